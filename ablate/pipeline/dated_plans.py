@@ -47,7 +47,9 @@ def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> DatedP
         return plans[-1]
     if plans and not _has_results(session.folder, session.store):
         plans.pop()
-    plan = replace(plan, known=_trained_before(study, session.store))
+    # Not before the last one, should the clock have been set back: trials are dated after it.
+    declared = max([plan.declared, *(other.declared for other in plans)])
+    plan = replace(plan, declared=declared, known=_trained_before(study, session.store))
     session.folder.write_plans([*plans, plan])
     return plan
 

@@ -94,11 +94,12 @@ def test_with_the_clock_set_back_results_still_come_before_what_is_declared_afte
     late = run_here(
         write(f"{renamed}claims: [model.effect=0.2 beats baseline on accuracy]\n", "renamed.yaml")
     )
-    replanned = run_here(write(f"{TOY_STUDY}metric: {{name: accuracy, margin: 0.05}}\n"))
+    changed = TOY_STUDY.replace("seeds: 3", "seeds: 5")
+    replanned = run_here(write(f"{changed}metric: {{name: accuracy, margin: 0.05}}\n"))
     facts = [StudyFolder.at(outcome.folder).facts() for outcome, _ in (late, replanned)]
     assert [claim.exploratory for claim in facts[0].claims] == [True]
     assert facts[0].claims[0].declared < facts[1].replanned.first
-    assert [change.path for change in facts[1].replanned.changes] == ["metric.margin"]
+    assert [change.path for change in facts[1].replanned.changes] == ["metric.margin", "seeds"]
     assert not facts[1].replanned.known
 
 
