@@ -39,6 +39,12 @@ def test_a_claim_keeps_its_first_date_and_a_late_one_is_exploratory(folder):
     assert [claim.exploratory for claim in late] == [False, True]
 
 
+def test_a_claim_on_trained_variants_is_late_whatever_the_clock_says(folder):
+    assert not date_claims(folder, [FIRST], [], {"a"})[0].exploratory
+    first, late = date_claims(folder, [FIRST, LATE], [], {"a", "baseline"})
+    assert (first.exploratory, late.exploratory) == (False, True)
+
+
 FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less=["baseline"])
 
 
@@ -85,6 +91,7 @@ def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder):
     )
 
 
+@pytest.mark.slow
 def test_with_the_clock_set_back_results_still_come_before_what_is_declared_after_them(write, monkeypatch):
     """Two days back: of an existing result no claim and no plan becomes one of before."""
     run_here(write(TOY_STUDY))
@@ -103,6 +110,7 @@ def test_with_the_clock_set_back_results_still_come_before_what_is_declared_afte
     assert not facts[1].replanned.known
 
 
+@pytest.mark.slow
 def test_with_the_clock_set_back_what_is_trained_still_comes_after_what_was_declared(write, monkeypatch):
     """An hour, between a run and the one that goes on."""
     study = write(f"{TOY_STUDY}claims: [model.effect=0.2 beats baseline on accuracy]\n")
