@@ -86,7 +86,7 @@ def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Returns the temporary files below `folder` that have not changed for an hour; none where it is a link."""
+    """Returns the temporary files below `folder`, not changed within an hour of now; none where it is a link."""
     if folder.is_symlink():
         return []
     return sorted(filter(_is_left, folder.rglob(".*.ablate-*")))
@@ -99,7 +99,8 @@ def _is_left(path: Path) -> bool:
     except FileNotFoundError:
         return False
     is_temporary = _TEMPORARY.fullmatch(path.name) is not None and stat.S_ISREG(state.st_mode)
-    return is_temporary and time.time() - state.st_mtime > _ABANDONED
+    # Also one of an hour ahead: the clock has been set back since.
+    return is_temporary and abs(time.time() - state.st_mtime) > _ABANDONED
 
 
 def remove_leftovers(folder: Path) -> None:

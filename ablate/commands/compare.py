@@ -68,11 +68,11 @@ def command(
     `ablate guide compare`.
     """
     from ablate.commands._json import json_text
-    from ablate.commits.bench import Call
     from ablate.commits.compare import compare
+    from ablate.commits.lines import Call
 
     metric, pattern = read
-    call = Call(command, metric, pattern, direction, links)
+    call = Call([*command], metric, pattern, direction, [*links])
     ledger = results / "store" / "compare.jsonl"
     verdict, sentences = compare(call, ledger, [base, head], looks, margin, measures)
     click.echo(json_text(verdict) if as_json else sentences)

@@ -37,11 +37,11 @@ def command(
     3 retest, 4 not measured; see `ablate guide compare`.
     """
     from ablate.commands._json import json_text
-    from ablate.commits.bench import Call
     from ablate.commits.gate import gate
+    from ablate.commits.lines import Call
 
     metric, pattern = read
-    call = Call(command, metric, pattern, direction, links)
+    call = Call([*command], metric, pattern, direction, [*links])
     answer = gate(call, ledger, [base, head], measures)
     for note in answer["notes"]:
         click.echo(f"{answer['commit']}: {note}", err=True)

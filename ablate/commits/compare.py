@@ -9,8 +9,9 @@ import numpy as np
 from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences, smallest_difference
-from ablate.commits.bench import Call, opened
+from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer
+from ablate.commits.lines import Call
 from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
@@ -18,6 +19,7 @@ from ablate.report.words import level, significant
 
 EXIT_CODES = {"worse": 1, "inconclusive": 3}
 """Verdict → exit code; that of any other is 0."""
+REMEDY = "Restore the file, or remove it: what it keeps is then run again"
 
 
 def compare(
@@ -37,7 +39,7 @@ def compare(
     the `margin`. `measures` are patterns of the files that measure a commit.
     """
     levels = [ALPHA * weight for weight in weights(len(looks))]
-    with opened(call, path, names) as bench:
+    with opened(call, path, names, REMEDY) as bench:
         changed = changed_measures(bench, measures)
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))

@@ -15,11 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ablate.base.errors import AblateError, dotted_path
+from ablate.base.files import unreadable
 from ablate.external.data import Data, link_data
 from ablate.external.repository import link_repository
 
 PREFIX = f"ablate-commits-{platform.node()}-"
 """The start of the name of a folder of work trees; the process that made it follows."""
+MAX_LISTING = 10 * 2**20
+"""Bytes of a list of loaded files."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,10 @@ class Tree:
         """
         files = []
         for listing in lists.glob("files-*.txt"):
-            files += [Path(line) for line in listing.read_text().splitlines()]
+            # The code may have put something else in its place.
+            if unreadable(listing, MAX_LISTING) is None:
+                names = listing.read_bytes().split(b"\n")
+                files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
         wrong = []
         for other in _work_trees():
             loaded = [file for file in files if file.is_relative_to(other)]
@@ -85,7 +91,8 @@ def checked_out(names: Sequence[str], data: Sequence[Data]) -> Iterator[list[Tre
 
 def _check_out(name: str, root: Path, data: Sequence[Data], undo: ExitStack) -> Tree:
     """Checks a commit out into a work tree at `root`, and leaves to `undo` to remove it."""
-    commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
+    commit = _commit_of(name)
+    digest = git("rev-parse", f"{commit}^{{tree}}")
     inside = git("rev-parse", "--show-prefix")
     git("worktree", "add", "--detach", root, commit)
     undo.callback(_remove, root)
@@ -96,6 +103,16 @@ def _check_out(name: str, root: Path, data: Sequence[Data], undo: ExitStack) -> 
                 "git ignores"
             )
     return Tree(f"{name} ({commit[:10]})", commit, digest, root, inside)
+
+
+def _commit_of(name: str) -> str:
+    """Returns the hash of the commit that a branch, a tag or a hash names. Raises `AblateError`."""
+    try:
+        return git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except AblateError:
+        raise AblateError(
+            f"{name!r}: names no commit of this repository; give a branch, a tag or a hash, as `git log` shows them"
+        ) from None
 
 
 def _remove(root: Path) -> None:
@@ -134,7 +151,11 @@ def git(*words: object) -> str:
     """Returns the output of git. Raises `AblateError` with its error output where it fails."""
     try:
         return subprocess.run(
-            ["git", *map(str, words)], capture_output=True, text=True, check=True
+            ["git", *map(str, words)],
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=True,
         ).stdout.strip()
     except subprocess.CalledProcessError as error:
         raise AblateError(f"git {words[0]}: {error.stderr.strip()}") from None

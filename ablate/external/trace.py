@@ -8,9 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.base.files import unreadable
 from ablate.base.plugins import is_users
 
 HOOK = Path(__file__).with_name("hook")
+# Bytes of the notes of one process.
+MAX_NOTES = 100 * 2**20
+_NOTE = re.compile(rb"(\d{1,20})\t([rwaes])\t([^\0]+)")
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,14 @@ class Trace:
         """Reads the notes of all processes of a trial in a folder."""
         events: list[tuple[int, str, str]] = []
         for file in folder.glob("*.txt"):
-            for line in file.read_text(errors="surrogateescape").splitlines():
-                time, kind, path = line.split("\t", 2)
-                events.append((int(time), kind, path))
+            # The code of the trial may have put something else in its place.
+            if unreadable(file, MAX_NOTES) is not None:
+                continue
+            for line in file.read_bytes().split(b"\0"):
+                note = _NOTE.fullmatch(line)
+                if note:
+                    time, kind, path = note.groups()
+                    events.append((int(time), kind.decode(), os.fsdecode(path)))
         opened: dict[str, Opening] = {}
         written: set[str] = set()
         variables: dict[str, list[str]] = {}

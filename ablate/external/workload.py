@@ -32,7 +32,8 @@ from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import assigning, named, seeded
 from ablate.external.command import filled
-from ablate.external.reading import STEP, Reading, check_pattern
+from ablate.external.matching import check_pattern
+from ablate.external.reading import STEP, Reading
 from ablate.external.running import Run
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot

@@ -11,7 +11,7 @@ from ablate.base.locks import Say, exclusive
 from ablate.base.process import interruptible, now
 from ablate.core.derived import CALL_OF, is_measured
 from ablate.core.facts import Evidence
-from ablate.pipeline.claims import date_claims
+from ablate.pipeline.claims import date_claims, trained_variants
 from ablate.pipeline.gather import gather
 from ablate.pipeline.place import source_of
 from ablate.pipeline.prepare import reread
@@ -84,7 +84,8 @@ def _untrained(
 ) -> Evidence:
     """Dates the claims of a study that was never run, and returns its evidence with those about speed."""
     post_hoc_metrics = CALL_OF if was_timed(study, store, section) else ()
-    claims = date_claims(folder, study.claims, post_hoc_metrics)
+    trained = trained_variants(study, store)
+    claims = date_claims(folder, study.claims, post_hoc_metrics, trained)
     folder.begin(resolved_text(study, folder.path))
     names = {variant.name for variant in study.variants}
     about_speed = [claim for claim in claims if is_measured(claim) and names.issuperset(claim.variants)]

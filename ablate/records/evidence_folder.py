@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from ablate.base.errors import AblateError
+from ablate.base.kept import problem_of
 from ablate.core.facts import EXAMPLE_COLUMNS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import JUDGED, Cell, Trial
-from ablate.records.tables import load_frame, reading, rows_and_facts, save_frame
+from ablate.records.tables import load_frame, rows_and_facts, save_frame
 
 TRIALS = "trials.parquet"
 CURVES = "curves.parquet"
@@ -26,16 +30,24 @@ class EvidenceFolder:
         """Returns the facts, without the frames. Raises `AblateError`."""
         if self.cached_facts:
             return StudyFacts.from_dict(self.cached_facts)
-        path = self.path / TRIALS
-        with reading(path):
-            _, facts = rows_and_facts(path, [])
+        _, facts = rows_and_facts(self.path / TRIALS, [])
+        return self._typed(facts)
+
+    def _typed(self, facts: Mapping[str, Any]) -> StudyFacts:
+        """Returns facts from plain data. Raises `AblateError` where their fields are those of another version."""
+        try:
             return StudyFacts.from_dict(facts)
+        except ValidationError as error:
+            remedy = (
+                f"Another version of ablate has written it: run {self.path.name} again, which replaces the report, or "
+                "read it with that version"
+            )
+            raise AblateError(str(problem_of(error, self.path / TRIALS, remedy))) from None
 
     def evidence(self) -> Evidence:
         """Returns the evidence of the last report. Raises `AblateError`."""
         plain_facts, trials = load_frame(self.path / TRIALS)
-        with reading(self.path / TRIALS):
-            facts = StudyFacts.from_dict(plain_facts)
+        facts = self._typed(plain_facts)
         _, curves = load_frame(self.path / CURVES)
         examples = frame_of((), EXAMPLE_COLUMNS)
         if (self.path / EXAMPLES).is_file():

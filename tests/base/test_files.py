@@ -19,8 +19,8 @@ def aged(path, seconds):
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-wal", ".x.json.ablate-0123456789ab-71-abcdefgh.part"])
 def test_what_was_being_written_goes_by_its_age(tmp_path, name):
-    for seconds, goes in ((0, False), (0.9 * HOUR, False), (-10 * HOUR, False), (1.1 * HOUR, True)):
-        path = aged(tmp_path / name, seconds)
+    for hours, goes in ((0, False), (0.9, False), (-0.9, False), (1.1, True), (-1.1, True)):
+        path = aged(tmp_path / name, hours * HOUR)
         assert leftovers(tmp_path) == ([path] if goes else [])
     remove_leftovers(tmp_path)
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from committed import PRINTED, Repository, drawn, git
+from committed import KILL_DRIVER, PRINTED, Repository, drawn, git
 from scipy import stats
 
 KEPT = "results/store/compare.jsonl"
@@ -94,7 +94,8 @@ def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(reposi
 def test_after_a_kill_it_goes_on(repository, monkeypatch):
     repository.losses("head", drawn(1))
     # Once, the run under seed 2 ends the process that started it.
-    script = 'if [ {seed} = 2 ] && mkdir "$HOME/killed"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
+    killed = f'mkdir "$HOME/killed"; then {KILL_DRIVER}; sleep 9; fi'
+    script = f'if [ {{seed}} = 2 ] && {killed}; exec "$@"'
     call = ("compare", "base", "head", *MARGIN, "--seeds", "5", "--", "sh", "-c", script, "sh", *PRINTED)
     monkeypatch.setenv("HOME", str(repository.folder.parent))
     assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL

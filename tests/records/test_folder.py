@@ -114,5 +114,5 @@ def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
     folder = StudyFolder(tmp_path, "deep")
     folder.trial_list.path.parent.mkdir(parents=True)
     folder.trial_list.path.write_text('{"format": 1, "cells": ' + "[" * 100_000)
-    with pytest.raises(AblateError, match="cannot be read"):
+    with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
         folder.trial_list.cells()
