@@ -2,7 +2,7 @@
 
 Each is a command line, and a reading of the numbers that it prints and writes. Each trial is a fresh process: neither
 the order of trials nor their number changes a result, and a process that hangs, exits or forks is ended with all that
-it has started.
+it has started, as far as the system allows; see `guard`.
 """
 
 import ast
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.files import digest_of_data
+from ablate.base.files import digest_of_data, unreadable
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
@@ -35,7 +35,7 @@ from ablate.external.reading import STEP, Reading
 from ablate.external.runner import constants
 from ablate.external.running import Run
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
-from ablate.external.sources import locks_of, parsed, program_of
+from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
 
 # Columns of the tables of trials and curves.
 TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
@@ -274,8 +274,9 @@ class ScriptWorkload(External):
         script = config["workload"]["script"]
         seed = config["workload"]["seed"]
         file = self.folder / script
-        if not file.is_file():
-            raise Invalid("workload.script", "does not exist", script, "a path relative to the study")
+        fault = unreadable(file, MAX_SOURCE)
+        if fault is not None:
+            raise Invalid("workload.script", fault, script, "a path relative to the study")
         assigned = constants(parsed(file))
         rule = f"is not assigned once at the top level of {file.name}"
         places = {name: f"config.{name}" for name in config["config"]}
