@@ -150,9 +150,11 @@ def digest_of_data(data: Any) -> str:
 
 
 def digest_of_file(path: str) -> str:
-    """Returns the digest of a file's content. Raises `AblateError` when it cannot be read."""
+    """Returns the digest of a plain file's content. Raises `AblateError` when it cannot be read."""
     try:
         state = os.stat(path)
+        if not stat.S_ISREG(state.st_mode):
+            raise AblateError(f"{path}: is not a plain file; name one")
         return _digest(path, (state.st_mtime_ns, state.st_size, state.st_ino))
     except OSError as error:
         raise AblateError(

@@ -21,7 +21,7 @@ from ablate.base.errors import AblateError, Invalid, listed, nearest
 from ablate.base.wording import size
 from ablate.external import guard
 
-MAX_LINE = 16 * 2**20
+MAX_LINE = 16_000_000
 """Bytes of a line of output."""
 _MAX_DIGITS = 3
 """Digits of a width or a precision in a format."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 from ablate.base.errors import AblateError, Invalid
 
-_SPARE = 3.0
+_SPARE = 2.0
 """Seconds of computing that a run's patterns may take beside those that its lines give."""
 _PER_CHARACTER = 1e-5
 """Seconds that a character of a line gives: hundreds of times what an ordinary pattern takes."""
-_PER_LINE = 1.0
+_PER_LINE = 0.5
 """The most seconds that a line gives; what it does not use is lost."""
 
 

@@ -25,7 +25,7 @@ from ablate.external.runner import MARK
 STEP = "step"  # Read like a metric, it says at which step those after it were measured.
 MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
 MAX_DIGITS = 300  # Of a whole number that a float holds.
-MAX_FILE = 64 * 2**20  # Bytes of a file of numbers.
+MAX_FILE = 64_000_000  # Bytes of a file of numbers.
 
 
 @dataclass

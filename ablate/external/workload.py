@@ -2,7 +2,7 @@
 
 Each is a command line, and a reading of the numbers that it prints and writes. Each trial is a fresh process: neither
 the order of trials nor their number changes a result, and a process that hangs, exits or forks is ended with all that
-it has started.
+it has started, as far as the system allows; see `guard`.
 """
 
 import ast
@@ -37,10 +37,8 @@ from ablate.external.reading import STEP, Reading
 from ablate.external.running import Run
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
-from ablate.external.sources import locks_of, parsed, program_of
+from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
 
-# Bytes of a script.
-MAX_SCRIPT = 10 * 2**20
 # Columns of the tables of trials and curves.
 TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
 
@@ -328,7 +326,7 @@ def _values(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def _source(file: Path) -> bytes:
     """Returns the source of a script. Raises `Invalid`."""
-    rule = unreadable(file, MAX_SCRIPT)
+    rule = unreadable(file, MAX_SOURCE)
     if rule:
         raise Invalid("workload.script", rule, file.name, "a Python file, by its path relative to the study")
     return file.read_bytes()

@@ -1,6 +1,7 @@
 """`ablate compare`: two commits of a repository, judged through the command line."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -253,6 +254,18 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     ("words", "said"),
     [
         (("base", "nowhere", *MARGIN), "nowhere"),
+        (("base", "HEAD^{tree}", *MARGIN), "names no commit"),
+        (("base", "head:losses.txt", *MARGIN), "names no commit"),
+        (("base", "base..head", *MARGIN), "names no commit"),
+        (("base", "", *MARGIN), "names no commit"),
+        (("base", "h\udcff", *MARGIN), "names no commit"),
+        (("base", "head", *MARGIN, "--link", "pipe.jsonl"), "--link pipe.jsonl: is a pipe"),
+        (
+            ("base", "head", *MARGIN, "--link", "/dev/zero"),
+            "--link /dev/zero: is a pipe, a socket or a device",
+        ),
+        (("base", "head", *MARGIN, "--read", "step=(x)"), "--read: is not the name of a metric"),
+        (("base", "head", *MARGIN, "--", "echo", "{seed:999999999}"), "at most 3 digits"),
         (("base", "head", *MARGIN, "--seeds", "5:12"), "5:12"),
         (("base", "head", *MARGIN, "--seeds", "1"), "'1'"),
         (("base", "head", "--margin", "0"), "--margin"),
@@ -265,10 +278,27 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
 )
 def test_a_mistake_in_the_call_is_explained(repository, words, said):
     repository.losses("head", drawn(1))
+    os.mkfifo(repository.folder / "pipe.jsonl")
     done = repository.call("compare", *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert not repository.left_behind
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("mkdir $ABLATE_DIR/x.json", "x.json is a folder"),
+        ("mkfifo $ABLATE_DIR/files-1.txt; echo loss: 1e999", "loss is inf"),
+        ("printf '\\377\\0' > $ABLATE_DIR/files-1.txt; echo loss: none", "'none' is not a number"),
+        ("echo 'ablate metrics: [1'", "cannot be read as JSON"),
+        ("rm -r $ABLATE_DIR; echo > $ABLATE_DIR", "loss was not read"),
+    ],
+)
+def test_what_a_command_leaves_is_a_number_or_an_error(repository, script, said):
+    done = repository.call("compare", "base", "base", *MARGIN, "--", "sh", "-c", f"{script} # {{seed}}")
+    assert done.returncode == 4
+    assert said in done.stderr
 
 
 def test_changes_that_are_in_no_commit_and_folders_without_a_repository_are_refused(repository, tmp_path):
