@@ -64,6 +64,7 @@ class RunTable:
 
 def read(runs: str, options: AnalysisOptions) -> RunTable:
     """Returns the rows of RUNS by their roles. Raises `AblateError`."""
+    metrics = [*options.metrics()]
     table = read_source(runs, options)
     with Gather() as at:
         at.refuse(
@@ -74,7 +75,6 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
             hint="Give a table with a row a run, or a folder of samples of lm-eval with this metric",
         )
     columns = _columns(table, options)
-    metrics = [options.metric, *dict(options.also)]
     _check_columns(table, columns, metrics, runs)
     kept = rows_where(table, options.where)
 
