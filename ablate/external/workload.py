@@ -22,6 +22,7 @@ from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
+from ablate.core.facts import TRIAL_COLUMNS
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.metric_range import check_declared
 from ablate.core.record import INPUTS, Record
@@ -38,7 +39,7 @@ from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
 
 # Columns of the tables of trials and curves.
-TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
+TAKEN = (*TRIAL_COLUMNS, STEP)
 
 
 class External(Workload):

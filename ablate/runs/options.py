@@ -8,8 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ablate.base.errors import Gather, Invalid, Problem, listed
+from ablate.core.facts import TRIAL_COLUMNS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
+
+RESERVED = (*TRIAL_COLUMNS, "example", "source")
+"""Names of columns that no metric may have."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,15 @@ class AnalysisOptions:
                 check_declared(metric, self.metric)
             except Invalid as error:
                 at.problems += [replace(problem, path=(_option(problem),)) for problem in error.problems]
+            for option, name in (("--metric", self.metric), *[("--also", name) for name in also]):
+                at.refuse(
+                    name in RESERVED,
+                    option,
+                    "is the name of a column that tables of runs have for something else",
+                    name,
+                    f"any name but {', '.join(RESERVED)}",
+                    "Rename the column in RUNS",
+                )
             at.refuse(self.metric in also, "--also", "must name another metric than --metric", self.metric)
             at.refuse(repeated, "--also", "must name each metric once", listed(dict.fromkeys(repeated)))
             at.refuse(
