@@ -22,7 +22,6 @@ from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
-from ablate.core.facts import TRIAL_COLUMNS
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.metric_range import check_declared
 from ablate.core.record import INPUTS, Record
@@ -37,9 +36,6 @@ from ablate.external.runner import constants
 from ablate.external.running import Run
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
-
-# Columns of the tables of trials and curves.
-TAKEN = (*TRIAL_COLUMNS, STEP)
 
 
 class External(Workload):
@@ -97,11 +93,7 @@ class External(Workload):
                 with at("metrics", name):
                     check_declared(_metric_of(settings), name)
                 at.refuse(
-                    name in TAKEN,
-                    f"metrics.{name}",
-                    "is a column name that tables already use",
-                    name,
-                    f"any but {', '.join(TAKEN)}",
+                    name == STEP, f"metrics.{name}", "gives the steps of curves, and is no metric", name
                 )
             for name, pattern in config["workload"]["read"].items():
                 at.refuse(

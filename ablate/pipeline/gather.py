@@ -68,7 +68,8 @@ def _trials(
         for path in paths:
             row[path] = cell.levels.get(path)
         row |= {"status": record.status, "reason": printable(record.reason)}
-        rows.append(row | _metrics(record))
+        # A number that a record has beside its metrics takes no column of a trial.
+        rows.append(row | _metrics(record) | row)
     trials = frame_of(rows)
     for path in paths:
         trials[path] = _level_column([cell.levels.get(path) for cell in ran])

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ablate.base.errors import Gather, Invalid, Problem, listed
+from ablate.core.derived import DERIVED
 from ablate.core.facts import TRIAL_COLUMNS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
 
-RESERVED = (*TRIAL_COLUMNS, "example", "source")
-"""Names of columns that no metric may have."""
+RESERVED = (*TRIAL_COLUMNS, "example", "source", *DERIVED)
+"""Names that no metric may have: of columns, and of metrics that are derived from the runs."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class AnalysisOptions:
                 at.refuse(
                     name in RESERVED,
                     option,
-                    "is the name of a column that tables of runs have for something else",
+                    "is a name that tables of runs, or claims, have for something else",
                     name,
                     f"any name but {', '.join(RESERVED)}",
                     "Rename the column in RUNS",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.wording import joined
 from ablate.core.derived import DERIVED, StudyContext
-from ablate.core.facts import Claim
+from ablate.core.facts import TRIAL_COLUMNS, Claim
 from ablate.core.metric import Description, Metric, plain
 from ablate.core.metric_range import check_margin, check_reachable
 from ablate.core.workload import Workload
@@ -46,6 +46,23 @@ def check_metric(
             for task in tasks:
                 check_reachable(asked.target, task.metrics[judged])
     return metrics
+
+
+def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
+    """Refuses metrics that tables and claims could not tell from something else of the same name."""
+    document = draft.document
+    is_declared = isinstance(document.data.get("metrics"), dict)
+    for name in dict.fromkeys(name for task in tasks for name in task.metrics):
+        path = ("metrics", name) if is_declared else ("workload",)
+        if name in TRIAL_COLUMNS:
+            rule = "is a column name that tables already use"
+            document.refuse(path, rule, name, f"any but {', '.join(TRIAL_COLUMNS)}")
+        elif name in DERIVED:
+            rule = "is the name of a metric that is derived from the runs, or measured beside them"
+            document.refuse(path, rule, name, f"any but {', '.join(DERIVED)}")
+        elif name in draft.design.paths:
+            rule = "is the name of a factor, whose levels have that column"
+            document.refuse(path, rule, name, f"any but {listed(draft.design.paths)}")
 
 
 def _check_solved(config: StudyConfig, tasks: Sequence[Description], document: Document) -> None:
