@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 
@@ -102,8 +101,6 @@ def run(
     fail_fast: stop at the first failed trial.
     confirm: repeat what the study found, on seeds that it has not seen.
     """
-    if jobs is not None and jobs < 0:
-        raise AblateError(f"jobs: must be a whole number; given {jobs}; allowed: at least 0")
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
@@ -116,7 +113,7 @@ def run(
         results=Path(results),
         jobs=jobs,
         engine=engine,
-        seeds=seeds if seeds is None or isinstance(seeds, int) else tuple(seeds),
+        seeds=tuple(seeds) if isinstance(seeds, Iterable) else seeds,
         sets=as_sets(sets),
         only=[only] if isinstance(only, str) else only,
         seed=seed,

@@ -5,15 +5,17 @@ from typing import Any
 
 import click
 
+from ablate.base.numerals import Domain
 from ablate.base.text import saying
 from ablate.commands._console import AS_JSON, STUDY, exit_code_of, options_of, output_console
+from ablate.session.option_types import NumberType
 
 
 @click.command("bench")
 @STUDY
 @click.option(
     "--processes",
-    type=click.IntRange(5, 1000),
+    type=NumberType(Domain(least=5, most=1000, whole=True)),
     metavar="N",
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )

@@ -5,9 +5,11 @@ from pathlib import Path
 import click
 
 from ablate.base.errors import AblateError, listed
+from ablate.base.numerals import Domain
 from ablate.base.text import safe
 from ablate.base.wording import counted
 from ablate.commands._console import RESULTS, STUDY, warn
+from ablate.session.option_types import NumberType
 
 
 @click.command("export")
@@ -21,7 +23,7 @@ from ablate.commands._console import RESULTS, STUDY, warn
 )
 @click.option(
     "--width",
-    type=click.FloatRange(2.5, 12),
+    type=NumberType(Domain(least=2.5, most=12)),
     default=3.25,
     show_default=True,
     metavar="INCHES",

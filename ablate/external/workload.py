@@ -25,6 +25,7 @@ from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
+from ablate.core.metric_range import check_declared
 from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
@@ -38,9 +39,6 @@ from ablate.external.running import Run
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
-
-# Columns of the tables of trials and curves.
-TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
 
 
 class External(Workload):
@@ -75,10 +73,7 @@ class External(Workload):
         return DataStatement(**config["data"], by=guides_of(config["metrics"]).get(judged, ""))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        metrics = {}
-        for name, settings in config["metrics"].items():
-            given = {field.name: settings[field.name] for field in fields(Metric)}
-            metrics[name] = Metric(**given)
+        metrics = {name: _metric_of(settings) for name, settings in config["metrics"].items()}
         first, *_ = config["metrics"].values()
         return Description(
             metrics,
@@ -93,13 +88,11 @@ class External(Workload):
         readable = [*metrics, STEP]
         with Gather() as at:
             at.refuse("seed" in config["config"], "config.seed", "is given by the study", allowed="`seeds:`")
-            for name in metrics:
+            for name, settings in metrics.items():
+                with at("metrics", name):
+                    check_declared(_metric_of(settings), name)
                 at.refuse(
-                    name in TAKEN,
-                    f"metrics.{name}",
-                    "is a column name that tables already use",
-                    name,
-                    f"any but {', '.join(TAKEN)}",
+                    name == STEP, f"metrics.{name}", "gives the steps of curves, and is no metric", name
                 )
             for name, pattern in config["workload"]["read"].items():
                 at.refuse(
@@ -259,6 +252,11 @@ class CommandWorkload(External):
             return filled(config["workload"]["command"], {**settings, "seed": seed})
         except Invalid as error:
             raise error.under("workload", "command") from None
+
+
+def _metric_of(settings: Mapping[str, Any]) -> Metric:
+    """Returns a metric as a study declares it."""
+    return Metric(**{field.name: settings[field.name] for field in fields(Metric)})
 
 
 def _settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
