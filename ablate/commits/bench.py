@@ -96,7 +96,10 @@ class Bench:
         words = filled(self.call.command, {"seed": seed})
         printed = ""
         try:
-            with tree.fresh_copy(self.data) as copy, TemporaryDirectory() as place:
+            with (
+                tree.fresh_copy(self.data) as copy,
+                TemporaryDirectory(dir=tree.root.parent, ignore_cleanup_errors=True) as place,
+            ):
                 began = time.monotonic()
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
