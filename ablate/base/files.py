@@ -45,6 +45,10 @@ def replacing(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except FileExistsError as error:  # Of making the folder.
+        raise StoreError(
+            f"{path}: cannot be written: {error.filename} is no folder, or a link to none; name another place"
+        ) from error
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be written: {error.strerror or error}; free space, or name another place"
@@ -172,9 +176,10 @@ def unreadable(path: Path, limit: int) -> str | None:
         return "cannot be the name of a file"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    kind = _other_than_file(found.st_mode)
-    if kind:
-        return kind
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder, not a file"
+    if not stat.S_ISREG(found.st_mode):
+        return "is a pipe, a socket or a device, not a file"
     if found.st_size > limit:
         return f"is too large: {size(found.st_size)}, and at most {size(limit)} are read"
     return None
