@@ -10,6 +10,7 @@ import pandas as pd
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
+from ablate.base.sqlite import path_of
 from ablate.base.text import first_line
 from ablate.runs.options import AnalysisOptions
 from ablate.tasks.files import read_table
@@ -36,6 +37,9 @@ def _read_experiment(name: str, uri: str) -> pd.DataFrame:
     Columns: `params.X`, `tags.X`, and the last value of each metric as `metrics.X`.
     """
     check_uri(uri)
+    file = path_of(uri)
+    if file is not None and not file.is_file():  # MLflow would make one.
+        raise AblateError(f"--tracking-uri: {file} does not exist; name the database that has the experiment")
     import_client()
     import mlflow
 
