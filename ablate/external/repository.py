@@ -17,7 +17,10 @@ def link_repository(root: Path, copy: Path) -> None:
         return
     commit = git(root, "rev-parse", "--verify", "HEAD")
     head = commit.decode() if commit is not None else (place / "HEAD").read_text()
-    git_folder = _make(copy, head, place)
+    git_folder = copy / ".git"
+    git_folder.mkdir()
+    (git_folder / "HEAD").write_text(head)
+    (git_folder / "commondir").write_text(f"{_common(place)}\n")
     for name in ("index", "config.worktree"):
         if (place / name).is_file():
             shutil.copy2(place / name, git_folder / name)
@@ -28,21 +31,13 @@ def check_out(root: Path, commit: str, copy: Path) -> None:
 
     So nothing is left there, whenever the process is killed. Raises `AblateError`.
     """
-    place = _folder_of_git(root)
     copy.mkdir()
-    if place is not None:
-        _make(copy, f"{commit}\n", place)
-    if place is None or git(copy, "read-tree", "--reset", "-u", "HEAD") is None:
-        raise AblateError(f"{copy}: git cannot check out {commit[:10]} there: free space, or set TMPDIR")
-
-
-def _make(copy: Path, head: str, place: Path) -> Path:
-    """Makes the `.git` of a copy, with a HEAD of its own, and returns it; `place` is that of the original."""
+    link_repository(root, copy)
     git_folder = copy / ".git"
-    git_folder.mkdir()
-    (git_folder / "HEAD").write_text(head)
-    (git_folder / "commondir").write_text(f"{_common(place)}\n")
-    return git_folder
+    (git_folder / "index").unlink(missing_ok=True)  # Which may leave files out.
+    (git_folder / "HEAD").write_text(f"{commit}\n")
+    if git(copy, "read-tree", "--reset", "-u", "HEAD") is None:
+        raise AblateError(f"{copy}: git cannot check out {commit[:10]} there: free space, or set TMPDIR")
 
 
 def _folder_of_git(root: Path) -> Path | None:
