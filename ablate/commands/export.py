@@ -9,7 +9,7 @@ from ablate.base.numerals import Domain
 from ablate.base.text import safe
 from ablate.base.wording import counted
 from ablate.commands._console import RESULTS, STUDY, warn
-from ablate.session.option_types import NumberType
+from ablate.session.option_types import FolderType, NumberType
 
 
 @click.command("export")
@@ -17,9 +17,14 @@ from ablate.session.option_types import NumberType
 @RESULTS
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FolderType(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Folder to write to (default: paper/ in the study's results folder).",
+)
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Write over files that no export of this study has written, or that were edited since.",
 )
 @click.option(
     "--width",
@@ -42,16 +47,22 @@ from ablate.session.option_types import NumberType
     help="Write the searches of the study to an Optuna storage instead, for instance sqlite:///search.db.",
 )
 def command(
-    study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...], optuna: str | None
+    study: Path,
+    results: Path,
+    out: Path | None,
+    overwrite: bool,
+    width: float,
+    only: tuple[str, ...],
+    optuna: str | None,
 ) -> int:
     """Write tables, figures and the statistical methods for a paper.
 
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
     results folder, and trains nothing.
     """
-    from ablate.base.files import write_files
     from ablate.pipeline.publish import report_data
     from ablate.records.folder import report_folder
+    from ablate.report.exported import write_exported
     from ablate.report.optuna_export import export_searches
     from ablate.report.paper import for_paper
 
@@ -67,7 +78,7 @@ def command(
     out = out or folder.paper
     faults: list[str] = []
     files = for_paper(report_data(folder), width, only, faults.append, out.as_posix())
-    write_files(out, files)
+    write_exported(out, files, folder.name, overwrite=overwrite)
     click.echo(
         safe(f"Wrote {counted(len(files), 'file')} to {out}/; each begins with the packages that it needs:")
     )

@@ -4,12 +4,17 @@ from pathlib import Path
 
 import click
 
+from ablate.base.files import destination
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.core.metric import Direction
 
 
 @click.command("gate")
-@click.argument("ledger", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument(
+    "ledger",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=lambda _context, _argument, path: destination(path),
+)
 @COMMAND
 @READ
 @DIRECTION

@@ -6,6 +6,7 @@ Commits and staged files of a trial reach neither other trials nor the branch of
 import shutil
 from pathlib import Path
 
+from ablate.base.errors import AblateError
 from ablate.external.tree import git
 
 
@@ -23,6 +24,20 @@ def link_repository(root: Path, copy: Path) -> None:
     for name in ("index", "config.worktree"):
         if (place / name).is_file():
             shutil.copy2(place / name, git_folder / name)
+
+
+def check_out(root: Path, commit: str, copy: Path) -> None:
+    """Makes a folder with the files of a commit, and a `.git` that the repository of a work tree knows nothing of.
+
+    So nothing is left there, whenever the process is killed. Raises `AblateError`.
+    """
+    copy.mkdir()
+    link_repository(root, copy)
+    git_folder = copy / ".git"
+    (git_folder / "index").unlink(missing_ok=True)  # Which may leave files out.
+    (git_folder / "HEAD").write_text(f"{commit}\n")
+    if git(copy, "read-tree", "--reset", "-u", "HEAD") is None:
+        raise AblateError(f"{copy}: git cannot check out {commit[:10]} there: free space, or set TMPDIR")
 
 
 def _folder_of_git(root: Path) -> Path | None:

@@ -31,15 +31,23 @@ from ablate.study.stage_config import config_of
 from ablate.study.study import Study
 
 
-def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
+def bench(
+    path: Path,
+    options: Options,
+    processes: int | None,
+    say: Say,
+    warn: Say,
+    *,
+    trust: bool = False,
+) -> StudyFolder:
     """Times what is missing of a study, writes its report, and returns its folder.
 
     path: a study file; or the name of a study or its results folder, which is taken as it was run.
 
-    processes: their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
-    `CannotBeTimedError` for a variant.
+    processes: their number, in place of the study's. trust: whether the code that a results folder names may run.
+    Raises `StudyError` where nothing can be timed at all, and `CannotBeTimedError` for a variant.
     """
-    given, stages, folder = reread(path, options)
+    given, stages, folder = reread(path, options, trust=trust)
     _refuse_untimeable(given)
     section = config_of(given.config, SpeedConfig).speed or SpeedSection()
     if processes is not None:

@@ -29,13 +29,16 @@ FREE_SECTIONS = (
 def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
     """Returns the sections in which a study differs from its report and may not.
 
-    Raises `AblateError` for a report of another version of this package.
+    The parts are those of the study: no plugin that the folder of the report names is run. Raises `AblateError` for a
+    report of another version of this package.
     """
     try:
-        reported, _ = load(read_document(folder.study_file), study.stage_configs)
+        document = read_document(folder.study_file)
+        document.data["plugins"] = []
+        reported, _ = load(document, study.stage_configs)
     except StudyError:
         raise AblateError(
-            f"{folder.study_file}: is of another version of ablate; run {folder.name} again first"
+            f"{folder.study_file}: is of another version of ablate, or of other plugins; run {folder.name} again first"
         ) from None
     free = {*FREE_SECTIONS}
     for config in study.stage_configs:

@@ -17,6 +17,7 @@ evaluation.csv, attention.npz            evaluations of kept weights
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -220,10 +221,17 @@ class StudyFolder(EvidenceFolder):
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
         one lacks.
         """
+        earlier = self._figures_of_page()
         write_files(self.path, page)
-        for figure in (self.path / FIGURES).glob("[!.]*.[ps][nv]g"):
-            if f"{FIGURES}/{figure.name}" not in page:
-                figure.unlink()
+        for figure in earlier - {self.path / name for name in page}:
+            if not figure.is_dir():
+                figure.unlink(missing_ok=True)
+
+    def _figures_of_page(self) -> set[Path]:
+        """Returns the figures that the page of the last report shows; another file beside them is a user's."""
+        page = self.markdown_file
+        text = page.read_text("utf-8", "replace") if page.is_file() else ""
+        return {self.path / name for name in re.findall(rf"\(({FIGURES}/[\w.-]+\.svg)\)", text)}
 
     def claims(self) -> list[dict[str, str]]:
         """Returns the claims with their dates and verdicts; none before the first run. Raises `AblateError`."""

@@ -13,8 +13,9 @@ import pandas as pd
 
 from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import unreadable
+from ablate.base.sqlite import path_of
 from ablate.base.text import first_line, masked
-from ablate.tracking.database import SQLITE, check_uri, import_client
+from ablate.tracking.database import check_uri, import_client
 
 ANSWER_SECONDS = 15.0
 """Seconds within which a tracking server must say whether it has an experiment; a file takes as long as it takes."""
@@ -30,8 +31,9 @@ def read_experiment(name: str, uri: str) -> pd.DataFrame:
     Columns: `params.X`, `tags.X`, and the last value of each metric as `metrics.X`. Reads, and makes no database.
     """
     check_uri(uri)
-    if uri.startswith(SQLITE):
-        _refuse_missing(uri)
+    database = path_of(uri)
+    if database is not None:
+        _refuse_missing(database)
     client_class = import_client()
     import mlflow
     from mlflow.store.tracking import sqlalchemy_store  # noqa: F401 - else imported while the server's time runs
@@ -61,9 +63,8 @@ def read_experiment(name: str, uri: str) -> pd.DataFrame:
     return runs[~runs.index.isin(parents)].rename_axis(None)
 
 
-def _refuse_missing(uri: str) -> None:
+def _refuse_missing(path: Path) -> None:
     """Raises `AblateError` for a SQLite file without content, of which MLflow would make a database."""
-    path = Path(uri.removeprefix(SQLITE).partition("?")[0])
     fault = unreadable(path, sys.maxsize)
     if fault is None and path.stat().st_size == 0:
         fault = "is empty"
@@ -84,7 +85,7 @@ def _answered(uri: str, seconds: float, ask: Callable[[], Answer]) -> Answer:
         except Exception as error:
             answers.put(error)
 
-    is_server = "://" in uri and not uri.startswith((SQLITE, "file:"))
+    is_server = "://" in uri and path_of(uri) is None and not uri.startswith("file:")
     Thread(target=put_answer, daemon=True).start()
     place = f"--tracking-uri: {masked(uri)}"
     try:

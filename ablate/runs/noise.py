@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from ablate.base.errors import AblateError, Gather, shown
-from ablate.base.files import write_text
+from ablate.base.files import destination, write_text
 from ablate.base.process import now
 from ablate.base.text import first_line
 from ablate.report.words import message
@@ -33,7 +33,13 @@ def _made(options: AnalysisOptions) -> dict[str, str]:
 
 
 def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> str:
-    """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words."""
+    """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words.
+
+    Raises `AblateError` for a file that holds something else.
+    """
+    target = destination(file)
+    if target.exists() and target.stat().st_size > 0:
+        _read(file)
     baseline = trials[(trials["variant"] == options.baseline) & ~is_left_out(trials)]
     noise = baseline.groupby("task")[options.metric].agg(n="size", sd="std", values=list)
     made = _made(options)
@@ -50,7 +56,7 @@ def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> st
         )
     by_task = noise.to_dict("index")
     kept = {"date": now(), "made_with": made, "noise": by_task}
-    write_text(file, json.dumps(kept, indent=1) + "\n")
+    write_text(target, json.dumps(kept, indent=1) + "\n")
     lines = [
         message("analyse.kept", task, of_task["sd"], of_task["n"], file) for task, of_task in by_task.items()
     ]
@@ -59,14 +65,7 @@ def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> st
 
 def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTable:
     """Returns the table with the baseline's runs that a file of `keep_noise` has."""
-    try:
-        kept = json.loads(file.read_bytes())
-        values = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
-        made_then = dict(kept["made_with"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AblateError(
-            f"{file}: is not a file that --keep-noise has written ({first_line(error)})"
-        ) from None
+    values, made_then = _read(file)
     _refuse_changes(made_then, _made(options))
     runs = {
         "id": [f"{file}, run {run}" for run in range(1, len(values) + 1)],
@@ -79,6 +78,18 @@ def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTa
     }
     noise = pd.DataFrame(runs).set_index("id", drop=False)
     return replace(table, rows=pd.concat([noise, table.rows]))
+
+
+def _read(file: Path) -> tuple[pd.Series, dict[str, str]]:
+    """Returns the values of a file of `keep_noise` by task, and what they were made with. Raises `AblateError`."""
+    try:
+        kept = json.loads(file.read_bytes())
+        values = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
+        return values, dict(kept["made_with"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise AblateError(
+            f"{file}: is not a file that --keep-noise has written ({first_line(error)}); name another"
+        ) from None
 
 
 def _refuse_changes(made_then: Mapping[str, str], made_now: Mapping[str, str]) -> None:

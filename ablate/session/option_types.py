@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -49,10 +50,14 @@ class SeedsType(click.ParamType):
 
 
 class FolderType(click.Path):
-    """A folder, by a name that is not empty; an empty one would be the current folder."""
+    """A folder, which may not exist yet, by a name that is not empty; an empty one would be the current folder."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        """Returns the path; refuses an empty name."""
+        """Returns the path; refuses an empty name, and what is there and is no folder."""
         if value == "":
             self.fail("must name a folder; given ''; allowed: any folder, '.' for the current one")
-        return super().convert(value, parameter, context)
+        path = super().convert(value, parameter, context)
+        if os.path.lexists(path) and not os.path.isdir(path):
+            kind = "a link that leads to no folder" if os.path.islink(path) else "no folder"
+            self.fail(f"{value!r} is {kind}; name another")
+        return path

@@ -1,6 +1,7 @@
 """`ablate analyse`: runs that exist, from files of all kinds, through the command line."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -11,6 +12,7 @@ from statsmodels.stats.tests.test_tost import clinic
 
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
+from ablate.runs.noise import MADE
 
 LOSS = ["--baseline", "base", "--metric", "loss", "--direction", "min"]
 RUNS = "variant,seed,loss\n" + "".join(
@@ -68,6 +70,25 @@ def test_reference_values_of_a_paired_t_test(tmp_path):
     numbers = [float(row[name]) for name in ("diff", "p", "ci_low", "ci_high", "level")]
     assert numbers == pytest.approx([0.1646667, 0.2451999, -0.1264911, 0.4558245, 0.95], abs=1e-7)
     assert (row["n"], row["verdict"]) == ("15", "equivalent")
+
+
+def test_noise_is_kept_behind_a_link_and_over_nothing_that_it_has_not_written(tmp_path):
+    base = "variant,loss\nbase,1.1\nbase,1.2\nbase,1.4\n"
+    made = [word for name in MADE for word in ("--made-with", name, "v")]
+
+    def code(file):
+        return analyse(tmp_path, base, *made, "--keep-noise", file).returncode
+
+    (tmp_path / "link.json").symlink_to("noise.json")
+    assert [code("link.json"), code("link.json"), code("noise.json")] == [0, 0, 0]
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "noise.json").read_text())["noise"]["runs"]["n"] == 3
+    (tmp_path / "thesis.tex").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("thesis.tex", "pipe", os.devnull):
+        assert code(name) == 2
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(tmp_path):

@@ -143,7 +143,7 @@ def test_a_folder_that_may_not_be_written_and_one_below_a_file(toy_study, locked
     for place, reason in (("closed", "Permission denied"), ("file", "Not a directory")):
         below = ("--results", f"{place}/results")
         said = refused("run", toy_study, "--jobs", 0, *below, cwd=folder)
-        assert said == f"{place}/results/store: cannot be written: {reason}; choose another --results"
+        assert said == f"{place}/results/store: cannot be written: {reason}; name another place"
         said = refused("new", f"{place}/mine", cwd=folder, code=2)
         assert f"{place}/mine.yaml: cannot be written" in said
         for command in (("ui",), ("clean",), ("report", toy_study)):
@@ -175,7 +175,7 @@ def test_results_that_may_only_be_read(made, copy, locked):
             locked(path, 0o500 if path.is_dir() else 0o400)
     denied = "Permission denied"
     said = refused("run", "study.yaml", cwd=copy)
-    assert said == f"results/store/locks/toy.lock: cannot be written: {denied}; choose another --results"
+    assert said == f"results/store/locks/toy.lock: cannot be written: {denied}; name another place"
     said = refused("report", "study.yaml", cwd=copy)
     assert said.startswith(f"results/toy/comparisons.csv: cannot be written: {denied};")
     said = refused("clean", "--yes", cwd=copy)

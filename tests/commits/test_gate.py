@@ -163,6 +163,22 @@ def test_runs_that_ignore_their_seed_are_refused(repository, read):
     assert (done.returncode, "under different seeds" in done.stderr) == (2, True)
 
 
+def test_a_ledger_behind_a_link_is_written_there_and_one_that_is_no_file_is_refused(repository):
+    repository.losses("bad", drawn(1, 0.05))
+    disk = repository.folder.parent / "disk"
+    disk.mkdir()
+    (repository.folder / "ledger.jsonl").symlink_to(disk / "tries.jsonl")
+    said(repository, "bad")
+    before = repository.lines("ledger.jsonl")
+    said(repository, "bad", "base")
+    assert (repository.folder / "ledger.jsonl").is_symlink()
+    assert repository.lines("../disk/tries.jsonl")[: len(before)] == before
+    os.mkfifo(repository.folder / "pipe.jsonl")
+    for ledger in ("pipe.jsonl", os.devnull, "."):
+        assert repository.call("gate", ledger, "--base", "base", "--head", "bad").returncode == 2
+    assert (repository.folder / "pipe.jsonl").is_fifo()
+
+
 def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     repository.losses("bad", drawn(1, 0.05))
     said(repository, "bad")

@@ -102,11 +102,56 @@ def test_after_a_kill_it_goes_on(repository, monkeypatch):
     assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL
     kept = repository.lines(KEPT)
     assert len(kept) == 4
-    assert repository.left_behind
+    assert not repository.left_behind
     assert repository.call(*call).returncode == 0
     assert not repository.left_behind
     assert repository.lines(KEPT)[:4] == kept
     assert len({(line["commit"], line["seed"]) for line in repository.lines(KEPT)}) == 10
+
+
+def test_a_kill_leaves_the_repository_as_it_was_and_the_next_call_tidies_up(
+    repository, monkeypatch, tmp_path
+):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    (place / "ablate-commits-elsewhere-1-abcdefgh").mkdir()  # Another machine's.
+    # Checking out takes a while, and a hook would run where git makes a work tree.
+    git(repository.folder, "config", "filter.slow.smudge", "sleep 2; cat")
+    hook = repository.folder / ".git/hooks/post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hook\n")
+    hook.chmod(0o755)
+    (repository.folder / ".gitattributes").write_text("part/* filter=slow\n")
+    repository.commit("head", **{"part/x_txt": ""})
+    before = registered(repository)
+    words = ["compare", "base", "head", *MARGIN, "--seeds", "2", "--read", r"loss=^loss: (\S+)"]
+    command = [sys.executable, "-m", "ablate", *words, "--direction", "min", "--", *PRINTED]
+    with subprocess.Popen(command, cwd=repository.folder) as process:
+        while not list(place.glob("ablate-commits-*/head/.git")):
+            time.sleep(0.02)
+        process.kill()
+    assert len(list(place.glob("ablate-commits-*"))) == 2
+    assert registered(repository) == before
+    assert repository.call(*words, "--", *PRINTED, fresh=True).returncode in (0, 3)
+    assert [path.name for path in place.iterdir()] == ["ablate-commits-elsewhere-1-abcdefgh"]
+    assert registered(repository) == before
+    assert not (tmp_path / "hook").exists()
+
+
+def registered(repository):
+    """What the user's repository knows, but for its index, which git refreshes."""
+    files = sorted(path for path in (repository.folder / ".git").rglob("*") if path.name != "index")
+    return files, git(repository.folder, "worktree", "list"), git(repository.folder, "for-each-ref")
+
+
+def test_commits_of_the_same_files_differ_by_nothing_and_run_once(repository):
+    repository.commit("other", notes_txt="")
+    (repository.folder / "notes.txt").unlink()
+    repository.commit("back")  # Another commit of the same files.
+    row = found(repository.call("compare", "base", "back", "--margin", "1e-9", "--json"))
+    assert (row["verdict"], row["exit_code"], row["n"]) == ("equivalent", 0, 5)
+    assert (row["diff"], row["ci_low"], row["ci_high"], len(row["notes"])) == (0, 0, 0, 1)
+    assert [line["seed"] for line in repository.lines(KEPT)] == [0, 1, 2, 3, 4]
 
 
 def test_an_interruption_says_what_is_kept(repository):
