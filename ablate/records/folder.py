@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import TypeAdapter
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.files import remove_leftovers, write_files, write_text
+from ablate.base.files import digest_of_file, remove_leftovers, write_files, write_text
 from ablate.base.text import first_line
 from ablate.core import names
 from ablate.core.dated_plan import DatedPlan
@@ -55,6 +55,10 @@ _MARKDOWN = "report.md"
 _VARIANTS = "variants.json"
 _PLAN = "plan.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, _PAGE, _MARKDOWN)  # The files of every report.
+
+
+# The endings of the files that a report writes from the evidence.
+_WRITTEN_AGAIN = (".csv", ".txt", ".html", ".md", ".svg", ".png")
 
 
 class ReportTables(NamedTuple):
@@ -155,17 +159,23 @@ class StudyFolder(EvidenceFolder):
         reported = [cell for cell, _ in self.rows() if cell.id == trial_id]
         return reported or [cell for cell in self.trial_list.cells() if cell.id == trial_id]
 
-    def stamps(self) -> list[tuple[str, int, int]]:
-        """Returns name, size and time of every file of a report.
+    def stamps(self) -> list[tuple[str, int | str, int]]:
+        """Returns a stamp of every file of a report: its name, and its size and time.
+
+        Of what `ablate report` writes again from the others it has the content instead, which is then the same.
 
         Raises `OSError` when a file that every report has is missing.
         """
         required = [self.path / name for name in _REPORTED]
-        present = filter(Path.exists, [*self.path.glob("[!.]*.*"), self.path / FIGURES])
-        stamps = []
+        present = filter(Path.exists, [*self.path.glob("[!.]*.*"), *(self.path / FIGURES).glob("[!.]*.*")])
+        stamps: list[tuple[str, int | str, int]] = []
         for path in sorted({*required, *present}):
             state = path.stat()
-            stamps.append((str(path.relative_to(self.path)), state.st_size, state.st_mtime_ns))
+            name = str(path.relative_to(self.path))
+            if path.suffix in _WRITTEN_AGAIN:
+                stamps.append((name, digest_of_file(str(path)), 0))
+            else:
+                stamps.append((name, state.st_size, state.st_mtime_ns))
         return stamps
 
     def variants(self) -> Mapping[str, Any] | None:
