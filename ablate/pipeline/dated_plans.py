@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
-from ablate.base.files import digest_of_data
 from ablate.base.process import now
 from ablate.base.text import masked
 from ablate.base.wording import joined
@@ -76,7 +75,6 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
         "comparisons": family_size(facts_of(study, claims)),
     }
     content = json.loads(json.dumps(content, default=str))
-    digest = digest_of_data([content, sorted(claim.hash for claim in claims)])
     rows = [
         {
             "claim": claim.text,
@@ -86,7 +84,8 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
         }
         for claim in claims
     ]
-    return DatedPlan(declared=now(), hash=digest, claims=rows, **content)
+    plan = DatedPlan(declared=now(), hash="", claims=rows, **content)
+    return replace(plan, hash=plan.digest)
 
 
 def _settings(study: Study) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """A study as its last report has it: to confirm it, to time it, to evaluate its weights."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from ablate.base.errors import AblateError, StudyError, listed
+from ablate.core.judged_variants import JudgedVariant
 from ablate.records.folder import StudyFolder
 from ablate.study.designs import Config, Variant
 from ablate.study.document import read_document
@@ -63,20 +61,23 @@ def as_reported(study: Study, folder: StudyFolder) -> Study:
             f"again first, or give the study as it was run: {folder.study_file}"
         )
     judged = folder.variants()
-    if judged is None or judged["by"] == "design":
+    if judged is None or judged.by == "design":
         return study
-    variants = [_variant(study, fields) for fields in judged["variants"]]
-    return study.judging(variants, judged["paths"], Selection(judged["by"]))
+    variants = [_variant(study, variant) for variant in judged.variants]
+    return study.judging(variants, judged.paths, Selection(judged.by))
 
 
-def _variant(study: Study, fields: Mapping[str, Any]) -> Variant:
-    """Returns a variant from its fields as a report keeps them: plain data."""
+def _variant(study: Study, judged: JudgedVariant) -> Variant:
+    """Returns a variant from its fields as a report keeps them."""
     by_seed: dict[str, list[Config]] = {}
-    for task, configs in fields.get("by_seed", {}).items():
+    for task, configs in judged.by_seed.items():
         by_seed[task] = [study.resolve(config) for config in configs]
-    changes = {
-        "at": tuple(fields["at"]),
-        "configs": [study.resolve(config) for config in fields["configs"]],
-        "by_seed": by_seed,
-    }
-    return Variant(**{**fields, **changes})
+    return Variant(
+        name=judged.name,
+        configs=[study.resolve(config) for config in judged.configs],
+        patches=judged.patches,
+        at=tuple(judged.at),
+        placebo=judged.placebo,
+        tuned=judged.tuned,
+        by_seed=by_seed,
+    )

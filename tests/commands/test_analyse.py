@@ -1,6 +1,7 @@
 """`ablate analyse`: runs that exist, from files of all kinds, through the command line."""
 
 import json
+import math
 import os
 import shutil
 
@@ -120,8 +121,19 @@ def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(t
     refused = judge(data="d2", machine="a100")
     assert refused.returncode == 2
     assert "{data: d2, machine: a100}; allowed: {data: d, machine: h100}" in refused.stderr
-    (tmp_path / "noise.json").write_text('{"baseline": "base"}')
-    assert judge().returncode == 2
+    older = json.dumps({name: value for name, value in found.items() if name != "format"})
+    wrong = [{"values": [*kept[:4], value]} for value in (None, "3.28", math.nan, 3.5, 10**400, True)]
+    wrong += [{"values": kept[:4]}, {"values": []}, {"values": 3.28}, {"n": 4}, {"n": "5"}, {"sd": 0.1}]
+    texts = ["", "[]", "[" * 100_000, '{"baseline": "base"}', older.replace("{", '{"other": 1, ', 1)]
+    texts += [json.dumps({**found, "noise": {"runs": noise | fields}}) for fields in wrong]
+    texts += [json.dumps({**found, "format": 2}), json.dumps({**found, "noise": {}})]
+    for text in texts:
+        (tmp_path / "noise.json").write_text(text)
+        done = judge()
+        assert (done.returncode, done.stderr.startswith("noise.json: ")) == (2, True), (text, done.stderr)
+        assert "--keep-noise" in done.stderr
+    (tmp_path / "noise.json").write_text(older)
+    assert judge().returncode == 0
 
 
 def test_the_same_runs_under_two_names_are_named(tmp_path):
@@ -246,7 +258,7 @@ BAD = {
     "a claim on nothing": (RUNS, ("--claim", "wide beats base on acc"), "--claim", "unknown metric 'acc'"),
     "a reserved name": (RUNS, ("--name", "store"), "--name", "name of a new report"),
     "noise of nothing": (RUNS, ("--keep-noise", "noise.json"), "--keep-noise", "--made-with evaluation VALUE"),
-    "no noise": (RUNS, ("--known-noise", "none.json"), "none.json", "No such file"),
+    "no noise": (RUNS, ("--known-noise", "none.json"), "none.json", "does not exist"),
     "examples that differ": (
         "variant,seed,example,loss\nbase,0,a,1\nbase,0,b,2\nb,0,a,1\nb,1,a,2\nb,1,b,2\n",
         (), "RUNS: every run", "('runs', 'b')",
