@@ -96,7 +96,8 @@ def _equivalent(rng: Random, place: Place) -> str:
         place.violation(f"{how}: {len(others)} comparisons instead of {len(rows)}")
     for row in rows:
         other = others.get((row["variant"], row["task"]), {})
-        wrong = [(k, other.get(k), row[k]) for k in row if not _alike(other.get(k), row[k])]
+        scale = max(abs(row["mean_baseline"]), abs(row["mean_variant"]))
+        wrong = [(k, other.get(k), row[k]) for k in row if not _alike(other.get(k), row[k], scale)]
         if wrong:
             place.violation(f"{how}: {wrong}")
     return "accepted"
