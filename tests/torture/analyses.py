@@ -103,12 +103,13 @@ def _equivalent(rng: Random, place: Place) -> str:
     return "accepted"
 
 
-def _alike(one: object, other: object) -> bool:
-    if isinstance(one, float | int) and isinstance(other, float | int):
-        return (
-            one == other or (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=1e-9)
-        )
-    return one == other
+def _alike(one: object, other: object, scale: float) -> bool:
+    """Whether two cells are the same but for rounding, of which values of this size have more."""
+    if not isinstance(one, float | int) or not isinstance(other, float | int):
+        return one == other
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return True
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12 * scale)
 
 
 def _check(place: Place, row: dict[str, Any], table: RunsTable, sign: int) -> None:
