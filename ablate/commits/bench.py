@@ -15,6 +15,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.kept import Journal
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
+from ablate.base.text import is_utf8
 from ablate.commits.lines import LINE, Call, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
@@ -145,7 +146,10 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterato
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
+    words = [*names, *call.command, call.metric, call.pattern, *call.links]
     with Gather() as at:
+        for word in words:
+            at.refuse(not is_utf8(word), "call", "each word must be UTF-8, as the file of its runs is", word)
         with at("--read"):
             check_pattern(call.pattern or "()")
         is_taken = call.metric in ("", STEP)

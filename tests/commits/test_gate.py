@@ -334,3 +334,19 @@ def test_a_call_that_was_killed_before_it_had_said_what_is_kept_says_so_again(re
     again = repository.call(*words)
     assert (again.returncode, again.stdout) == (0, first.stdout)
     assert (repository.folder / "ledger.jsonl").read_bytes() == kept
+
+
+def test_names_that_are_no_utf8_lose_no_run(repository):
+    """A word of the call is refused before a run, and a file of such a name is told escaped."""
+    repository.losses("good", drawn(1, -0.05))
+    name = os.fsdecode(b"eval\xff.py")
+    (repository.folder / name).write_text("")
+    repository.losses("try", drawn(2, -0.05))
+    call = (*PRINTED, os.fsdecode(b"\xff"))
+    for words in (("--head", "good", "--", *call), ("--head", os.fsdecode(b"good\xff"))):
+        refused = repository.call("gate", "ledger.jsonl", "--base", "base", *words)
+        assert (refused.returncode, refused.stdout) == (2, "")
+    assert not (repository.folder / "ledger.jsonl").exists()
+    answer = said(repository, "try")
+    assert r"eval\udcff.py" in answer["changed_measures"]
+    assert repository.lines("ledger.jsonl")[-1]["verdict"] == answer["verdict"]
