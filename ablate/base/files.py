@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -162,6 +163,18 @@ def remove_leftovers(folder: Path) -> None:
     """Removes the `leftovers` below a folder."""
     for path in leftovers(folder):
         path.unlink(missing_ok=True)
+
+
+def remove_tree(path: Path) -> None:
+    """Removes a file, or a folder with all its files, including write-protected ones."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+        return
+    if not path.is_dir():
+        return
+    for folder, _, _ in os.walk(path):
+        os.chmod(folder, 0o700)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def unreadable(path: Path, limit: int) -> str | None:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
@@ -21,6 +20,7 @@ from pydantic import BaseModel
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
 from ablate.base.files import digest_of_data, unreadable
 from ablate.base.registry import register
+from ablate.base.scratch import scratch
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
@@ -207,7 +207,7 @@ class External(Workload):
             return run.in_place(snapshot)
         if snapshot.frozen.is_dir() or snapshot.tree is None:
             return run.in_copy(snapshot)
-        with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as store:
+        with scratch("store") as store:
             # A trial outside of a run, such as a check, has no store.
             snapshot = replace(snapshot, store=Path(store))
             snapshot.freeze()

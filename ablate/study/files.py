@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -16,6 +15,7 @@ from ruamel.yaml.representer import SafeRepresenter
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
+from ablate.base.scratch import scratch
 from ablate.core.names import GIVEN
 from ablate.study.document import base_of
 from ablate.study.study import Study
@@ -32,7 +32,7 @@ def as_file(study: str | Path | Mapping[str, object]) -> Iterator[Path]:
         yield Path(study)
         return
     text = _json_text(study)
-    with TemporaryDirectory(prefix="ablate-") as folder:
+    with scratch("study") as folder:
         path = Path(folder) / GIVEN
         # JSON is YAML. Half a surrogate pair stays an escape, which the reader refuses with its place.
         path.write_text(text, "utf-8", "backslashreplace")
