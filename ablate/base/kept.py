@@ -9,8 +9,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ablate.base.errors import NOT_GIVEN, AblateError, Problem
 from ablate.base.files import digest_of_data, unreadable, write_text
 
-STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-"""The settings of every schema of kept files: no other fields, no other types, finite numbers."""
+STRICT = ConfigDict(extra="forbid", strict=True, defer_build=True)
+"""The settings of every schema of kept files: no other fields, no other types. It is built when it is first used."""
+FINITE = ConfigDict(**STRICT, allow_inf_nan=False)
+"""Those of one whose numbers are finite."""
 MAX_BYTES = 2**30
 """The largest kept file that is read; the list of 100,000 trials takes a twentieth."""
 _DIGEST = "digest"

@@ -30,7 +30,7 @@ from pydantic import ConfigDict, Field
 from scipy import special
 
 from ablate.analysis.power import POWER, t_p_above
-from ablate.base.kept import STRICT
+from ablate.base.kept import FINITE
 
 Verdict = Literal["keep", "discard", "retest"]
 NUM_BASE_RUNS = 10
@@ -54,7 +54,7 @@ class Spread:
     All formulas take arrays of variances, too.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     variance: Annotated[float, Field(gt=0)]
     df: Annotated[float, Field(gt=0)]
@@ -75,7 +75,7 @@ class Spread:
 class State:
     """The runs and the spent α on which the decision about the next try depends."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     base: Annotated[Sequence[float], Field(min_length=PAIRS)]
     """Runs of the present base, against which single runs are screened."""
