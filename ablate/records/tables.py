@@ -156,6 +156,8 @@ def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     try:
         reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
         present = reader.fieldnames or ()
+        if not present:
+            raise ValueError("it has no columns")
         missing = [name for name in columns if name not in present]
         if missing:
             raise ValueError(f"the column {missing[0]} is missing")

@@ -116,3 +116,12 @@ def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
     folder.trial_list.path.write_text('{"format": 1, "cells": ' + "[" * 100_000)
     with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
         folder.trial_list.cells()
+
+
+def test_tables_that_no_report_has_written_are_refused_as_frames(tmp_path):
+    folder = StudyFolder(tmp_path, "quickstart")
+    folder.path.mkdir()
+    for content in (b"\0\xff", b"", b"claim,verdict\nx,superb\n"):
+        (folder.path / "claims.csv").write_bytes(content)
+        with pytest.raises(AblateError, match="claims.csv"):
+            folder.frames()
