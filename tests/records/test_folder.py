@@ -123,5 +123,5 @@ def test_tables_that_no_report_has_written_are_refused_as_frames(tmp_path):
     folder.path.mkdir()
     for content in (b"\0\xff", b"", b"claim,verdict\nx,superb\n"):
         (folder.path / "claims.csv").write_bytes(content)
-        with pytest.raises(AblateError, match="claims.csv"):
+        with pytest.raises(AblateError, match="claims"):
             folder.frames()
