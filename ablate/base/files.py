@@ -199,6 +199,21 @@ def unreadable(path: Path, limit: int) -> str | None:
     return None
 
 
+class NotReadableError(AblateError):
+    """A file that is not read; the message follows its name."""
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """Returns the content of a plain file of at most `limit` bytes. Raises `NotReadableError` for any other."""
+    fault = unreadable(path, limit)
+    if fault is not None:
+        raise NotReadableError(fault)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NotReadableError(f"cannot be read: {error.strerror}") from None
+
+
 def digest_of(*contents: bytes) -> str:
     """Returns the digest of contents, one after the other: 32 hexadecimal digits.
 

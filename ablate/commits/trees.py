@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ablate.base.errors import AblateError, dotted_path
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
 from ablate.base.scratch import scratch
 from ablate.external.data import Data, link_data
 from ablate.external.repository import check_out
@@ -56,10 +56,11 @@ class Tree:
         """
         files = []
         for listing in lists.glob("files-*.txt"):
-            # The code may have put something else in its place.
-            if unreadable(listing, MAX_LISTING) is None:
-                names = listing.read_bytes().split(b"\n")
-                files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
+            try:
+                names = read_plain(listing, MAX_LISTING).split(b"\n")
+            except NotReadableError:
+                continue  # The code has put something else in its place.
+            files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
         wrong = []
         checked_out_here = [self.root.parent / side for side in SIDES]
         for other in [*_work_trees(), *checked_out_here]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ablate.base.errors import AblateError, shown
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import printable
 from ablate.core.record import Curve
 from ablate.external.command import TimeLimit
@@ -128,13 +128,10 @@ class Reading:
 
 def _texts(file: Path) -> Iterator[str]:
     """Yields the texts of a file that are to be JSON: all of it, or its lines. Raises `AblateError`."""
-    fault = unreadable(file, MAX_FILE)
-    if fault is not None:
-        raise AblateError(f"{printable(file.name)} {fault}")
     try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise AblateError(f"{printable(file.name)} cannot be read: {error.strerror}") from None
+        content = read_plain(file, MAX_FILE)
+    except NotReadableError as error:
+        raise AblateError(f"{printable(file.name)} {error}") from None
     text = content.decode(json.detect_encoding(content), errors="replace")
     if file.suffix == ".json":
         yield text

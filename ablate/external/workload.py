@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.files import digest_of_data, unreadable
+from ablate.base.files import NotReadableError, digest_of_data, read_plain
 from ablate.base.registry import register
 from ablate.base.scratch import scratch
 from ablate.base.streams import stream_seed
@@ -324,10 +324,11 @@ def _values(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def _source(file: Path) -> bytes:
     """Returns the source of a script. Raises `Invalid`."""
-    rule = unreadable(file, MAX_SOURCE)
-    if rule:
-        raise Invalid("workload.script", rule, file.name, "a Python file, by its path relative to the study")
-    return file.read_bytes()
+    try:
+        return read_plain(file, MAX_SOURCE)
+    except NotReadableError as error:
+        allowed = "a Python file, by its path relative to the study"
+        raise Invalid("workload.script", str(error), file.name, allowed) from None
 
 
 @lru_cache(maxsize=8)
