@@ -112,9 +112,10 @@ def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
 
     Raises `AblateError` where a folder below `folder` is a link, behind which other files may lie.
     """
-    for below in {parent for name in files for parent in PurePath(name).parents}:
-        if below.name and (folder / below).is_symlink():
-            raise AblateError(f"{folder / below}: is a link to another folder; remove the link")
+    for name in files:
+        for below in PurePath(name).parents:
+            if below.name and (folder / below).is_symlink():
+                raise AblateError(f"{folder / below}: is a link to another folder; remove the link")
     for name, content in files.items():
         if content is None:
             (folder / name).unlink(missing_ok=True)
