@@ -16,6 +16,8 @@ from ablate.core.metric import Direction
 
 FORMAT = 3
 """The format of ledgers: it rises when the fields of a line change."""
+OLDEST = 2
+"""The oldest format that is read and goes on: its lines have these fields, and no digests."""
 Seconds = Annotated[float, Field(ge=0)]
 
 
