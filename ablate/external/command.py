@@ -225,5 +225,6 @@ def _guarded(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        command.kill()
+        if process.returncode:  # Else the guard has ended all, and the number may be that of another process.
+            command.kill()
         process.stdout.close()
