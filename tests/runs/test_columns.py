@@ -128,3 +128,11 @@ def test_versions_of_the_code_that_are_one_float_are_two(values, tmp_path):
     assert (only.returncode, row(tmp_path)["n"]) == (0, "2")
     spelled = table(seeds=range(4)).assign(lr=["0.1", "0.10"] * 4)
     assert analyse(tmp_path, spelled).returncode == 0
+
+
+def test_a_number_of_any_spelling_is_the_nearest_float(tmp_path):
+    runs = table()
+    numbers = np.random.default_rng(0).normal(1000, 1, len(runs)).tolist()
+    runs["loss"] = [f"{number:+.17g}" for number in numbers]
+    assert analyse(tmp_path, runs).returncode == 0
+    assert list(StudyFolder(tmp_path / "results", "runs").evidence().trials["loss"]) == numbers
