@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Returns whether a text can be written as UTF-8: a name of other bytes, or half of a surrogate pair, cannot."""
+    """Returns whether a text can be written as UTF-8; a name of other bytes cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
