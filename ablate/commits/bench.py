@@ -25,6 +25,8 @@ from ablate.external.reading import STEP, Reading
 
 RUNS = 2
 """The format of the digests by which finished runs are known again."""
+MAX_VALUE = 1e60
+"""The largest number of a run, whose fourth power is a float, too."""
 SHOWN = 2000
 """Characters of a run's output that an error shows."""
 
@@ -99,8 +101,8 @@ class Bench:
                 reading.finish(Path(place))
             check_unchanged(self.data)
             value = reading.last[metric]
-            if not abs(value) < float("inf"):
-                raise AblateError(f"{metric} is {value}")
+            if not abs(value) <= MAX_VALUE:
+                raise AblateError(f"{metric} is {value:g}, no number of at most {MAX_VALUE:g}")
         except AblateError as error:
             raise NotMeasured(f"{tree.name}, seed {seed}: {error}; it printed:\n{printed.strip()}") from None
         return value, seconds

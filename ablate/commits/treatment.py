@@ -78,7 +78,9 @@ def measured_otherwise(files: Sequence[str]) -> str:
 def _changed_files(base: Tree, head: Tree, patterns: Sequence[str]) -> list[str]:
     """Returns the files that differ between two commits, of those that `patterns` match, or of all."""
     globs = [f":(glob){pattern}" for pattern in patterns]
-    names = git("diff", "--name-only", "--no-renames", "-z", base.commit, head.commit, "--", *globs)
+    names = git(
+        "diff", "--name-only", "--no-relative", "--no-renames", "-z", base.commit, head.commit, "--", *globs
+    )
     # Printable: a name of bytes that are no UTF-8 cannot stand in a ledger.
     return [printable(name) for name in names.split("\0") if name]
 

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from ablate.base.errors import AblateError, dotted_path
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.git import without_repository
 from ablate.base.scratch import scratch
 from ablate.external.data import Data, link_data
 from ablate.external.repository import check_out
@@ -123,6 +124,7 @@ def git(*words: object) -> str:
         return subprocess.run(
             ["git", *map(str, words)],
             capture_output=True,
+            env=without_repository(os.environ),
             encoding="utf-8",
             errors="surrogateescape",
             check=True,

@@ -144,6 +144,8 @@ def _texts(file: Path) -> Iterator[str]:
 def _number(name: str, given: object) -> float:
     """Returns the number that a text or a value of JSON is. Raises `AblateError`."""
     try:
+        if isinstance(given, str) and "_" in given:
+            raise ValueError("1_0 is a number of Python alone")
         return float(given)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError):
         raise AblateError(f"{name}: {_shown(given)} is not a number") from None
