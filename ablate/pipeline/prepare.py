@@ -71,8 +71,8 @@ def _refuse_other_folder(named: StudyFolder, document: Document, results: Path) 
     own = StudyFolder(results, str(document.written.get("name") or document.data.get("name")))
     if own.path.resolve() != named.path.resolve():
         raise AblateError(
-            f"{named.path}: reports the study {own.name}, and would be measured into another folder, {own.path}. Give it "
-            f"its name back, {own.name}, and its folder with --results; or give the study file"
+            f"{named.path}: reports the study {own.name}, whose folder is {own.path}, where the result would stand. "
+            f"Give it its name back, {own.name}, and its results folder with --results; or give the study file"
         )
 
 
