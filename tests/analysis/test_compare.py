@@ -173,3 +173,21 @@ def test_a_loss_that_goes_below_zero_has_no_best_value_at_zero(level):
     frame = compare(study(values, metrics={"nll": Metric("min")}, metric="nll", margin=0.2))
     assert only(frame)["verdict"] == "equivalent"
     assert only(frame, "worse")["verdict"] == "worse"
+
+
+def test_a_variant_that_diverges_is_not_better_than_runs_beyond_the_floor():
+    base = 9.0 + np.array([0.01, -0.02, 0.015, 0.0, -0.01, 0.02])
+    statuses = {("a", seed): "diverged" for seed in range(6)}
+    loss = {"loss": Metric("min", floor=2.3)}
+    frame = compare(
+        study(
+            {"baseline": base, "a": np.full(6, np.nan)},
+            metric="loss",
+            metrics=loss,
+            statuses=statuses,
+            margin=0.1,
+        )
+    )
+    row = only(frame)
+    assert row["verdict"] in ("worse", "inconclusive")
+    assert row["diff"] <= 0
