@@ -323,8 +323,11 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
     is_name = path == Path(name)
     if by_path.has_report and not (is_name and by_name.has_report):
         return by_path
-    if by_name.has_report or by_name.path.is_dir() or path.exists():
+    # A path names one place: the study of the same name elsewhere is another.
+    if path.is_file() or (is_name and (by_name.has_report or by_name.path.is_dir())):
         return by_name
+    if path.is_dir():
+        return by_path
     raise AblateError(str(_unknown_study(path, results)))
 
 

@@ -244,6 +244,9 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     trials = grouped.agg(columns).reset_index()
     # A metric that is the same on all examples is of the run.
     varying = [name for name in metrics if grouped[name].nunique().max() > 1]
+    # The mean over some examples is not that over all of them, which other runs have.
+    has_all = grouped[varying].count().eq(grouped.size(), axis=0).reset_index(drop=True)
+    trials[varying] = trials[varying].where(has_all)
     examples: list[tuple[str, str, list[float]]] = []
     for name in varying:
         examples += [

@@ -48,10 +48,14 @@ def as_file(study: str | Path | Mapping[str, object]) -> Iterator[Path]:
 
 def _json_text(study: Mapping[str, object]) -> str:
     folder = Path.cwd() / str(study.get("folder", "."))
-    data = {**study, "folder": str(folder)}
+    return _json({**study, "folder": str(folder)}, indent=1)
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    """Returns a value of a study as JSON. Raises `StudyError` for what a file cannot hold."""
     try:
-        return json.dumps(data, indent=1, ensure_ascii=False, default=_plain)
-    except TypeError as error:
+        return json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
         allowed = "text, numbers, True, False, None, and lists and dicts of these"
         raise StudyError([Problem(f"cannot be written in a study: {error}", allowed=allowed)]) from None
 
@@ -68,7 +72,7 @@ def _plain(value: object) -> object:
 def as_sets(sets: Sequence[str] | Mapping[str, object]) -> list[str]:
     """Returns changes to a study as `--set` takes them, each a `PATH=VALUE`."""
     if isinstance(sets, Mapping):
-        return [f"{path}={json.dumps(value, ensure_ascii=False)}" for path, value in sets.items()]
+        return [f"{path}={_json(value)}" for path, value in sets.items()]
     if isinstance(sets, str):
         return [sets]
     return list(sets)
