@@ -1,6 +1,7 @@
 """A small part of the campaign of `make torture`; and that it would find what it looks for."""
 
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -103,7 +104,7 @@ def test_what_a_run_leaves_in_the_repository_of_a_user_is_found(place):
 
 
 def test_a_process_that_survives_is_found_and_ended():
-    mark = "700000000000002"
+    mark = str(random.SystemRandom().randrange(10**14, 10**15))
     process = subprocess.Popen(
         ["sleep", f"300.{mark}"], env={"PATH": os.environ["PATH"]}, start_new_session=True
     )

@@ -19,8 +19,6 @@ def paired(
     deviation = max(differences.std(ddof=1), floor)
     half = stats.t.ppf((1 + level) / 2, len(differences) - 1) * deviation / len(differences) ** 0.5
     mean = float(differences.mean())
-    if not differences.any():
-        half = 0.0
     return mean, mean - half, mean + half
 
 
