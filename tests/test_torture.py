@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,9 @@ def test_a_process_that_survives_is_found_and_ended():
     process = subprocess.Popen(
         ["sleep", f"300.{mark}"], env={"PATH": os.environ["PATH"]}, start_new_session=True
     )
+    # Until it has begun, it is a copy of this process.
+    while mark.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+        time.sleep(0.01)
     assert survivors(mark, grace=0) == [f"sleep 300.{mark}"]
     assert process.wait(10) == -9
     assert not survivors(mark, grace=0)
