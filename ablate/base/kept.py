@@ -12,11 +12,14 @@ from ablate.base.files import NotReadableError, digest_of_data, read_plain, writ
 STRICT = ConfigDict(extra="forbid", strict=True, defer_build=True)
 """The settings of every schema of kept files: no other fields, no other types. It is built when it is first used."""
 FINITE = ConfigDict(**STRICT, allow_inf_nan=False)
-"""Those of one whose numbers are finite."""
+"""The settings of a schema that allows finite numbers alone."""
 MAX_BYTES = 2**30
 """The largest kept file that is read; the list of 100,000 trials takes a twentieth."""
 _DIGEST = "digest"
 _OF_UNION = ("missing", "union_tag_invalid", "union_tag_not_found")
+
+OBJECT: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
+"""The schema of any JSON object."""
 
 Content = TypeVar("Content")
 
@@ -87,7 +90,7 @@ class Journal(Generic[Content]):
 
     def _read(self, text: bytes, number: int) -> tuple[dict[str, object], str | None]:
         """Keeps what a line says, and returns its data and its digest. Raises `AblateError`."""
-        data = validated(_OBJECT, text, self.path, self.remedy, number)
+        data = validated(OBJECT, text, self.path, self.remedy, number)
         digest = data.pop(_DIGEST, None)
         line = validated(self.schema, json.dumps(data).encode(), self.path, self.remedy, number)
         self.lines.append(line)
@@ -100,6 +103,3 @@ class Journal(Generic[Content]):
         self.lines.append(line)
         self._texts.append(json.dumps({**data, _DIGEST: self._chain}))
         write_text(self.path, "".join(f"{text}\n" for text in self._texts))
-
-
-_OBJECT: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])

@@ -27,23 +27,7 @@ def train(config, seed, report=None):
     note("end", x, seed, str(said), time.time_ns())
     return {{"loss": said}}
 """
-COMMAND = """\
-x, seed = float(sys.argv[1]), int(sys.argv[2])
-note("begin", x, 0.5, seed)
-number = value_of(x, seed)
-said = {token}
-if {condition}:
-    pass
-{before}
-note("end", x, seed, str(said), time.time_ns())
-print(f"loss {{said}}", flush=True)
-if {condition}:
-    pass
-{after}
-"""
-SCRIPT = """\
-{constants}
-x, seed = X, SEED
+_BODY = """\
 note("begin", x, Y, seed)
 number = value_of(x, seed)
 said = {token}
@@ -56,6 +40,8 @@ if {condition}:
     pass
 {after}
 """
+COMMAND = f"Y, x, seed = 0.5, float(sys.argv[1]), int(sys.argv[2])\n{_BODY}"
+SCRIPT = f"{{constants}}\nx, seed = X, SEED\n{_BODY}"
 TOKENS = ("number", 'f"{number:.6f}"', 'f"{number:.9e}"', 'f"{number:+.7f}"', "repr(number)")
 """How a number is printed."""
 WITHOUT_NUMBER = {
