@@ -62,8 +62,8 @@ def problem_of(error: ValidationError, path: Path, remedy: str, line: int | None
 class Journal(Generic[Content]):
     """A file of JSON lines, each with a digest over itself and all lines before it.
 
-    So a line that was edited, moved or inserted is known, and one after lines that are gone. The first lines may be of
-    an older version, and have no digests. The digests tell of accidents, and are no signature.
+    An edited, moved or inserted line is noticed, and so is a gap; lines missing at the end are not. The first lines may
+    be of an older version, and have no digests. The digests tell of accidents, and are no signature.
     """
 
     def __init__(self, path: Path, schema: TypeAdapter[Content], remedy: str) -> None:
@@ -82,8 +82,9 @@ class Journal(Generic[Content]):
         for number, text in enumerate((content_of(path, remedy) or b"").splitlines(), 1):
             data, digest = self._read(text, number)
             self._chain = digest_of_data([self._chain, data])
-            if digest != self._chain and (has_digests or digest is not None):
-                rule = "was edited, or moved, or lines before it are missing: its digest is another"
+            may_lack_digest = digest is None and not has_digests
+            if digest != self._chain and not may_lack_digest:
+                rule = "does not fit its digest: this line, or one before it, was edited, moved or removed"
                 raise AblateError(str(Problem(rule, hint=remedy, line=number, source=str(path))))
             has_digests = digest is not None
             self._texts.append(text.decode())

@@ -70,12 +70,12 @@ class _Entry:
 
 @dataclass(frozen=True)
 class ReportSources:
-    """What the last report was made from."""
+    """The sources of the last report."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     digest: str
-    """Of all sources."""
+    """The digest of all sources."""
     trials: list[str]
     """The ids of the trials that the report covers."""
     files: dict[str, str]
@@ -96,7 +96,7 @@ class _Content:
     cells: list[_Entry]
     report: ReportSources | None
     digest: str
-    """Of the rest."""
+    """The digest of all other fields."""
 
 
 @dataclass(frozen=True)
