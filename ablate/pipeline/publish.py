@@ -51,17 +51,14 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     Writes nothing. Raises `AblateError`.
     """
     from ablate.pipeline.claims import with_waiting
-    from ablate.report.repeats import repeat_lines
-    from ablate.report.replanned import plan_lines
+    from ablate.report.noise_words import noise_lines
     from ablate.report.sections import HEADLINE
-    from ablate.report.sections.headline import noise_lines, standing_lines
 
     data = report_data(folder)
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():
         tables[f"{name}.csv"] = table
-    lines = [*noise_lines(data), *standing_lines(data), *plan_lines(data), *repeat_lines(data)]
-    yield Verdicts(tables, [*HEADLINE.answers(data), *lines])
+    yield Verdicts(tables, [*HEADLINE.answers(data), *noise_lines(data), *HEADLINE.warnings(data)])
 
     # Only once the verdicts are on their way: to import what draws takes long.
     from ablate.report.page import render

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,11 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
     for block in (*[block for section in sections for block in unfolded(section.blocks)], *inline.values()):
         if isinstance(block, Text) and block.fault:
             warn(block.words)
-    return files | {
-        name: written(name, report_data, sections, inline) for name in ("report.html", "report.md")
-    }
+    brief = [section for section in sections if section.brief]
+    folded = [section for section in sections if not section.brief]
+    files["report.html"] = written("report.html", report_data, sections, inline)
+    files["report.md"] = written("report.md", report_data, brief, inline, folded)
+    return files
 
 
 def drawn(picture: Picture) -> str:
@@ -63,9 +65,16 @@ def figures(report_data: ReportData) -> dict[str, Figure]:
 
 
 def written(
-    name: str, report_data: ReportData, sections: list[Shown], inline: Mapping[str, Markup | Text]
+    name: str,
+    report_data: ReportData,
+    sections: Sequence[Shown],
+    inline: Mapping[str, Markup | Text],
+    folded: Sequence[Shown] = (),
 ) -> str:
-    """The text of `report.html` or `report.md`; `inline`: the figures by their names."""
+    """Returns the text of `report.html` or `report.md`; `inline`: the figures by their names.
+
+    folded: the sections of which markdown names only the figures and files.
+    """
     environment = templates(
         Path(__file__).parent / "templates",
         autoescape=name.endswith(".html"),
@@ -86,6 +95,7 @@ def written(
     page = environment.get_template(f"{name}.j2").render(
         facts=report_data.facts,
         sections=sections,
+        folded=folded,
         inline=inline,
         folder=FIGURES,
         marks=VERDICTS,

@@ -119,19 +119,30 @@ class Section:
 
     - open: whether its content is seen at once; of the others the heading unfolds, with `inside`, a few words on what
       a reader finds.
+    - brief: whether `report.md` has it too: by default, where it is open.
     - needs_trials: whether it has nothing to say of a study that was timed and never trained.
     """
 
     title: ClassVar[str]
     inside: ClassVar[str]
     open: ClassVar[bool]
+    brief: ClassVar[bool]
     needs_trials: ClassVar[bool]
 
     def __init_subclass__(
-        cls, *, title: str, inside: str = "", open: bool = False, needs_trials: bool = True
+        cls,
+        *,
+        title: str,
+        inside: str = "",
+        open: bool = False,
+        brief: bool = False,
+        needs_trials: bool = True,
     ) -> None:
-        cls.title, cls.inside = title, inside
-        cls.open, cls.needs_trials = open, needs_trials
+        cls.title = title
+        cls.inside = inside
+        cls.open = open
+        cls.brief = brief
+        cls.needs_trials = needs_trials
 
     @property
     def name(self) -> str:
@@ -158,8 +169,12 @@ class Section:
         """Sentences for the answer to the question, which page, terminal and MLflow show first."""
         return []
 
+    def warnings(self, report_data: ReportData) -> list[str]:
+        """Sentences on what a reader must know of the verdicts, shown below the answer."""
+        return []
+
     def findings(self, report_data: ReportData) -> list[str]:
-        """Sentences on what the verdicts rest on, folded below the answer."""
+        """Sentences on what the verdicts rest on, folded below the table of verdicts."""
         return []
 
 

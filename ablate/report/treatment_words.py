@@ -10,6 +10,8 @@ from ablate.core.treatment import Treatment
 from ablate.report.words import NOTHING, Column, Row, Table, message, text
 
 TREATMENT = "treatment"
+Size = Callable[[VariantFacts, str], float | None]
+"""The size of a variant on a task."""
 
 
 def treatment_mark(row: Row) -> str:
@@ -55,20 +57,29 @@ def marks_of(table: Table) -> list[str]:
     return [f"{row[name]}: {row[TREATMENT]}" for row in table.rows if row.get(TREATMENT)]
 
 
-def size_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
-    """Returns the columns of relative parameters and FLOPs of the whole training; a column of ones is left out."""
+def size_column(rows: Sequence[Row], facts: StudyFacts) -> Column | None:
+    """Returns the column of relative parameters and FLOPs of the whole training; None where all are the same.
+
+    A size in which all rows are the same is left out of it.
+    """
     variants = {variant.name: variant for variant in facts.variants}
-    columns: list[Column] = []
-    for key, heading, size in (("parameters", "Parameters", _parameters), ("compute", "FLOPs", _compute)):
 
-        def show(row: Row, size: Callable[[VariantFacts, str], float | None] = size) -> str:
-            sides = [variants.get(text(row[side])) for side in ("variant", "baseline")]
-            return _ratio(*sides, task=text(row["task"]), size=size)
+    def ratio(row: Row, size: Size) -> str:
+        sides = [variants.get(text(row[side])) for side in ("variant", "baseline")]
+        return _ratio(*sides, task=text(row["task"]), size=size)
 
-        cells = {show(row) for row in rows}
-        if cells - {NOTHING, times(1.0)}:
-            columns.append(Column(key, heading, numeric=True, show=show))
-    return columns
+    shown: dict[str, Size] = {}
+    for heading, size in (("Parameters", _parameters), ("FLOPs", _compute)):
+        if {ratio(row, size) for row in rows} - {NOTHING, times(1.0)}:
+            shown[heading] = size
+    if not shown:
+        return None
+
+    def show(row: Row) -> str:
+        ratios = [ratio(row, size) for size in shown.values()]
+        return NOTHING if set(ratios) <= {NOTHING} else " · ".join(ratios)
+
+    return Column("size", " · ".join(shown), numeric=True, show=show)
 
 
 def _ratio(
@@ -76,7 +87,7 @@ def _ratio(
     baseline: VariantFacts | None,
     *,
     task: str,
-    size: Callable[[VariantFacts, str], float | None],
+    size: Size,
 ) -> str:
     """Returns the size of a variant relative to what it is compared with, in words."""
     if variant is None or baseline is None:

@@ -18,7 +18,7 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.report.lost_runs import left_out_column
 from ablate.report.treatment_words import (
     are_treated_alike,
-    size_columns,
+    size_column,
     treatment_column,
     treatment_in_caption,
 )
@@ -114,7 +114,11 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
         heading = as_sentence(f"{facts.unit}s solved") if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), verdict_column(facts)]
-        columns += [difference_column(facts, heading), *size_columns(mine, facts), *mean_columns(spare=True)]
+        columns.append(difference_column(facts, heading))
+        size = size_column(mine, facts)
+        if size is not None:
+            columns.append(size)
+        columns += mean_columns(spare=True)
         caption += treatment_in_caption(mine, facts) + marks_in_caption(mine)
         columns.append(treatment_column(shown=not are_treated_alike(mine, facts)))
         columns.append(reason_column(facts, marked=not are_marked_alike(mine)))

@@ -20,7 +20,9 @@ from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import Column, Row, Table, count, message, rows_of, tabulated, text
 
 
-class Notes(Section, title="Notes", needs_trials=False, inside="what whoever ran the study wrote about it"):
+class Notes(
+    Section, title="Notes", brief=True, needs_trials=False, inside="what whoever ran the study wrote about it"
+):
     """What whoever ran the study wrote about it."""
 
     def blocks(self, report_data: ReportData) -> list[Block]:
@@ -107,6 +109,7 @@ def incidents(evidence: Evidence) -> list[dict[str, Any]]:
 class Provenance(
     Section,
     title="How it was run",
+    brief=True,
     needs_trials=False,
     inside="command, commit, versions, machine, seeds and test data",
 ):

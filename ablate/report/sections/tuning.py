@@ -132,6 +132,24 @@ class Tuning(
                 (facets, (path, label), task.metrics.get(target.name)),
             )
 
+    def warnings(self, report_data: ReportData) -> list[str]:
+        budgets_of_variants = spent(report_data)
+        names = places(budgets_of_variants, budgets_of_variants)
+        warnings = []
+        for code, is_concerned in (
+            ("no_value", budgets_of_variants["best"].isna()),
+            ("rising", budgets_of_variants["rising"]),
+        ):
+            concerned = budgets_of_variants[is_concerned]
+            if len(concerned):
+                warnings.append(message(f"search.{code}", places(concerned, budgets_of_variants)))
+        edges: dict[tuple[str, str], list[str]] = {}
+        for name, row in zip(names, rows_of(budgets_of_variants), strict=True):
+            for path, side in row["edges"].items():
+                edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
+        warnings += [message("search.edge", path, side, variants) for (path, side), variants in edges.items()]
+        return warnings
+
     def findings(self, report_data: ReportData) -> list[str]:
         given, search = spent(report_data), table(report_data).facts
         found = [
@@ -149,13 +167,6 @@ class Tuning(
                 lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
             )
         ]
-        for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
-            found += [message(f"search.{code}", places(rows, given))] if len(rows) else []
-        edges: dict[tuple[str, str], list[str]] = {}
-        for name, row in zip(places(given, given), rows_of(given), strict=True):
-            for path, side in row["edges"].items():
-                edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
-        found += [message("search.edge", path, side, names) for (path, side), names in edges.items()]
         if len(runner_ups := report_data.evidence.frame(RUNNER_UPS, ("variant", "status"))):
             lost = runner_ups.loc[runner_ups["status"] == "diverged", "variant"].value_counts().items()
             told = message("search.rivals", [*runner_ups["variant"].unique()], len(runner_ups), [*lost])

@@ -9,7 +9,7 @@ from ablate.core.short_names import short_claim
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
-from ablate.report.treatment_words import size_columns
+from ablate.report.treatment_words import size_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
     Names,
@@ -61,9 +61,10 @@ class Verdicts(Section, title="Verdicts", open=True):
         present = {row["verdict"] for row in rows}
         less = bool(less_is_better(rows, report_data.facts))
         is_apart = not pairs_share_data(report_data.facts)
+        is_rated = any(number(row["solved_variant"]) is not None for row in rows)
         known: dict[str, dict[str, Any]] = {
-            "better": {"less": less, "unit": report_data.facts.unit},
-            "worse": {"less": less, "unit": report_data.facts.unit},
+            "better": {"less": less, "unit": report_data.facts.unit, "rated": is_rated},
+            "worse": {"less": less, "unit": report_data.facts.unit, "rated": is_rated},
             "equivalent": {"margin": margin, "late": is_margin_late, "given": report_data.facts.given},
         }
         terms = [
@@ -75,9 +76,9 @@ class Verdicts(Section, title="Verdicts", open=True):
             (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_apart))
             for word in ("difference", "detectable")
         ]
-        sizes = [column.heading for column in size_columns(rows, report_data.facts)]
-        if sizes:
-            terms.append((" and ".join(sizes), message("treatment.sizes")))
+        size = size_column(rows, report_data.facts)
+        if size is not None:
+            terms.append((size.heading, message("treatment.sizes")))
         yield Folded(message("verdicts.guide"), [Terms(terms)])
 
 
