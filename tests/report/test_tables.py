@@ -42,7 +42,7 @@ def test_p_values():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.01934, "0.019"), (-1.52, "−1.5"), (123.0, "123"), (1.2e-9, "1.2e−09"), (0.0, "0"), (None, "–")],
+    [(0.01934, "0.019"), (-1.52, "−1.5"), (123.0, "123"), (1.2e-9, "1.2e−9"), (0.0, "0"), (None, "–")],
 )
 def test_two_significant_digits(value, shown):
     assert tables.significant(value) == shown
@@ -103,7 +103,7 @@ def test_the_verdict_table_has_the_planned_comparisons_and_their_sizes(evidence)
         "variant",
         "verdict",
         "difference",
-        "parameters",
+        "size",
         "mean_variant",
         "mean_baseline",
         "mde",

@@ -57,7 +57,7 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
         ("few processes=1 least=2", "1 process, at least 2 needed"),
         ("open seeds=34", "about 34 seeds needed, if the difference is as observed"),
         ("open seeds=1001", "more than 1,000 seeds needed, if the difference is as observed"),
-        ("unseen failures=0.3123", "a failure rate of up to 0.31 is not excluded"),
+        ("unseen failures=0.3123", "failures in up to 31 % of runs could have gone unseen"),
     ],
 )
 def test_reasons_have_their_numbers(reason, text):
