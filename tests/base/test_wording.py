@@ -66,7 +66,8 @@ def test_every_number_of_a_sentence_is_read_as_it_is_over_all_orders_of_magnitud
             (wording.plus(-value, wording.decimals(value / 10)), 6e-3),
         ):
             assert abs(read(text)) == pytest.approx(value, rel=precision), text
-            assert "e+" not in text and "e−0" not in text and len(text) <= 16, text
+            assert not re.search("e[+−]?0|e[+]", text), text
+            assert len(text) <= 16, text
         for digits in (2, 3, 6):
             text = wording.compact(value, digits)
             unit = SUFFIXES.get(text[-1], 1.0)

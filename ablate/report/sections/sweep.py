@@ -12,8 +12,10 @@ import pandas as pd
 from ablate.analysis.optuna_study import rebuilt
 from ablate.analysis.search_table import Objective, SearchTable, with_values
 from ablate.base import wording
+from ablate.base.wording import brief
 from ablate.base.quiet import quiet
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
+from ablate.core.short_names import level_name
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.data_words import measured_on_judged, stated_of
 from ablate.report.figures.front import pareto_front
@@ -36,6 +38,8 @@ from ablate.report.words import (
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
 TOP, MAX_NUMBERS = 20, 8
+MAX_WINNERS = 3
+"""The winners whose settings the answer names."""
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
 
@@ -74,7 +78,8 @@ class Sweep(OfSearch, Section, title="What the sweep found", open=True):
         if not len(searched.winners):
             return [message("search.no_winner")]
         objectives = [named(objective) for objective in searched.facts.objectives]
-        return [message("search.answer", len(searched.trials), len(searched.winners), objectives)]
+        settings = winner_settings(searched)
+        return [message("search.answer", len(searched.trials), objectives, settings, MAX_WINNERS)]
 
     def findings(self, report_data: ReportData) -> list[str]:
         searched = table(report_data)
@@ -85,6 +90,20 @@ class Sweep(OfSearch, Section, title="What the sweep found", open=True):
             ),
             *(message("search.itself", name) for name in same),
         ]
+
+
+def winner_settings(searched: SearchTable) -> list[tuple[str, list[str]]]:
+    """Returns the name of each winner with its settings in words: `learning rate 0.003`."""
+    winners = []
+    for row in searched.winners.to_dict("records"):
+        settings = []
+        for path in searched.paths:
+            setting = row[path]
+            label = value(setting) if isinstance(setting, str) or number(setting) is None else brief(setting)
+            if label:
+                settings.append(level_name(path, label))
+        winners.append((row["chosen"], settings))
+    return winners
 
 
 def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
