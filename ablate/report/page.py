@@ -16,7 +16,7 @@ from ablate.report.figures.theme import VERDICTS, css_variables, theme
 from ablate.report.section import Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.verdict_words import verdict_parts
-from ablate.report.words import Table, templates, text
+from ablate.report.words import Column, Table, templates, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,6 +86,7 @@ def written(
     environment.filters.update(
         kind=lambda block: type(block).__name__,
         parts=verdict_parts,
+        classes=_classes,
         md=lambda words: markdown(text(words)),
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
@@ -103,6 +104,13 @@ def written(
         dark=Markup(css_variables(dark=True)),
     )
     return printable(page)
+
+
+def _classes(column: Column) -> Markup:
+    """Returns the attribute `class` of the cells of a column; nothing where it has none."""
+    flags = {"number": column.numeric, "words": column.words and not column.numeric, "spare": column.spare}
+    names = [name for name, is_set in flags.items() if is_set]
+    return Markup(' class="{}"').format(" ".join(names)) if names else Markup()
 
 
 def markdown(value: str) -> str:

@@ -53,16 +53,16 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Prints one table, without its spare columns where the line has no room; what stands below rows, below it.
+    """Prints one table, without its last spare columns where the line has no room; what stands below rows, below it.
 
     Lines end between words.
     """
     columns = [column for column in table.columns if not column.below]
+    spare = [column for column in columns if column.spare]
     shown = _laid_out(table, columns)
-    if any(column.spare for column in columns) and (
-        Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width
-    ):
-        shown = _laid_out(table, [column for column in columns if not column.spare])
+    while spare and _width(shown, console) > console.width:
+        columns.remove(spare.pop())
+        shown = _laid_out(table, columns)
     console.print()
     if table.caption:
         console.print(_text(table.caption, "bold"))
@@ -70,6 +70,11 @@ def print_table(table: Table, console: Console) -> None:
     first, below = columns[0], [column for column in table.columns if column.below]
     for note in (f"{row[first.key]}: {row[c.key]}" for row in table.rows for c in below if row[c.key]):
         console.print(Padding(_text(note, "dim"), (0, 0, 0, 2), expand=False))
+
+
+def _width(shown: RichTable, console: Console) -> int:
+    """Returns the columns of a terminal that a table takes where no line is broken."""
+    return Measurement.get(console, console.options.update(max_width=9999), shown).maximum
 
 
 def _laid_out(table: Table, columns: Sequence[Column]) -> RichTable:

@@ -79,7 +79,7 @@ def size_column(rows: Sequence[Row], facts: StudyFacts) -> Column | None:
         ratios = [ratio(row, size) for size in shown.values()]
         return NOTHING if set(ratios) <= {NOTHING} else " · ".join(ratios)
 
-    return Column("size", " · ".join(shown), numeric=True, show=show)
+    return Column("size", " · ".join(shown), numeric=True, show=show, spare=True)
 
 
 def _ratio(
