@@ -88,6 +88,7 @@ def report_data(folder: StudyFolder) -> ReportData:
     """Judges the evidence of a study, and returns all that its report is made from."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
+    from ablate.analysis.interactions import interactions
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
     from ablate.pipeline.other_runs import configs_of, other_runs
@@ -100,10 +101,14 @@ def report_data(folder: StudyFolder) -> ReportData:
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
+    tables = {"stability": stability_rows, **speed_tables(evidence)}
+    interaction_rows = interactions(evidence)
+    if len(interaction_rows):
+        tables["interactions"] = interaction_rows
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons = comparisons[:0]
-        stability_rows = stability_rows[:0]
+        tables["stability"] = stability_rows[:0]
         ratios = [name for name, derived in DERIVED.items() if derived.kind == "ratio"]
         claims = claims[claims["metric"].isin(ratios)]
     return ReportData(
@@ -111,7 +116,7 @@ def report_data(folder: StudyFolder) -> ReportData:
         comparisons,
         claims,
         evaluated=reported_evaluations(folder, evidence),
-        tables={"stability": stability_rows, **speed_tables(evidence)},
+        tables=tables,
         results=folder.results,
         other_runs=evidence.facts.other_runs | others,
     )

@@ -12,8 +12,8 @@ import pandas as pd
 from ablate.analysis.optuna_study import rebuilt
 from ablate.analysis.search_table import Objective, SearchTable, with_values
 from ablate.base import wording
-from ablate.base.wording import brief
 from ablate.base.quiet import quiet
+from ablate.base.wording import brief
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.core.short_names import level_name
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
