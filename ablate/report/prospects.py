@@ -17,7 +17,7 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
         if power.asked is not None:
             yield message("plan.nothing")
         return
-    yield message("plan.level", power.comparisons, power.looks, power.level)
+    yield message("plan.level", power.comparisons - power.claims, power.claims, power.looks, power.level)
     for outlook in power.tasks:
         what = message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
         known = [one for one in outlook.prospects if one.detectable is not None]
