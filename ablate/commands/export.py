@@ -1,6 +1,9 @@
 """`ablate export`: tables, figures and the statistical methods for a paper."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,6 +11,13 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.text import safe
 from ablate.base.wording import counted
 from ablate.commands._console import RESULTS, STUDY, warn
+from ablate.study.document import read_document
+
+if TYPE_CHECKING:
+    from ablate.records.folder import StudyFolder
+
+SECTIONS = ("task", "model", "training", "config")
+"""The sections of a study that hold settings of its baseline."""
 
 
 @click.command("export")
@@ -28,6 +38,9 @@ from ablate.commands._console import RESULTS, STUDY, warn
     help="Width of the figures: 3.25 for one column of a page, 6.75 for two.",
 )
 @click.option(
+    "--percent", is_flag=True, help="Show shares, such as an accuracy, in percent in the table of results."
+)
+@click.option(
     "--only",
     multiple=True,
     metavar="NAME",
@@ -40,7 +53,13 @@ from ablate.commands._console import RESULTS, STUDY, warn
     help="Write the searches of the study to an Optuna storage instead, for instance sqlite:///search.db.",
 )
 def command(
-    study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...], optuna: str | None
+    study: Path,
+    results: Path,
+    out: Path | None,
+    width: float,
+    percent: bool,
+    only: tuple[str, ...],
+    optuna: str | None,
 ) -> int:
     """Write tables, figures and the statistical methods for a paper.
 
@@ -51,7 +70,7 @@ def command(
     from ablate.pipeline.publish import report_data
     from ablate.records.folder import report_folder
     from ablate.report.optuna_export import export_searches
-    from ablate.report.paper import for_paper
+    from ablate.report.paper import Wanted, for_paper
 
     folder = report_folder(study, results)
     if optuna is not None:
@@ -64,7 +83,8 @@ def command(
         return 0
     out = out or folder.paper
     faults: list[str] = []
-    files = for_paper(report_data(folder), width, only, faults.append, out.as_posix())
+    wanted = Wanted(width, only, out.as_posix(), percent, _settings(folder))
+    files = for_paper(report_data(folder), wanted, faults.append)
     write_files(out, files)
     click.echo(
         safe(f"Wrote {counted(len(files), 'file')} to {out}/; each begins with the packages that it needs:")
@@ -76,3 +96,11 @@ def command(
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
+
+
+def _settings(folder: StudyFolder) -> dict[str, Any]:
+    """Returns the resolved settings of the baseline, by section; empty where the folder has no study."""
+    if not folder.study_file.is_file():
+        return {}
+    document = read_document(folder.study_file)
+    return {name: document.data[name] for name in SECTIONS if name in document.data}
