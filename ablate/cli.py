@@ -16,7 +16,7 @@ import click
 
 from ablate.base.errors import AblateError
 from ablate.base.files import MISNAMED
-from ablate.base.process import forgive, hush_at_exit, rarely_collect
+from ablate.base.process import Ending, forgive, rarely_collect
 from ablate.base.text import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -58,7 +58,7 @@ class Group(click.Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the command line; characters that the terminal cannot encode are replaced."""
         rarely_collect()
-        hush_at_exit()
+        self._ending = Ending()
         forgive()
         output = sys.stdout
         try:
@@ -88,6 +88,8 @@ class Group(click.Group):
         except (Exception, KeyboardInterrupt) as error:
             failure = _failure(error)
             code = failure.exit_code
+            if isinstance(error, KeyboardInterrupt):
+                self._ending.interrupted(code)
         if failure and failure.message:
             click.echo(safe(failure.message), err=True)
             if as_json:

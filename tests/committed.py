@@ -11,6 +11,8 @@ from harness import ablate, ablate_here
 SEEDS = 200
 PRINTED = ("sed", "-n", "s/^{seed} /loss: /p", "losses.txt")
 """The command of a run: it prints the line of its seed."""
+KILL_DRIVER = "kill -KILL $(ps -o ppid= -p $PPID)"
+"""A line of a shell that kills the process of ablate which runs it, the parent of its guard."""
 
 
 def git(folder: Path, *words: str) -> str:

@@ -28,13 +28,17 @@ def tracking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ABLATE_TRACKING")
 
 
+# Tests in which a figure of other data would be wrong.
+OWN_FIGURES = ("test_bad_evidence", "test_publisher")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _figures_are_drawn_once(request: pytest.FixtureRequest) -> Iterator[None]:
     """Where whole studies are run."""
     if request.path.parent.name in ("commands", "pipeline"):
         from drawn import drawn_once
 
-        with drawn_once(whatever_the_data=request.path.stem != "test_bad_evidence"):
+        with drawn_once(whatever_the_data=request.path.stem not in OWN_FIGURES):
             yield
     else:
         yield

@@ -20,13 +20,14 @@ SHIPPED = sorted((Path(__file__).parents[1] / "studies").glob("*.yaml"))
 IMPORTED = Path(__file__).with_name("imported_before_training.txt")
 ASK = """
 import sys
+BARE = {*sys.modules}  # Some systems load code of their own with every interpreter.
 from ablate.cli import main
 from ablate.core.events import Started
 from ablate.execution.progress import Display
 
 def heard(display, event):
     if isinstance(event, Started):
-        print(*sys.modules, file=open("modules.txt", "w"))
+        print(*({*sys.modules} - BARE), file=open("modules.txt", "w"))
         raise KeyboardInterrupt
 
 Display.__call__ = heard

@@ -1,17 +1,22 @@
 """A small part of the campaign of `make torture`; and that it would find what it looks for."""
 
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from torture.campaign import campaign
 from torture.case import Place, Shared
+from torture.intervals import close, paired
 from torture.process import Done
+from torture.repositories import Repository
 from torture.studies import STUDIES, Watched
+from torture.survivors import survivors
 from torture.tables import differences, tables
 
 SEED = 148
-CASES = {"mutations": 4, "sets": 1, "kills": 1, "damage": 1}
+CASES = {"mutations": 4, "sets": 1, "kills": 1, "damage": 1, "own": 1, "analyse": 3, "compare": 2, "gate": 1}
 
 
 @pytest.mark.slow
@@ -21,7 +26,8 @@ def test_a_small_part_of_the_campaign():
     assert not broken
     assert len(results) == sum(CASES.values())
     assert {"refused", "recovered"} <= {result.outcome for result in results}
-    assert sum(result.counts.get("kills", 0) for result in results) == 2
+    studies = [result for result in results if result.kind == "kills"]
+    assert sum(result.counts["kills"] for result in studies) == 2
 
 
 @pytest.fixture
@@ -78,3 +84,36 @@ def test_the_last_bit_of_a_table_counts(tmp_path):
     found = differences(tables(tmp_path), expected)
     assert found[0] == "trials.parquet is missing"
     assert found[1].startswith("comparisons.csv: ")
+
+
+def test_what_a_run_leaves_in_the_repository_of_a_user_is_found(place):
+    repository = Repository(place, mark="700000000000001")
+    repository.commit("base", ["0.1", "0.2"])
+    state = repository.state()
+    repository.look(state, "undisturbed")
+    assert not place.violations
+    repository.git("config", "user.name", "somebody")
+    repository.git("worktree", "add", "-q", "--detach", str(place.path / "left"))
+    (repository.path / "values.txt").write_text("3\n")
+    repository.look(state, "disturbed")
+    changed, left = place.violations
+    assert "values.txt" in changed
+    assert "user.name=somebody" in changed
+    assert "1 work trees" in left
+
+
+def test_a_process_that_survives_is_found_and_ended():
+    mark = "700000000000002"
+    process = subprocess.Popen(
+        ["sleep", f"300.{mark}"], env={"PATH": os.environ["PATH"]}, start_new_session=True
+    )
+    assert survivors(mark, grace=0) == [f"sleep 300.{mark}"]
+    assert process.wait(10) == -9
+    assert not survivors(mark, grace=0)
+
+
+def test_a_paired_interval_is_that_of_a_table():
+    # d = 1, 2, 3: mean 2, standard error 1/√3, t(0.975; 2) = 4.303.
+    given = paired([0, 0, 0], [1, 2, 3], 0.95)
+    assert close(given, (2, 2 - 4.302652729911275 / 3**0.5, 2 + 4.302652729911275 / 3**0.5))
+    assert not close(given, (2, -0.48, 4.49))

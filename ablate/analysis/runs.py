@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from ablate.analysis.arrivals import Arrivals, target_reports
 from ablate.analysis.clusters import Sources, by_source
 from ablate.analysis.paired import Flags, Floats
-from ablate.base.errors import AblateError
-from ablate.core.facts import RUNNER_UPS, Evidence, TaskFacts
+from ablate.base.errors import AblateError, Gather
+from ablate.base.numerals import NOT_NEGATIVE, POSITIVE
+from ablate.core.facts import RUNNER_UPS, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import sign
+from ablate.core.metric_range import check_numbers
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 
@@ -35,6 +37,7 @@ class Runs:
         evidence = _with_runner_ups(evidence)
         trials = evidence.trials
         _refuse_duplicates(evidence)
+        _refuse_numbers(evidence.facts)
         self.evidence = evidence
         self.facts = evidence.facts
         self.seeds = list(evidence.facts.seeds)
@@ -139,6 +142,21 @@ def _refuse_duplicates(evidence: Evidence) -> None:
         f"trials of {evidence.facts.study}: each variant, task and seed must have one row; "
         f"{variant!r} on {task!r} with seed {seed} has several. Keep the one that counts"
     )
+
+
+def _refuse_numbers(facts: StudyFacts) -> None:
+    """Raises `Invalid` for margins and ranges that no verdict can rest on, such as those of evidence made by hand."""
+    with Gather() as at:
+        for task in facts.tasks:
+            for name, metric in {**task.stability, **task.metrics}.items():
+                with at(f"tasks of {facts.study}", task.name, name):
+                    check_numbers(metric)
+        if facts.margin is not None:
+            with at(f"facts of {facts.study}"):
+                POSITIVE.check("margin", facts.margin)
+        for claim in facts.claims:
+            with at(f"claims of {facts.study}", claim.text):
+                NOT_NEGATIVE.check("by", claim.by)
 
 
 def _statuses(trials: pd.DataFrame) -> NDArray[np.object_]:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from ablate.base.errors import AblateError
+from ablate.base.text import first_line
 from ablate.core.facts import Evidence, frame_of
 from ablate.core.metric import sign, undominated
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 NAME = "search"
+_REMEDY = "Restore the report, or run the study again, which replaces it"
 """The name of the file, and of the facts of searches among those of the study."""
 WINNER = "winner"
 """The variant that is the best setting of a sweep; the next is `winner-2`."""
@@ -297,7 +300,14 @@ def table_of(evidence: Evidence) -> SearchTable | None:
     facts = evidence.facts.features.get(NAME)
     if facts is None or NAME not in evidence.frames:
         return None
-    return SearchTable(_adapter().validate_python(facts), evidence.frames[NAME])
+    frame = evidence.frames[NAME]
+    missing = [name for name in COLUMNS if name not in frame]
+    if missing:
+        raise AblateError(f"{NAME}.parquet: the column {missing[0]} is missing. {_REMEDY}")
+    try:
+        return SearchTable(_adapter().validate_python(facts), frame)
+    except ValidationError as error:
+        raise AblateError(f"the facts of {NAME}: {first_line(error)}. {_REMEDY}") from None
 
 
 @cache

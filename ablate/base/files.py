@@ -11,7 +11,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from ablate.base.errors import AblateError, StoreError
@@ -30,8 +30,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, which takes its place when the block ends without an error.
 
     The content reaches the disk before the name does, so that neither a kill nor a power cut leaves half a
-    file under `path`. Raises `StoreError` when the disk is full or the folder cannot be written.
+    file under `path`. A link there is replaced: a folder that somebody sent leads no write elsewhere. `destination`
+    follows the links of a path that the user names. Raises `StoreError` when the disk is full or the folder cannot be
+    written, and `AblateError` where a folder, a pipe or a device has the name.
     """
+    if not path.is_symlink():
+        _refuse_what_is_no_file(path, path)
     shown = os.fsencode(path.name)[:_MAX_NAME].decode(errors="ignore")
     # Its own ending, so that nobody who looks for finished files takes it for one.
     temporary = path.with_name(f".{shown}.ablate-{secrets.token_hex(8)}.part")
@@ -41,29 +45,80 @@ def replacing(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except FileExistsError as error:  # Of making the folder.
+        raise StoreError(
+            f"{path}: cannot be written: {error.filename} is no folder, or a link to none; name another place"
+        ) from error
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written: {error.strerror or error}; free space or choose --results"
+            f"{path}: cannot be written: {error.strerror or error}; free space, or name another place"
         ) from error
     finally:
         with suppress(OSError):
             temporary.unlink()
 
 
+def destination(path: Path) -> Path:
+    """Returns the file that is written where the user names `path`: behind all links, which stay.
+
+    Raises `AblateError` for what is no plain file, as a folder, a pipe or a device, and for a link into a folder that
+    is not there.
+    """
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    _refuse_what_is_no_file(path, target)
+    if path.is_symlink() and not target.parent.is_dir():
+        raise AblateError(f"{path}: is a link into {target.parent}, which is no folder; name another file")
+    return target
+
+
+def _refuse_what_is_no_file(path: Path, target: Path) -> None:
+    """Raises `AblateError` where the target of a path is there and is no plain file."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return
+    except ValueError:  # A NUL, or half of a surrogate pair.
+        raise AblateError(f"{os.fspath(path)!r}: cannot be the name of a file; choose another") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise AblateError(f"{path}: is a link that leads back to itself; name another file") from None
+        return  # Writing says what is wrong.
+    kind = _other_than_file(mode)
+    if kind:
+        raise AblateError(f"{path}: {kind}, and is not written over; name another file")
+
+
+def _other_than_file(mode: int) -> str:
+    """Returns what a path is, by its mode, where it is no plain file; empty where it is one."""
+    if stat.S_ISDIR(mode):
+        return "is a folder, not a file"
+    return "" if stat.S_ISREG(mode) else "is a pipe, a socket or a device, not a file"
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes `text` as UTF-8, whole or not at all."""
-    write_files(path.parent, {path.name: text})
+    write_whole(path, text.encode())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a content, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
-    """Writes files by their paths in a folder, each whole or not at all; removes one without content."""
+    """Writes files by their paths in a folder, each whole or not at all; removes one without content.
+
+    Raises `AblateError` where a folder below `folder` is a link, behind which other files may lie.
+    """
+    for below in {parent for name in files for parent in PurePath(name).parents}:
+        if below.name and (folder / below).is_symlink():
+            raise AblateError(f"{folder / below}: is a link to another folder; remove the link")
     for name, content in files.items():
         if content is None:
             (folder / name).unlink(missing_ok=True)
             continue
-        data = content.encode() if isinstance(content, str) else content
-        with replacing(folder / name) as temporary:
-            temporary.write_bytes(data)
+        write_whole(folder / name, content.encode() if isinstance(content, str) else content)
 
 
 def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
@@ -86,7 +141,7 @@ def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Returns the temporary files below `folder` that have not changed for an hour; none where it is a link."""
+    """Returns the temporary files below `folder`, not changed within an hour of now; none where it is a link."""
     if folder.is_symlink():
         return []
     return sorted(filter(_is_left, folder.rglob(".*.ablate-*")))
@@ -99,7 +154,8 @@ def _is_left(path: Path) -> bool:
     except FileNotFoundError:
         return False
     is_temporary = _TEMPORARY.fullmatch(path.name) is not None and stat.S_ISREG(state.st_mode)
-    return is_temporary and time.time() - state.st_mtime > _ABANDONED
+    # Also one of an hour ahead: the clock has been set back since.
+    return is_temporary and abs(time.time() - state.st_mtime) > _ABANDONED
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -149,9 +205,11 @@ def digest_of_data(data: Any) -> str:
 
 
 def digest_of_file(path: str) -> str:
-    """Returns the digest of a file's content. Raises `AblateError` when it cannot be read."""
+    """Returns the digest of a plain file's content. Raises `AblateError` when it cannot be read."""
     try:
         state = os.stat(path)
+        if not stat.S_ISREG(state.st_mode):
+            raise AblateError(f"{path}: is not a plain file; name one")
         return _digest(path, (state.st_mtime_ns, state.st_size, state.st_ino))
     except OSError as error:
         raise AblateError(

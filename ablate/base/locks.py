@@ -54,7 +54,7 @@ def _held(root: Path, name: str, say: Say, reason: str) -> Iterator[None]:
     except OSError as error:
         # Another user may have created the lock file in a shared folder; then the message names it.
         place = path if os.path.exists(path) else root
-        raise StoreError(f"{place}: cannot be written: {error.strerror}; choose another --results") from error
+        raise StoreError(f"{place}: cannot be written: {error.strerror}; name another place") from error
     try:
         yield
     finally:

@@ -277,7 +277,7 @@ def _named(source: bytes, package: str) -> list[str]:
     """Returns the dotted names that the imports of a source may mean, those in its functions too."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     names = []
     for node in ast.walk(tree):
@@ -302,7 +302,7 @@ def _with_digest(path: Path, files: Mapping[str, str]) -> Plugin:
 
 def _content(file: str) -> bytes:
     """Returns the content of a file; nothing where it cannot be read."""
-    return Path(file).read_bytes() if os.access(file, os.R_OK) else b""
+    return Path(file).read_bytes() if os.path.isfile(file) and os.access(file, os.R_OK) else b""
 
 
 def _forget(modules: Collection[str]) -> None:

@@ -1,17 +1,21 @@
 """Time, memory, signals and standard streams of this process."""
 
 import atexit
+import errno
 import gc
 import os
 import resource
 import signal
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 _GROUPS = Path("/sys/fs/cgroup")
 # Variables that say how many threads libraries use.
@@ -46,16 +50,34 @@ def memory_allowed() -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Lets SIGTERM end a run as Ctrl-C does, while the block runs."""
+    """Lets SIGTERM, and SIGHUP of a terminal that is closed, end a run as Ctrl-C does, while the block runs.
+
+    What `nohup` has a process ignore is ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heard = [number for number, handler in handlers.items() if handler != signal.SIG_IGN]
+    for number in heard:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in heard:
+            signal.signal(number, handlers[number])
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Interrupts as Ctrl-C does; what would be printed to a terminal that is gone is discarded."""
+    for descriptor in (0, 1, 2):
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+    raise KeyboardInterrupt
 
 
 def rarely_collect() -> None:
@@ -75,17 +97,31 @@ def forgive() -> None:
             reconfigure(errors="replace")
 
 
-def hush_at_exit() -> None:
-    """Discards what libraries print to standard error after Python has run its exit handlers.
+class Ending:
+    """The end of this process, after all other exit handlers where it is made before them.
 
-    triton from 3.8 on, which torch loads where it is installed, reports its own leaks there. Call this first: handlers
-    run in reverse order, and those of the program still print.
+    What libraries print to standard error from then on is discarded: triton from 3.8 on, which torch loads where it is
+    installed, reports its own leaks there.
     """
-    atexit.register(_hush)
 
+    def __init__(self) -> None:
+        """Registers it."""
+        self._code: int | None = None
+        atexit.register(self._hush)
 
-def _hush() -> None:
-    """Sends standard error, from here on, to nowhere."""
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    def interrupted(self, code: int) -> None:
+        """Has the process end with this exit code, whatever comes; a further Ctrl-C does nothing.
+
+        Python itself would end by the signal where that had come into an `exec`, such as that of a dataclass.
+        """
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._code = code
+
+    def _hush(self) -> None:
+        """Sends standard error, from here on, to nowhere."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):  # It is closed, or there is none.
+                stream.flush()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        if self._code is not None:
+            os._exit(self._code)

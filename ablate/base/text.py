@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 DEFAULT_RESULTS = Path("results")
 
+# Words that YAML reads as other values than texts.
+_YAML_VALUES = ("null", "true", "false")
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _LINE_END = re.compile(r"\r\n?")
 # The flag of a region, such as Scotland's: the only use of these invisible letters.
@@ -109,6 +111,16 @@ def word(value: Any) -> str:
         return "none"
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value):
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if re.fullmatch(r"[A-Za-z_][\w.-]*", value) and value.lower() not in _YAML_VALUES:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    quoted = json.dumps(value, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else f"\\U{ord(letter):08x}" for letter in quoted)
+
+
+def to_add(key: str, values: Iterable[str], limit: int = 12) -> str:
+    """Returns a key and a list that can be pasted into a study, and how many more values there are than `limit`."""
+    words = [word(value) for value in values]
+    more = f" (and {len(words) - limit} more)" if len(words) > limit else ""
+    return f"`{key}: [{', '.join(words[:limit])}]`{more}"

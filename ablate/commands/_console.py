@@ -55,6 +55,12 @@ PLUGINS = click.option(
     help="Python file that registers more parts; may be repeated.",
 )
 
+TRUST = click.option(
+    "--trust",
+    is_flag=True,
+    help="Where STUDY is a name or a folder: run the plugins that the results folder names.",
+)
+
 
 def warn(message: str) -> None:
     """Prints a warning to stderr."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,8 +163,6 @@ def run(
     confirm: repeat what the study found, on seeds that it has not seen.
     """
     _refuse_unknown(unknown)
-    if jobs is not None and jobs < 0:
-        raise AblateError(f"jobs: must be a whole number; given {jobs}; allowed: at least 0")
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
@@ -177,7 +175,7 @@ def run(
         results=Path(results),
         jobs=jobs,
         engine=engine,
-        seeds=seeds if seeds is None or isinstance(seeds, int) else tuple(seeds),
+        seeds=tuple(seeds) if isinstance(seeds, Iterable) else seeds,
         sets=as_sets(sets),
         only=[only] if isinstance(only, str) else only,
         seed=seed,

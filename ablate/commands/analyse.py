@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import saying
 from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, exit_code_of, output_console, warn
+from ablate.session.option_types import NumberType
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
@@ -18,18 +20,27 @@ WAY = click.Choice(["max", "min"])
 @click.option("--baseline", required=True, metavar="NAME", help="Variant that the others are compared with.")
 @click.option("--metric", required=True, metavar="NAME", help="Column that is judged.")
 @click.option("--direction", required=True, type=WAY, help="Whether more of it is better, or less.")
-@click.option("--margin", type=float, metavar="X", help="Variants are equivalent within ±X.")
+@click.option("--margin", type=NumberType(POSITIVE), metavar="X", help="Variants are equivalent within ±X.")
 @click.option(
     "--claim", multiple=True, metavar="CLAIM", help="'A beats B on METRIC' and the like; may be repeated."
 )
-@click.option("--floor", type=float, metavar="X", help="Value of guessing, with which a diverged run counts.")
-@click.option("--ceiling", type=float, metavar="X", help="Best possible value.")
 @click.option(
-    "--resolution", type=float, default=0.0, metavar="X", help="1/N of an accuracy over N examples."
+    "--floor",
+    type=NumberType(FINITE),
+    metavar="X",
+    help="Value of guessing, with which a diverged run counts.",
+)
+@click.option("--ceiling", type=NumberType(FINITE), metavar="X", help="Best possible value.")
+@click.option(
+    "--resolution",
+    type=NumberType(NOT_NEGATIVE),
+    default=0.0,
+    metavar="X",
+    help="1/N of an accuracy over N examples.",
 )
 @click.option(
     "--all-or-nothing",
-    type=float,
+    type=NumberType(FINITE),
     metavar="X",
     help="Runs solve the task or do not, and have solved it from X on: those that have are counted.",
 )

@@ -5,22 +5,25 @@ from typing import Any
 
 import click
 
+from ablate.base.numerals import Domain
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, exit_code_of, options_of, output_console
+from ablate.commands._console import AS_JSON, STUDY, TRUST, exit_code_of, options_of, output_console
+from ablate.session.option_types import NumberType
 
 
 @click.command("bench")
 @STUDY
 @click.option(
     "--processes",
-    type=click.IntRange(5, 1000),
+    type=NumberType(Domain(least=5, most=1000, whole=True)),
     metavar="N",
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
 @options_of("sets", "results")
 @click.option("--fresh", is_flag=True, help="Measure again what is kept.")
+@TRUST
 @AS_JSON
-def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
+def command(study: Path, processes: int | None, trust: bool, as_json: bool, **options: Any) -> int:
     """Time a study's variants beside one another; train nothing.
 
     STUDY is a study file, or the name of a study that has been run. Fresh processes, one after the other, time a
@@ -37,7 +40,12 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
 
     with output_console(as_json) as console:
         folder = bench(
-            study, Options(**options), processes, say=saying(console), warn=saying(console, "warning")
+            study,
+            Options(**options),
+            processes,
+            say=saying(console),
+            warn=saying(console, "warning"),
+            trust=trust,
         )
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)

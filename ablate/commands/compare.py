@@ -4,21 +4,25 @@ from pathlib import Path
 
 import click
 
+from ablate.base.errors import shown
+from ablate.base.numerals import POSITIVE, Domain
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.commands._console import AS_JSON, RESULTS
 from ablate.core.metric import Direction
+from ablate.session.option_types import NumberType
+
+_SEEDS = Domain(least=2, most=1_000, whole=True)
 
 
 def _looks(_context: click.Context, _option: click.Parameter, given: str) -> range:
     """Returns the numbers of runs at which the commits are compared, of `N` or `MIN:MAX`."""
     first, _, last = given.partition(":") if ":" in given else (given, ":", given)
-    if first.isdecimal() and last.isdecimal():
-        least = int(first)
-        most = int(last)
-        if 2 <= least <= most and most % least == 0:
-            return range(least, most + 1, least)
+    least = _SEEDS.read(first)
+    most = _SEEDS.read(last)
+    if least is not None and most is not None and most >= least and most % least == 0:
+        return range(int(least), int(most) + 1, int(least))
     rule = "must be a number of seeds from 2 on, such as 8, or MIN:MAX, MAX a multiple of MIN, such as 5:20"
-    raise click.BadParameter(f"{given!r} {rule}")
+    raise click.BadParameter(f"{shown(given)} {rule}, and at most {_SEEDS.most}")
 
 
 @click.command("compare")
@@ -29,7 +33,7 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
 @DIRECTION
 @click.option(
     "--margin",
-    type=click.FloatRange(min=0, min_open=True),
+    type=NumberType(POSITIVE),
     required=True,
     help="The largest loss that does not matter, in units of the metric.",
 )
@@ -68,11 +72,11 @@ def command(
     `ablate guide compare`.
     """
     from ablate.commands._json import json_text
-    from ablate.commits.bench import Call
     from ablate.commits.compare import compare
+    from ablate.commits.lines import Call
 
     metric, pattern = read
-    call = Call(command, metric, pattern, direction, links)
+    call = Call([*command], metric, pattern, direction, [*links])
     ledger = results / "store" / "compare.jsonl"
     verdict, sentences = compare(call, ledger, [base, head], looks, margin, measures)
     click.echo(json_text(verdict) if as_json else sentences)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import RESULTS, STUDY
+from ablate.commands._console import RESULTS, STUDY, TRUST
 
 
 @click.command("eval")
@@ -20,7 +20,8 @@ from ablate.commands._console import RESULTS, STUDY
 )
 @click.option("--only", multiple=True, metavar="VARIANT", help="Evaluate only this variant; may be repeated.")
 @RESULTS
-def command(study: Path, **options: Any) -> None:
+@TRUST
+def command(study: Path, trust: bool, **options: Any) -> None:
     """Evaluate kept weights, and update the report; train nothing.
 
     STUDY is a study file, or the name of a study that has been run, which is then evaluated with the --set and
@@ -35,5 +36,5 @@ def command(study: Path, **options: Any) -> None:
     from ablate.session.options import Options
 
     console = Console()
-    folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"))
+    folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"), trust=trust)
     print_results(folder, console)

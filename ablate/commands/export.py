@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, listed
+from ablate.base.numerals import Domain
 from ablate.base.text import safe
 from ablate.base.wording import counted
 from ablate.commands._console import RESULTS, STUDY, warn
+from ablate.session.option_types import FolderType, NumberType
 from ablate.study.document import read_document
 
 if TYPE_CHECKING:
@@ -25,13 +27,18 @@ SECTIONS = ("task", "model", "training", "config")
 @RESULTS
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FolderType(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Folder to write to (default: paper/ in the study's results folder).",
 )
 @click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Write over files that no export of this study has written, or that were edited since.",
+)
+@click.option(
     "--width",
-    type=click.FloatRange(2.5, 12),
+    type=NumberType(Domain(least=2.5, most=12)),
     default=3.25,
     show_default=True,
     metavar="INCHES",
@@ -56,6 +63,7 @@ def command(
     study: Path,
     results: Path,
     out: Path | None,
+    overwrite: bool,
     width: float,
     percent: bool,
     only: tuple[str, ...],
@@ -66,9 +74,9 @@ def command(
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
     results folder, and trains nothing.
     """
-    from ablate.base.files import write_files
     from ablate.pipeline.publish import report_data
     from ablate.records.folder import report_folder
+    from ablate.report.exported import write_exported
     from ablate.report.optuna_export import export_searches
     from ablate.report.paper import Wanted, for_paper
 
@@ -85,7 +93,7 @@ def command(
     faults: list[str] = []
     wanted = Wanted(width, only, out.as_posix(), percent, _settings(folder))
     files = for_paper(report_data(folder), wanted, faults.append)
-    write_files(out, files)
+    write_exported(out, files, folder.name, overwrite=overwrite)
     click.echo(
         safe(f"Wrote {counted(len(files), 'file')} to {out}/; each begins with the packages that it needs:")
     )

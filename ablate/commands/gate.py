@@ -4,12 +4,17 @@ from pathlib import Path
 
 import click
 
+from ablate.base.files import destination
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.core.metric import Direction
 
 
 @click.command("gate")
-@click.argument("ledger", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument(
+    "ledger",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=lambda _context, _argument, path: destination(path),
+)
 @COMMAND
 @READ
 @DIRECTION
@@ -37,11 +42,11 @@ def command(
     3 retest, 4 not measured; see `ablate guide compare`.
     """
     from ablate.commands._json import json_text
-    from ablate.commits.bench import Call
     from ablate.commits.gate import gate
+    from ablate.commits.lines import Call
 
     metric, pattern = read
-    call = Call(command, metric, pattern, direction, links)
+    call = Call([*command], metric, pattern, direction, [*links])
     answer = gate(call, ledger, [base, head], measures)
     for note in answer["notes"]:
         click.echo(f"{answer['commit']}: {note}", err=True)

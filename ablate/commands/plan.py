@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ablate.base.numerals import Domain
 from ablate.base.text import saying
 from ablate.commands._console import AS_JSON, STUDY, options_of, output_console
 from ablate.core.sizes import known_parameters
+from ablate.session.option_types import NumberType
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +31,7 @@ WIDTH = 100  # The most characters of a line of sentences.
 @options_of("seeds", "sets", "confirm")
 @click.option(
     "--detect",
-    type=click.FloatRange(0, 1e300, min_open=True),
+    type=NumberType(Domain(above=0, most=1e300)),
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric.",
 )

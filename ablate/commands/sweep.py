@@ -5,14 +5,19 @@ from typing import Any
 
 import click
 
+from ablate.base.numerals import MAX_WHOLE, Domain
 from ablate.commands._console import AS_JSON, STUDY, exit_code_of, options_of, output_console
+from ablate.session.option_types import NumberType
 
 
 @click.command("sweep")
 @STUDY
 @options_of("jobs", "engine")
 @click.option(
-    "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
+    "--trials",
+    type=NumberType(Domain(least=1, most=MAX_WHOLE, whole=True)),
+    metavar="N",
+    help="Number of settings to try (default: the study's).",
 )
 @options_of("seeds", "sets", "results", "tracking_uri", "retrain", "keep_finished", "fail_fast")
 @AS_JSON

@@ -4,14 +4,16 @@ from pathlib import Path
 
 import click
 
+from ablate.base.numerals import Domain
 from ablate.commands._console import RESULTS
+from ablate.session.option_types import NumberType
 
 
 @click.command("ui")
 @RESULTS
 @click.option(
     "--port",
-    type=click.IntRange(1, 65535),
+    type=NumberType(Domain(least=1, most=65535, whole=True)),
     default=5000,
     show_default=True,
     metavar="N",

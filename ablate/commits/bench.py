@@ -1,6 +1,5 @@
 """A command at commits of the repository that one stands in: one number of each run, kept as soon as it is known."""
 
-import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -8,22 +7,23 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
 from ablate.base.errors import AblateError, Gather
-from ablate.base.files import digest_of_data, write_text
+from ablate.base.files import digest_of_data
+from ablate.base.kept import Journal
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
+from ablate.commits.lines import LINE, Call, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
-from ablate.core.metric import Direction
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
-from ablate.external.reading import Reading, check_pattern
+from ablate.external.matching import check_pattern
+from ablate.external.reading import STEP, Reading
 
-FORMAT = 2
-"""The format of kept runs and of ledgers."""
+RUNS = 2
+"""The format of the digests by which finished runs are known again."""
 SHOWN = 2000
 """Characters of a run's output that an error shows."""
 
@@ -35,31 +35,13 @@ class NotMeasured(AblateError):
 
 
 @dataclass(frozen=True)
-class Call:
-    """The command that is run at each commit, and how its number is read."""
-
-    command: Sequence[str]
-    metric: str
-    pattern: str
-    """The regular expression of the number in a line of output; empty where the command writes it as JSON."""
-    direction: Direction
-    links: Sequence[str]
-    """The paths of data that the command needs and git ignores."""
-
-    def as_data(self) -> dict[str, Any]:
-        """Returns the call as files keep it."""
-        return {**asdict(self), "command": [*self.command], "links": [*self.links]}
-
-
-@dataclass(frozen=True)
 class Bench:
-    """Two commits, and the lines of a file of JSON lines, which a kill leaves whole."""
+    """Two commits, and the file that keeps their runs."""
 
     call: Call
-    path: Path
+    journal: Journal[Line]
     base: Tree
     head: Tree
-    lines: list[dict[str, Any]]
     data: Sequence[Data] = ()
     """The data that each run is linked to."""
 
@@ -68,21 +50,26 @@ class Bench:
         """The identity of each entry of data."""
         return [entry.identity for entry in self.data]
 
-    def add(self, **line: Any) -> None:
-        """Writes a line."""
-        self.lines.append(line)
-        write_text(self.path, "".join(f"{json.dumps(written)}\n" for written in self.lines))
+    @property
+    def path(self) -> Path:
+        """The file that keeps the runs."""
+        return self.journal.path
+
+    @property
+    def runs(self) -> list[Run]:
+        """All finished runs of the file."""
+        return [line for line in self.journal.lines if isinstance(line, Run)]
 
     def run(self, tree: Tree, seed: int) -> float:
         """Returns the metric of one run, oriented, read from the lines or measured. Raises `NotMeasured`."""
         files = [tree.digest, tree.inside, *self.data_identity]
-        key = digest_of_data([FORMAT, self.call.as_data(), *files, seed])
-        finished = [line for line in self.lines if line.get("run") == key]
+        key = digest_of_data([RUNS, asdict(self.call), *files, seed])
+        finished = [run for run in self.runs if run.run == key]
         if finished:
-            value = float(finished[0]["value"])
+            value = finished[0].value
         else:
             value, seconds = self._measure(tree, seed)
-            self.add(run=key, commit=tree.name, tree=tree.digest, seed=seed, value=value, seconds=seconds)
+            self.journal.add(Run(key, tree.name, tree.digest, seed, value, seconds))
             click.echo(f"{tree.name}, seed {seed}: {self.call.metric} {value:g}", err=True)
         return value if self.call.direction == "max" else -value
 
@@ -96,7 +83,11 @@ class Bench:
         words = filled(self.call.command, {"seed": seed})
         printed = ""
         try:
-            with tree.fresh_copy(self.data) as copy, TemporaryDirectory() as place:
+            with (
+                tree.fresh_copy(self.data) as copy,
+                # Beside the copy: what a kill leaves goes with it.
+                TemporaryDirectory(dir=tree.root.parent, ignore_cleanup_errors=True) as place,
+            ):
                 began = time.monotonic()
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
@@ -135,7 +126,7 @@ class Bench:
 
     def seconds(self, tree: Tree) -> list[float]:
         """Returns the seconds that each finished run of these files took."""
-        return [line["seconds"] for line in self.lines if "run" in line and line.get("tree") == tree.digest]
+        return [run.seconds for run in self.runs if run.tree == tree.digest]
 
 
 def _environment(seed: int, place: str) -> dict[str, str]:
@@ -147,27 +138,30 @@ def _environment(seed: int, place: str) -> dict[str, str]:
 
 
 @contextmanager
-def opened(call: Call, path: Path, names: Sequence[str]) -> Iterator[Bench]:
+def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterator[Bench]:
     """Yields the bench of two commits whose lines are in a file; waits, and says so, while another process has it.
+
+    remedy: what to do with a file that is refused.
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
-    with Gather() as at, at("--read"):
-        check_pattern(call.pattern or "()")
+    with Gather() as at:
+        with at("--read"):
+            check_pattern(call.pattern or "()")
+        is_taken = call.metric in ("", STEP)
+        at.refuse(is_taken, "--read", "is not the name of a metric", call.metric, "NAME or NAME=PATTERN")
     changed = git("status", "--porcelain", "--untracked-files=no")
     if changed:
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
     data = _linked(call.links)
-    with (
-        exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)),
-        interruptible(),
-        checked_out(names, data) as (base, head),
-    ):
-        yield Bench(call, path, base, head, _lines_of(path), data)
-        for file in check_unchanged(data):
-            click.echo(
-                f"{file}: added to the linked data meanwhile, so that a later call runs anew", err=True
-            )
+    with exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)), interruptible():
+        journal = Journal(path, LINE, remedy)
+        with checked_out(names, data) as (base, head):
+            yield Bench(call, journal, base, head, data)
+            for file in check_unchanged(data):
+                click.echo(
+                    f"{file}: added to the linked data meanwhile, so that a later call runs anew", err=True
+                )
 
 
 def _linked(links: Sequence[str]) -> list[Data]:
@@ -179,15 +173,3 @@ def _linked(links: Sequence[str]) -> list[Data]:
             with at():
                 data.append(read_data(link, at=(f"--link {link}",), folder=Path.cwd(), root=root))
     return data
-
-
-def _lines_of(path: Path) -> list[dict[str, Any]]:
-    """Returns the lines of a file, none where there is no file. Raises `AblateError` for a file of another kind."""
-    kept_lines = []
-    try:
-        for text in path.read_text().splitlines() if path.exists() else []:
-            line = json.loads(text)
-            kept_lines.append({"commit": line["commit"], **line})  # All of them have the commit.
-    except (ValueError, TypeError, KeyError) as error:
-        raise AblateError(f"{path}: is not a file of such runs ({error!r}); name another") from None
-    return kept_lines

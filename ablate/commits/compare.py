@@ -9,8 +9,9 @@ import numpy as np
 from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences, smallest_difference
-from ablate.commits.bench import Call, opened
+from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer
+from ablate.commits.lines import Call
 from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
@@ -18,6 +19,8 @@ from ablate.report.words import level, significant
 
 EXIT_CODES = {"worse": 1, "inconclusive": 3}
 """Verdict → exit code; that of any other is 0."""
+REMEDY = "Restore the file, or remove it: what it keeps is then run again"
+SAME = "both commits have the same files: each seed was run once, for both"
 
 
 def compare(
@@ -34,22 +37,27 @@ def compare(
 
     `path` keeps the runs; at each of `looks`, a number of seeds, they are judged until the verdict is decided. Beside
     the words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by
-    the `margin`. `measures` are patterns of the files that measure a commit.
+    the `margin`. Commits of the same files are `equivalent`, as their difference is known to be 0. `measures` are
+    patterns of the files that measure a commit.
     """
     levels = [ALPHA * weight for weight in weights(len(looks))]
-    with opened(call, path, names) as bench:
+    with opened(call, path, names, REMEDY) as bench:
         changed = changed_measures(bench, measures)
+        is_same = bench.base.digest == bench.head.digest
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))
             differences = Differences.between(head, base, smallest_difference(np.array([base, head])))
-            verdict = _verdict(differences, margin, alpha)
+            verdict = "equivalent" if is_same else _verdict(differences, margin, alpha)
             if verdict != "inconclusive":
                 break
-        sentences = (earlier_answers(bench, looks, margin), measured_otherwise(changed), slower(bench))
-        notes = [note for note in sentences if note]
-        keep_answer(bench, looks, margin, verdict)
+        if is_same:
+            notes = [SAME]
+        else:
+            sentences = (earlier_answers(bench, looks, margin), measured_otherwise(changed), slower(bench))
+            notes = [note for note in sentences if note]
+            keep_answer(bench, looks, margin, verdict)
         ratio = time_ratio(bench)
-    low, high = differences.interval(alpha)
+    low, high = (0.0, 0.0) if is_same else differences.interval(alpha)
     data = {
         "base": bench.base.name,
         "head": bench.head.name,

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from ablate.analysis.earlier_looks import error_rate_of_looks, looks_of
 from ablate.base.errors import listed
-from ablate.base.files import digest_of_data, write_text
-from ablate.commits.bench import FORMAT, Bench
+from ablate.base.files import digest_of_data
+from ablate.base.kept import STRICT, Journal
+from ablate.commits.bench import RUNS, Bench
 from ablate.report.words import significant
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A line of the file of answers."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    answer: str
+    """A digest of what was compared, and of how it was measured."""
+    looks: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=1)]
+    margin: float
+    verdict: str
+
+
+_EARLIER = TypeAdapter(Earlier)
 
 
 def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
     """Returns a sentence on earlier answers with other seeds or another margin; empty without any."""
     key = _key(bench)
-    answers = [line for line in _kept(bench) if line["answer"] == key]
-    others = [line for line in answers if (line["looks"], line["margin"]) != ([*looks], margin)]
+    answers = [line for line in _kept(bench).lines if line.answer == key]
+    others = [line for line in answers if (line.looks, line.margin) != ([*looks], margin)]
     if not others:
         return ""
-    told = [f"{_seeds(line['looks'])} and margin {line['margin']:g}: {line['verdict']}" for line in others]
-    plans = dict.fromkeys(tuple(line["looks"]) for line in [*others, {"looks": [*looks]}])
+    told = [f"{_seeds(line.looks)} and margin {line.margin:g}: {line.verdict}" for line in others]
+    plans = dict.fromkeys([*(tuple(line.looks) for line in others), tuple(looks)])
     every_look = []
     for plan in plans:
         every_look += looks_of(range(plan[-1]), plan if len(plan) > 1 else ())
@@ -38,26 +56,15 @@ def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
 
 def keep_answer(bench: Bench, looks: Sequence[int], margin: float, verdict: str) -> None:
     """Keeps an answer beside the runs on which it rests, once."""
-    line: dict[str, Any] = {
-        "answer": _key(bench),
-        "looks": [*looks],
-        "margin": margin,
-        "verdict": verdict,
-    }
-    lines = _kept(bench)
-    if line not in lines:
-        write_text(_file(bench), "".join(f"{json.dumps(kept)}\n" for kept in [*lines, line]))
+    line = Earlier(_key(bench), [*looks], margin, verdict)
+    kept = _kept(bench)
+    if line not in kept.lines:
+        kept.add(line)
 
 
-def _file(bench: Bench) -> Path:
-    """Returns the file of answers beside that of runs."""
-    return bench.path.with_suffix(".answers.jsonl")
-
-
-def _kept(bench: Bench) -> list[dict[str, Any]]:
-    """Returns the answers that are kept."""
-    file = _file(bench)
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+def _kept(bench: Bench) -> Journal[Earlier]:
+    """Returns the answers beside the runs. Raises `AblateError`."""
+    return Journal(bench.path.with_suffix(".answers.jsonl"), _EARLIER, bench.journal.remedy)
 
 
 def _seeds(looks: Sequence[int]) -> str:
@@ -68,4 +75,4 @@ def _seeds(looks: Sequence[int]) -> str:
 def _key(bench: Bench) -> str:
     """Returns a digest of what is compared, and how it is measured."""
     sides = [[tree.digest, tree.inside] for tree in (bench.base, bench.head)]
-    return digest_of_data([FORMAT, bench.call.as_data(), sides, bench.data_identity])
+    return digest_of_data([RUNS, asdict(bench.call), sides, bench.data_identity])

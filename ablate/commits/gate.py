@@ -1,12 +1,4 @@
-"""`ablate gate`: a try judged by the rule of `commits.stream`, and the ledger that remembers all of them.
-
-A ledger has lines of four kinds, all but the first with the `state` after them:
-
-    run                              a finished run
-    verdict keep, call and format    the first base
-    verdict confirm                  the start of a confirmation
-    verdict keep, discard or retest  the answer to a try
-"""
+"""`ablate gate`: a try judged by the rule of `commits.stream`, and the ledger that remembers all of them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError
-from ablate.commits.bench import FORMAT, Bench, Call, opened
+from ablate.commits.bench import Bench, opened
+from ablate.commits.lines import FORMAT, Answered, Begun, Call, Confirmation, Run, StateLine
 from ablate.commits.stream import NUM_BASE_RUNS, Answer, State, attempt
 from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 
 EXIT_CODES = {"keep": 0, "discard": 1, "retest": 3}
+REMEDY = "Restore the ledger, or start a new one with the last kept commit as --base"
 SAME = "its files are the same as the base's: it was not run, and uses up none of the error rate"
 
 
@@ -27,84 +21,109 @@ def gate(call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str]
 
     measures: patterns of the files that measure a try. Raises `NotMeasured`.
     """
-    with opened(call, ledger, names) as bench:
-        _refuse_another_format(bench)
+    with opened(call, ledger, names, REMEDY) as bench:
+        _check_begun(bench)
         changed = changed_measures(bench, measures)
         _begin(bench)
         lines = _state_lines(bench)
         if bench.head.digest == bench.base.digest:
-            state = State.from_data(lines[-1]["state"])
-            return _printed(bench, Answer("discard", 0.0, None, None), state, [SAME], [])
+            return _printed(bench, Answer("discard", 0.0, None, None), lines[-1].state, [SAME], [])
+        kept = _kept(bench, lines)
+        if kept is not None:
+            return kept
 
         answer, after = _judge(bench, lines)
         notes = [note for note in (measured_otherwise(changed), slower(bench)) if note]
         printed = _printed(bench, answer, after, notes, changed)
         written = {name: value for name, value in printed.items() if name != "exit_code"}
-        bench.add(**written, state=after.as_data())
+        bench.journal.add(Answered(**written, state=after))
         return printed
 
 
-def _refuse_another_format(bench: Bench) -> None:
-    """Raises `AblateError` for a ledger of another version of the package."""
-    first_lines = [line for line in bench.lines if "call" in line]
-    if not bench.lines or (first_lines and first_lines[0].get("format") == FORMAT):
-        return
-    if not first_lines and "tree" in bench.lines[0]:
-        return  # The first runs of the base were cut short.
-    version = first_lines[0].get("format", 1) if first_lines else 1
-    raise AblateError(
-        f"{bench.path}: is a ledger of format {version}; this version reads format {FORMAT}. Start a new ledger, with "
-        "the last kept commit as --base"
-    )
+def _check_begun(bench: Bench) -> None:
+    """Raises `AblateError` for a ledger of another format, and for one that does not begin with its first base."""
+    has_begun = False
+    for number, line in enumerate(bench.journal.lines, 1):
+        if isinstance(line, Run):
+            continue
+        if isinstance(line, Begun) and line.format != FORMAT:
+            raise AblateError(
+                f"{bench.path}: is a ledger of format {line.format}; this version reads format {FORMAT}. {REMEDY}"
+            )
+        if isinstance(line, Begun) == has_begun:
+            raise AblateError(
+                f"{bench.path}:{number}: must state the call, or follow a line that does. {REMEDY}"
+            )
+        has_begun = True
 
 
 def _begin(bench: Bench) -> None:
     """Runs the base of a new ledger, and writes its first state."""
-    if any("state" in line for line in bench.lines):
+    if any(isinstance(line, Begun) for line in bench.journal.lines):
         return
     [values] = bench.values([bench.base], range(NUM_BASE_RUNS))
-    bench.add(
-        format=FORMAT,
-        call=bench.call.as_data(),
-        data=bench.data_identity,
-        verdict="keep",
-        commit=bench.base.name,
-        tree=bench.base.digest,
-        state=State.at_start(values).as_data(),
+    bench.journal.add(
+        Begun(
+            format=FORMAT,
+            call=bench.call,
+            data=bench.data_identity,
+            verdict="keep",
+            commit=bench.base.name,
+            tree=bench.base.digest,
+            state=State.at_start(values),
+        )
     )
 
 
-def _state_lines(bench: Bench) -> list[dict[str, Any]]:
+def _state_lines(bench: Bench) -> list[StateLine]:
     """Returns the lines with a state. Raises `AblateError` where they are of another call, base or data."""
-    lines = [line for line in bench.lines if "state" in line]
-    base = [line for line in lines if line["verdict"] == "keep"][-1]
-    call = lines[0]["call"]
-    if lines[0].get("data", []) != bench.data_identity:
+    lines = [line for line in bench.journal.lines if not isinstance(line, Run)]
+    base = [line for line in lines if line.verdict == "keep"][-1]
+    begun = lines[0]
+    assert isinstance(begun, Begun)
+    if begun.data != bench.data_identity:
         raise AblateError(
             f"{bench.path}: the --link data differ from those that its runs used; restore them, or name another "
             "ledger"
         )
-    if call != bench.call.as_data() or base["tree"] != bench.base.digest:
+    is_base = base.tree == bench.base.digest or _kept(bench, lines) is not None
+    if begun.call != bench.call or not is_base:
         raise AblateError(
-            f"{bench.path}: was begun with {' '.join(call['command'])}, and its base is {base['commit']}; repeat the "
+            f"{bench.path}: was begun with {' '.join(begun.call.command)}, and its base is {base.commit}; repeat the "
             "call that began it with this --base, or name another ledger"
         )
     return lines
 
 
-def _judge(bench: Bench, state_lines: Sequence[dict[str, Any]]) -> tuple[Answer, State]:
+def _kept(bench: Bench, state_lines: Sequence[StateLine]) -> dict[str, Any] | None:
+    """Returns the last answer as it is printed, where it has kept this try on this base.
+
+    A call that was killed may not have said so.
+    """
+    last = state_lines[-1]
+    trees = [line.tree for line in state_lines if line.verdict == "keep"]
+    if not isinstance(last, Answered) or trees[-2:] != [bench.base.digest, bench.head.digest]:
+        return None
+    if last.verdict != "keep":
+        return None
+    printed = asdict(last)
+    del printed["state"]
+    return {**printed, "exit_code": EXIT_CODES["keep"]}
+
+
+def _judge(bench: Bench, state_lines: Sequence[StateLine]) -> tuple[Answer, State]:
     """Runs a try, and returns the answer and the state after it."""
     head = bench.head
     before = list(state_lines)
     # A confirmation that was killed starts again from the state before it.
-    while before[-1]["verdict"] == "confirm" and before[-1]["tree"] == head.digest:
+    while isinstance(before[-1], Confirmation) and before[-1].tree == head.digest:
         before.pop()
     return attempt(
-        State.from_data(before[-1]["state"]),
+        before[-1].state,
         screen=lambda seed: bench.run(head, seed),
         run_both=lambda seeds: bench.values([bench.base, head], seeds),
-        on_confirmation=lambda state: bench.add(
-            verdict="confirm", commit=head.name, tree=head.digest, state=state.as_data()
+        on_confirmation=lambda state: bench.journal.add(
+            Confirmation("confirm", commit=head.name, tree=head.digest, state=state)
         ),
     )
 

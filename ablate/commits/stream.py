@@ -21,14 +21,16 @@ All values are oriented, so that more is better.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import fmean, variance
-from typing import Any, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field
 from scipy import special
 
 from ablate.analysis.power import POWER, t_p_above
+from ablate.base.kept import STRICT
 
 Verdict = Literal["keep", "discard", "retest"]
 NUM_BASE_RUNS = 10
@@ -52,8 +54,10 @@ class Spread:
     All formulas take arrays of variances, too.
     """
 
-    variance: float
-    df: float
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    variance: Annotated[float, Field(gt=0)]
+    df: Annotated[float, Field(gt=0)]
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
@@ -71,15 +75,17 @@ class Spread:
 class State:
     """The runs and the spent α on which the decision about the next try depends."""
 
-    base: Sequence[float]
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    base: Annotated[Sequence[float], Field(min_length=PAIRS)]
     """Runs of the present base, against which single runs are screened."""
     all_runs: Spread
     """The spread of all runs so far but the screening ones, each around the mean of its side."""
     base_runs: Spread
     """The spread of the runs of the present base alone."""
-    confirmations: int = 0
+    confirmations: Annotated[int, Field(ge=0, lt=len(ALPHAS))] = 0
     """Confirmations that have begun."""
-    seed: int = NUM_BASE_RUNS
+    seed: Annotated[int, Field(ge=NUM_BASE_RUNS)] = NUM_BASE_RUNS
     """The first seed that no run has had."""
 
     @classmethod
@@ -87,18 +93,6 @@ class State:
         """Returns the state after the first runs of the base."""
         spread = Spread.of(values)
         return cls(values, spread, spread)
-
-    @classmethod
-    def from_data(cls, data: dict[str, Any]) -> "State":
-        """Returns the state that `as_data` wrote."""
-        fields = dict(data)
-        for name in ("all_runs", "base_runs"):
-            fields[name] = Spread(**data[name])
-        return cls(**fields)
-
-    def as_data(self) -> dict[str, Any]:
-        """Returns the state as a ledger keeps it."""
-        return asdict(self)
 
     def next(self) -> "State":
         """Returns the state after a try that was only screened, whose seeds count as used."""

@@ -15,7 +15,7 @@ from ablate.commits.trees import Tree, git
 SLOWER = 1.5
 """The ratio of a try's time to the base's from which on a note says so."""
 NOTICED = 0.2
-"""Seconds by which such a try must take longer, since runs are polled every twentieth of a second."""
+"""Seconds by which such a try must take longer, since the start of a process may take as much by chance."""
 _MEASURES = re.compile(r"(^|[\W_])(eval|metric|scor|valid|measur|bench)", re.IGNORECASE)
 """The names of files that are likely to measure."""
 

@@ -1,30 +1,36 @@
-"""Commits in work trees, and the fresh copy of one in which each run happens.
+"""Commits in folders of their own, and the fresh copy of one in which each run happens.
 
 Files that a run writes beside the code, such as a checkpoint from which the next would go on, go with its copy.
 """
 
+import glob
 import os
 import platform
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ablate.base.errors import AblateError, dotted_path
+from ablate.base.files import unreadable
 from ablate.external.data import Data, link_data
-from ablate.external.repository import link_repository
+from ablate.external.repository import check_out
 
 PREFIX = f"ablate-commits-{platform.node()}-"
-"""The start of the name of a folder of work trees; the process that made it follows."""
+"""The start of the name of a folder of checked out commits; the process that made it follows."""
+SIDES = ("base", "head")
+MAX_LISTING = 10 * 2**20
+"""Bytes of a list of loaded files."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """A commit in a work tree of its own, which no run touches."""
+    """A commit in a folder of its own, which no run touches."""
 
     name: str
     """The name that the call gave it, and the start of its hash."""
@@ -45,8 +51,6 @@ class Tree:
         with TemporaryDirectory(prefix="run-", dir=self.root.parent, ignore_cleanup_errors=True) as place:
             copy = Path(place).resolve()
             shutil.copytree(self.root, copy, symlinks=True, dirs_exist_ok=True)
-            (copy / ".git").unlink()
-            link_repository(self.root, copy)
             link_data(data, copy)
             yield copy
 
@@ -57,9 +61,13 @@ class Tree:
         """
         files = []
         for listing in lists.glob("files-*.txt"):
-            files += [Path(line) for line in listing.read_text().splitlines()]
+            # The code may have put something else in its place.
+            if unreadable(listing, MAX_LISTING) is None:
+                names = listing.read_bytes().split(b"\n")
+                files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
         wrong = []
-        for other in _work_trees():
+        checked_out_here = [self.root.parent / side for side in SIDES]
+        for other in [*_work_trees(), *checked_out_here]:
             loaded = [file for file in files if file.is_relative_to(other)]
             wrong += [file for file in loaded if (self.root / file.relative_to(other)).is_file()]
         if wrong:
@@ -71,24 +79,24 @@ class Tree:
 
 @contextmanager
 def checked_out(names: Sequence[str], data: Sequence[Data]) -> Iterator[list[Tree]]:
-    """Yields a base and a head in work trees of their own, which are removed at the end.
+    """Yields a base and a head in folders of their own, which are removed at the end; the repository stays as it is.
 
     Raises `AblateError` for an unknown commit, and for data that are in one.
     """
     _remove_left_behind()
-    with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as place, ExitStack() as undo:
+    with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as place:
         trees = []
-        for name, side in zip(names, ("base", "head"), strict=True):
-            trees.append(_check_out(name, Path(place, side).resolve(), data, undo))
+        for name, side in zip(names, SIDES, strict=True):
+            trees.append(_check_out(name, Path(place, side).resolve(), data))
         yield trees
 
 
-def _check_out(name: str, root: Path, data: Sequence[Data], undo: ExitStack) -> Tree:
-    """Checks a commit out into a work tree at `root`, and leaves to `undo` to remove it."""
-    commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
+def _check_out(name: str, root: Path, data: Sequence[Data]) -> Tree:
+    """Checks a commit out into a new folder at `root`."""
+    commit = _commit_of(name)
+    digest = git("rev-parse", f"{commit}^{{tree}}")
     inside = git("rev-parse", "--show-prefix")
-    git("worktree", "add", "--detach", root, commit)
-    undo.callback(_remove, root)
+    check_out(Path(git("rev-parse", "--show-toplevel")), commit, root)
     for entry in data:
         if entry.inside and os.path.lexists(root / entry.inside):
             raise AblateError(
@@ -98,19 +106,30 @@ def _check_out(name: str, root: Path, data: Sequence[Data], undo: ExitStack) -> 
     return Tree(f"{name} ({commit[:10]})", commit, digest, root, inside)
 
 
-def _remove(root: Path) -> None:
-    """Removes a work tree."""
-    git("worktree", "remove", "--force", root)
+def _commit_of(name: str) -> str:
+    """Returns the hash of the commit that a branch, a tag or a hash names. Raises `AblateError`."""
+    try:
+        return git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except AblateError:
+        raise AblateError(
+            f"{name!r}: names no commit of this repository; give a branch, a tag or a hash, as `git log` shows them"
+        ) from None
 
 
 def _remove_left_behind() -> None:
-    """Removes the work trees of calls on this machine that were killed."""
-    for tree in _work_trees():
-        owner = re.fullmatch(rf"{re.escape(PREFIX)}(\d+)-\w+", tree.parent.name)
-        if owner and not _is_running(int(owner[1])):
-            with suppress(AblateError):  # Another call has removed it meanwhile.
-                git("worktree", "remove", "--force", tree)
-            shutil.rmtree(tree.parent, ignore_errors=True)
+    """Removes the folders of this user's calls on this machine that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{glob.escape(PREFIX)}*"):
+        owner = re.fullmatch(rf"{re.escape(PREFIX)}(\d+)-\w+", folder.name)
+        if owner and _is_own(folder) and not _is_running(int(owner[1])):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_own(folder: Path) -> bool:
+    """Returns whether a folder is this user's; not where another call has removed it meanwhile."""
+    try:
+        return folder.lstat().st_uid == os.getuid()
+    except FileNotFoundError:
+        return False
 
 
 def _is_running(process: int) -> bool:
@@ -134,7 +153,11 @@ def git(*words: object) -> str:
     """Returns the output of git. Raises `AblateError` with its error output where it fails."""
     try:
         return subprocess.run(
-            ["git", *map(str, words)], capture_output=True, text=True, check=True
+            ["git", *map(str, words)],
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            check=True,
         ).stdout.strip()
     except subprocess.CalledProcessError as error:
         raise AblateError(f"git {words[0]}: {error.stderr.strip()}") from None

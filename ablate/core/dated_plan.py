@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
+from ablate.base.files import digest_of_data
+
 CHANGED = "changed"
 ADDED = "added"
 KNOWN = "known"
@@ -15,6 +17,8 @@ OF_COMPARISONS = ("metric.name", "metric.margin", "compare")
 """Settings that decide how trials are compared, not how they are trained; a claim states its own."""
 _OF_CLAIMS = {"metric.target": "steps_to_target", "stress": "lr_sensitivity"}
 """Setting on which, with all below it, only claims depend → the metric of these claims."""
+
+_OF_CLAIM = {"claim", "hash", "declared", "exploratory"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,23 @@ class DatedPlan:
     """The claims, each with its hash, its date and whether it is exploratory."""
     known: list[str] = field(default_factory=list)
     """Variants with more than one trial in the store before this plan was dated."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True where nothing that is planned was edited since."""
+        return all(claim.keys() == _OF_CLAIM for claim in self.claims) and self.hash == self.digest
+
+    @property
+    def digest(self) -> str:
+        """The digest of what is planned, which `hash` was when the plan was dated."""
+        content = {
+            "settings": self.settings,
+            "variants": self.variants,
+            "seeds": self.seeds,
+            "looks": self.looks,
+            "comparisons": self.comparisons,
+        }
+        return digest_of_data([content, sorted(claim["hash"] for claim in self.claims)])
 
     @property
     def decides(self) -> bool:

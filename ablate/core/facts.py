@@ -281,6 +281,8 @@ def _adapter() -> TypeAdapter[StudyFacts]:
     return TypeAdapter(StudyFacts)
 
 
+TRIAL_COLUMNS = ("id", "variant", "task", "seed", "status", "reason")
+"""The columns of the trials frame that are no metric, beside those of factors: names that no metric may have."""
 EXAMPLE_COLUMNS = ("id", "metric", "values")
 RUNNER_UPS = "rivals"  # The frame of the trials of variants at other settings, as `Evidence.trials`.
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ablate.external.runner import constants
+from ablate.external.script import UNREADABLE, Constants
 from ablate.external.sources import parsed
 
 _SEEDING = re.compile(
@@ -20,13 +20,36 @@ def seeded(files: Iterable[str], given: str | None = None) -> Iterator[str]:
     """
     for file in map(Path, files):
         tree = parsed(file)
-        values = constants(tree).items()
-        fixed = {name for name, value in values if isinstance(value, ast.Constant) and name != given}
+        fixed = _fixed(tree) - {given}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and _SEEDING.search(ast.unparse(node.func)):
                 first = node.args[0]
                 if isinstance(first, ast.Constant) or getattr(first, "id", None) in fixed:
                     yield f"{file.name}:{node.lineno}: {ast.unparse(node)}"
+
+
+def _fixed(tree: ast.Module) -> set[str | None]:
+    """Returns the names of a module whose value is always one literal."""
+    try:
+        constants = Constants.of(tree)
+    except UNREADABLE:
+        return set()
+    return {name for name in constants.names() if isinstance(constants.values[name], ast.Constant)}
+
+
+def assigning(file: Path) -> Iterator[str]:
+    """Yields the places where a script may assign names that its source does not show, as `train.py:9: exec(text)`."""
+    for node in ast.walk(parsed(file)):
+        match node:
+            case ast.Call(func=ast.Name("exec")):
+                pass
+            case ast.Subscript(ast.Call(ast.Name("globals")), ctx=ast.Store()):
+                pass
+            case ast.Attribute(ast.Call(ast.Name("globals")), "update"):
+                pass
+            case _:
+                continue
+        yield f"{file.name}:{node.lineno}: {ast.unparse(node)}"
 
 
 def named(files: Iterable[str]) -> set[object]:

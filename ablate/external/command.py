@@ -1,6 +1,7 @@
-"""A command: filled in, and run in a process group of its own, which never outlives the process that ran it."""
+"""A command: filled in, and run under a guard, so that nothing which it starts outlives the process that ran it."""
 
-import math
+from __future__ import annotations
+
 import os
 import re
 import shlex
@@ -10,16 +11,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from select import select
+from typing import IO, Any
 
 from ablate.base.errors import AblateError, Invalid, listed, nearest
+from ablate.base.wording import size
+from ablate.external import guard
 
-# Ends the group whose number it is given as soon as its own input ends: when the process that holds it open is gone.
-_GUARD = ("sh", "-c", 'read -r _; kill -KILL "-$0"')
-_TICK = 0.05  # Seconds between two looks at what was printed.
+MAX_LINE = 16_000_000
+"""Bytes of a line of output."""
+_MAX_DIGITS = 3
+"""Digits of a width or a precision in a format."""
+_CHUNK = 2**18
+"""Bytes of output that are read at once."""
+_TICK = 0.05
+"""Seconds between two looks at what was printed."""
+_PATIENCE = 10.0
+"""Seconds after which a guard that does not end is killed."""
 _BRACES = "Write {{ and }} for braces of its own"
 
 
@@ -34,7 +45,10 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
         words = shlex.split(command) if isinstance(command, str) else command
         if not words:
             raise ValueError("it names no program")
-        return [text for word in words for text in _texts(word, values)]
+        texts = [text for word in words for text in _texts(word, values)]
+        if b"\0" in os.fsencode("".join(texts)):
+            raise ValueError("a word of a command cannot hold a NUL")
+        return texts
     except KeyError as error:
         (name,), known = error.args, listed(f"{{{key}}}" for key in values)
         hint = nearest(name, values) or _BRACES
@@ -45,10 +59,15 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
 
 def _texts(word: str, values: Mapping[str, Any]) -> list[str]:
     """Returns the words that one word becomes: one, or for a placeholder alone as many as its value has."""
-    parts = [
-        (text, [] if name is None else _written(values[name], spec or ""))
-        for text, name, spec, _ in string.Formatter().parse(word)
-    ]
+    parts: list[tuple[str, list[str]]] = []
+    for text, name, spec, conversion in string.Formatter().parse(word):
+        if conversion:
+            raise ValueError(f"!{conversion} says how Python shows {{{name}}}, which has a text of its own")
+        if "{" in (spec or ""):
+            raise ValueError(f"a placeholder stands inside of {{{name}}}")
+        if name is not None and isinstance(values[name], dict):
+            raise ValueError(f"{{{name}}} is a section; name one of its settings")
+        parts.append((text, [] if name is None else _written(values[name], spec or "")))
     if len(parts) == 1 and not parts[0][0]:
         return parts[0][1]
     return ["".join(text + " ".join(written) for text, written in parts)]
@@ -58,50 +77,153 @@ def _written(value: Any, spec: str) -> list[str]:
     """Returns the words of a value: a text for each item of a list, for a switch its format or nothing."""
     if isinstance(value, bool) and spec:
         return [spec] * value
+    if re.search(rf"\d{{{_MAX_DIGITS + 1}}}", spec):
+        raise ValueError(f"a width or a precision has at most {_MAX_DIGITS} digits")
     return [format(each, spec) for each in (value if isinstance(value, list) else [value])]
 
 
+class TimeLimit:
+    """The seconds that a run may take, its reading among them; without a limit, any number."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        self._began = time.monotonic()
+
+    def check(self) -> None:
+        """Raises `AblateError` once the seconds are over."""
+        if self.seconds is not None and time.monotonic() - self._began > self.seconds:
+            raise AblateError(f"time limit of {self.seconds:g} s exceeded")
+
+
 def lines(
-    words: Sequence[str], folder: Path, env: Mapping[str, str], limit: float | None = None
+    words: Sequence[str], folder: Path, env: Mapping[str, str], limit: TimeLimit | None = None
 ) -> Generator[str]:
     """Yields the lines that a command prints in `folder`, as it prints them; to be closed by `contextlib.closing`.
 
-    When closed, or when this process is gone, all processes that the command has started are ended. `env` is laid over
-    the environment of this process, and `python` is the one that runs this process. Raises `AblateError` for a program
-    that cannot be started, after `limit` seconds, and for an exit code other than 0.
+    When closed, or when this process is gone, the processes that the command has started are ended, as `guard` says.
+    `env` is laid over the environment of this process, and `python` is the one that runs this process. Raises
+    `AblateError` for a program that cannot be started, past the `limit`, for a line that is too long, and for an exit
+    code other than 0.
     """
+    limit = limit or TimeLimit()
+    # Appended to, it stays whole where the command opens it anew.
+    with tempfile.NamedTemporaryFile("ab", delete=False) as output, open(output.name, "rb") as printed:
+        os.unlink(output.name)  # A kill must not leave it.
+        with _guarded(words, folder, env, output) as command:
+            for line in _split(_chunks(command, printed, limit)):
+                limit.check()
+                yield line.decode(errors="replace")
+            code = command.code
+        if code:
+            raise AblateError(str(subprocess.CalledProcessError(code, words[0])).removesuffix("."))
+
+
+def _chunks(command: _Command, printed: IO[bytes], limit: TimeLimit) -> Iterator[bytes]:
+    """Yields what a command prints, in pieces of a bounded size, until it has ended."""
+    while True:
+        has_ended = command.code is not None
+        chunk = printed.read(_CHUNK)
+        limit.check()
+        if chunk:
+            yield chunk
+        elif has_ended:
+            return
+        else:
+            command.wait(_TICK)
+
+
+def _split(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the lines of pieces of output. Raises `AblateError` for one that is too long."""
+    begun = bytearray()
+    for chunk in chunks:
+        first, *others = re.split(rb"[\r\n]", chunk)
+        begun += first
+        if len(begun) > MAX_LINE:
+            raise AblateError(
+                f"it printed a line of more than {size(MAX_LINE)}; end lines, or write to a file"
+            )
+        for line in others:
+            yield bytes(begun)
+            begun = bytearray(line)
+    yield bytes(begun)
+
+
+class _Command:
+    """A command under its guard."""
+
+    def __init__(self, reports: IO[bytes], fault: str) -> None:
+        """`reports`: what the guard tells; `fault`: what to say where the command cannot be started."""
+        self.code: int | None = None
+        self._reports = reports
+        self._fault = fault
+        self._process = 0
+        self._told = b""
+
+    def wait(self, seconds: float) -> None:
+        """Waits until the guard tells something, or seconds have passed.
+
+        Raises `AblateError` where the command could not be started, or the guard is gone.
+        """
+        if not select([self._reports], [], [], seconds)[0]:
+            return
+        more = os.read(self._reports.fileno(), 2**10)
+        if not more:
+            raise AblateError("the process that guards it was killed")
+        *reports, self._told = (self._told + more).split(b"\n")
+        for report in reports:
+            event, number = report.split()
+            if event == b"failed":
+                raise AblateError(f"{self._fault}: {os.strerror(int(number))}")
+            if event == b"started":
+                self._process = int(number)
+            else:
+                self.code = int(number)
+
+    def kill(self) -> None:
+        """Kills the process group of the command, which a guard that was killed has left."""
+        with suppress(ProcessLookupError, PermissionError):
+            if self._process and self.code is None:
+                os.killpg(self._process, signal.SIGKILL)
+
+
+@contextmanager
+def _guarded(
+    words: Sequence[str], folder: Path, env: Mapping[str, str], output: IO[bytes]
+) -> Iterator[_Command]:
+    """Starts a command, yields it, and ends all that it has started. Raises `AblateError` where it does not start."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # Unbuffered, what it has printed is known when it is ended.
     env = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"} | dict(env)
-    with tempfile.NamedTemporaryFile() as output, open(output.name, "rb") as printed:
+    given = b"".join(os.fsencode(word) + b"\0" for word in words)
+    fault = f"{words[0]}: cannot be started in {folder}"
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__, str(output.fileno())],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[output.fileno()],
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise AblateError(f"{fault}: {error.strerror}") from None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    command = _Command(process.stdout, fault)
+    try:
+        with suppress(BrokenPipeError):  # Then the guard is gone, as its reports show.
+            process.stdin.write(b"%d\0" % len(words) + given)
+            process.stdin.flush()
+        yield command
+    finally:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
         try:
-            process = subprocess.Popen(
-                [*words],
-                cwd=folder,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise AblateError(f"{words[0]}: cannot be started in {folder}: {error.strerror}") from None
-        guard = [*_GUARD, str(process.pid)]
-        with subprocess.Popen(guard, stdin=subprocess.PIPE, start_new_session=True) as guarding:
-            try:
-                began, begun, code = time.monotonic(), b"", None
-                while code is None:
-                    code = process.poll()
-                    *found, begun = re.split(rb"[\r\n]", begun + printed.read())
-                    yield from (line.decode(errors="replace") for line in found)
-                    if code is None and time.monotonic() - began > (limit or math.inf):
-                        raise AblateError(f"time limit of {limit:g} s exceeded")
-                    time.sleep(_TICK)
-                yield begun.decode(errors="replace")
-                if code:
-                    raise AblateError(str(subprocess.CalledProcessError(code, words[0])).removesuffix("."))
-            finally:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                guarding.kill()
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        command.kill()
+        process.stdout.close()

@@ -7,13 +7,16 @@ the copy, and a run that removes the folder removes links. A folder of more file
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from glob import escape
 from itertools import islice
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Invalid, dotted_path, listed
-from ablate.base.files import digest_of_data, digest_of_file
+from ablate.base.files import digest_of_data, digest_of_file, unreadable
+from ablate.base.text import to_add
 from ablate.external.tree import matches
 
 MAX_LINKS = 10_000
@@ -50,9 +53,10 @@ def read_data(
 ) -> Data:
     """Reads a file or folder of data, given at a place, relative to a folder below the root. Raises `Invalid`."""
     place = Path(os.path.normpath(folder / given))
-    if not place.exists():
+    fault = None if os.path.isdir(place) else unreadable(place, sys.maxsize)
+    if fault is not None:
         allowed = f"a file or a folder in {folder}, or an absolute path"
-        raise Invalid("", "does not exist", given, allowed).under(*at)
+        raise Invalid("", fault, given, allowed).under(*at)
     if folder.is_relative_to(place):
         raise Invalid("", f"contains {folder}, and so the code", given, "a folder of data alone").under(*at)
     is_inside = place.is_relative_to(root)
@@ -74,7 +78,8 @@ def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str]
     at = (f"{given} (a link to {place})",)
     if len(list(islice(_files(place, exclude), MAX_LINKS + 1))) > MAX_LINKS:
         rule = f"has more than {MAX_LINKS} files, of which any run may read"
-        hint = f"Add `data: [{given}]` under workload if it is data, else `exclude: [{given}]`"
+        excluded = to_add("exclude", [escape(given)])
+        hint = f"Add {to_add('data', [given])} under workload if it is data, else {excluded}"
         raise Invalid("", rule, hint=hint).under(*at)
     return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
 
@@ -87,7 +92,7 @@ def _read(entry: Data) -> Data:
 
 
 def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
-    """Yields path and state of the files of an entry."""
+    """Yields path and state of the plain files of an entry."""
     if not place.is_dir():
         yield ".", _state(place)
         return
@@ -96,10 +101,9 @@ def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
             path = os.path.relpath(os.path.join(folder, name), place)
             if matches(path, exclude):
                 continue
-            try:
+            # Left out are links to nowhere and files that are gone, and pipes and devices, which may never end.
+            if os.path.isfile(place / path):
                 yield path, _state(place / path)
-            except FileNotFoundError:
-                continue  # A link to nowhere, or a file that is gone.
 
 
 def _folders(place: Path) -> Iterator[str]:
@@ -143,7 +147,7 @@ def check_unchanged(data: Sequence[Data]) -> list[str]:
     """Returns the paths of files that were added. Raises `AblateError` for one that was changed or removed."""
     added: list[str] = []
     for entry in data:
-        now = dict(_files(entry.place, entry.exclude)) if entry.place.exists() else {}
+        now = dict(_files(entry.place, entry.exclude)) if os.path.exists(entry.place) else {}
         removed = [path for path in entry.files if path not in now]
         changed = [path for path, state in entry.files.items() if path in now and now[path] != state]
         if removed or changed:

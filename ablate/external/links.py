@@ -13,7 +13,9 @@ def links_out(tree: Tree) -> dict[str, Path]:
         if not file.is_link:
             continue
         place = place_of(tree.root / path)
-        if not place.is_relative_to(tree.root) and (not place.exists() or place.is_file() or place.is_dir()):
+        if place.is_relative_to(tree.root):
+            continue
+        if not os.path.exists(place) or os.path.isfile(place) or os.path.isdir(place):
             places[path] = place
     return places
 

@@ -16,7 +16,9 @@ class Resources(StrictModel):
 
     threads: Annotated[PositiveInt, Field(description="Threads that OMP_NUM_THREADS and its like allow.")] = 1
     gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
-    memory: Annotated[PositiveFloat | None, Field(description="GiB of data that a process may hold.")] = None
+    memory: Annotated[
+        float | None, Field(ge=0.01, le=1e6, description="GiB of data that a process may hold.")
+    ] = None
     time: Annotated[PositiveFloat | None, Field(description="Seconds after which it is ended as failed.")] = (
         None
     )

@@ -1,30 +1,31 @@
-"""The numbers of a run: printed ones, read by patterns, and written ones, in JSON or JSON lines."""
+"""The numbers of a run: printed ones, read by patterns, and written ones, in JSON or JSON lines.
+
+Whatever a run prints or writes, what is read of it is a number, or an `AblateError` that names what is none.
+"""
+
+from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ablate.base.errors import AblateError, Invalid
+from ablate.base.errors import AblateError, shown
+from ablate.base.files import unreadable
+from ablate.base.text import printable
 from ablate.core.record import Curve
+from ablate.external.command import TimeLimit
+from ablate.external.matching import Matching
 from ablate.external.runner import MARK
 
 STEP = "step"  # Read like a metric, it says at which step those after it were measured.
-
-
-def check_pattern(pattern: str) -> None:
-    """Raises `Invalid` for a pattern without exactly one group, the number."""
-    try:
-        groups = re.compile(pattern).groups
-    except re.error as error:
-        raise Invalid("", f"is no regular expression: {error}", pattern) from None
-    if groups != 1:
-        allowed = r"exactly one, as in '^loss: (\S+)'; (?:…) groups without being one"
-        raise Invalid("", f"has {groups} groups, and one must hold the number", pattern, allowed)
+MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
+MAX_DIGITS = 300  # Of a whole number that a float holds.
+MAX_FILE = 64_000_000  # Bytes of a file of numbers.
 
 
 @dataclass
@@ -37,51 +38,77 @@ class Reading:
     # Metric → step and value, in the order in which they came.
     values: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     _step: int | None = None
+    _matching: Matching = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._matching = Matching(self.patterns)
 
     def hear(self, line: str) -> dict[str, float]:
         """Returns the metrics that a line reports. Raises `AblateError` for a value that is not a number."""
-        if line.startswith(MARK):
-            told = json.loads(line.removeprefix(MARK))
-            found = self.add(told)
-            # What a function returns is no report, to which there would be an answer.
-            return found if STEP in told else {}
-        every = {name: re.findall(pattern, line) for name, pattern in self.patterns.items()}
-        return self.add({name: matches[-1] for name, matches in every.items() if matches})
+        if not line.startswith(MARK):
+            return self.add(self._matching.found(line))
+        told = self._parsed(line.removeprefix(MARK), "what the function returned or reported")
+        numbers = self.add(told)
+        # What a function returns is no report, to which there would be an answer.
+        return numbers if STEP in told else {}
 
     def add(self, found: Mapping[str, Any]) -> dict[str, float]:
-        """Adds values measured together, at their step or else the last one read, and returns the metrics."""
-        numbers = {}
-        for name in (name for name in (STEP, *self.metrics) if name in found):
-            try:
-                numbers[name] = float(found[name])
-            except (ValueError, TypeError):
-                raise AblateError(f"{name}: {found[name]!r} is not a number") from None
-        self._step = int(numbers.pop(STEP)) if STEP in numbers else self._step
+        """Adds values measured together, at their step or else the last one read, and returns the metrics.
+
+        Raises `AblateError` for a value that is not a number.
+        """
+        if STEP in found:
+            self._step = _step(found[STEP])
+        numbers = {name: _number(name, found[name]) for name in self.metrics if name in found}
+        numbers.pop(STEP, None)
         for name, value in numbers.items():
             curve = self.values.setdefault(name, [])
             curve.append((len(curve) + 1 if self._step is None else self._step, value))
         return numbers
 
-    def finish(self, folder: Path) -> None:
-        """Reads `.json` and `.jsonl` files of a folder. Raises `AblateError` for a metric with two values, or none."""
+    def finish(self, folder: Path, limit: TimeLimit | None = None) -> None:
+        """Reads the `.json` and `.jsonl` files of a folder.
+
+        Raises `AblateError` for a metric with two values or none, for what cannot be read, and past the `limit`.
+        """
+        limit = limit or TimeLimit()
         for file in sorted([*folder.glob("*.json"), *folder.glob("*.jsonl")]):
-            own, text = Reading(self.metrics), file.read_text(errors="replace")
-            texts = [text] if file.suffix == ".json" else filter(str.strip, text.splitlines())
-            try:
-                entries = [json.loads(each) for each in texts]
-            except ValueError as error:
-                raise AblateError(f"{file.name} cannot be read as JSON: {error}") from None
-            for entry in entries:
-                own.add(entry if isinstance(entry, dict) else {})
-            for name, value in own.last.items():
-                _, known = self.values.setdefault(name, own.values[name])[-1]
+            written = Reading(self.metrics)
+            for entry in self._entries(file):
+                limit.check()
+                written.add(entry)
+            for name, value in written.last.items():
+                _, known = self.values.setdefault(name, written.values[name])[-1]
                 if not np.array_equal(known, value, equal_nan=True):
-                    twice = f"{known:g}, and {value:g} in {file.name}"
+                    twice = f"{known:g}, and {value:g} in {printable(file.name)}"
                     raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
         if missing := [name for name in self.metrics if name not in self.values]:
             pattern = self.patterns.get(missing[0])
             where = f"no line matches {pattern!r}" if pattern else "it was neither returned nor written"
             raise AblateError(f"{missing[0]} was not read: {where}")
+
+    def _entries(self, file: Path) -> Iterator[Mapping[str, Any]]:
+        """Yields the objects in a file of JSON or JSON lines. Raises `AblateError`."""
+        for text in _texts(file):
+            yield self._parsed(text, printable(file.name))
+
+    def _parsed(self, text: str, source: str) -> Mapping[str, Any]:
+        """Returns the object in a text of JSON; an empty one for another value.
+
+        Raises `AblateError` for no JSON, and for two values of one metric.
+        """
+
+        def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            names = [name for name, _ in pairs if name == STEP or name in self.metrics]
+            if len(names) > len({*names}):
+                raise ValueError("a name has two values in one object")
+            return dict(pairs)
+
+        try:
+            value = json.loads(text, parse_int=_whole_number, object_pairs_hook=object_of)
+        except (ValueError, RecursionError) as error:
+            raise AblateError(f"{source} cannot be read as JSON: {error}") from None
+        return value if isinstance(value, dict) else {}
 
     @property
     def last(self) -> dict[str, float]:
@@ -97,3 +124,50 @@ class Reading:
             for name, curve in several.items()
             if len(curve) > 1
         }
+
+
+def _texts(file: Path) -> Iterator[str]:
+    """Yields the texts of a file that are to be JSON: all of it, or its lines. Raises `AblateError`."""
+    fault = unreadable(file, MAX_FILE)
+    if fault is not None:
+        raise AblateError(f"{printable(file.name)} {fault}")
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise AblateError(f"{printable(file.name)} cannot be read: {error.strerror}") from None
+    text = content.decode(json.detect_encoding(content), errors="replace")
+    if file.suffix == ".json":
+        yield text
+        return
+    for line in text.split("\n"):
+        if line.strip():
+            yield line
+
+
+def _number(name: str, given: object) -> float:
+    """Returns the number that a text or a value of JSON is. Raises `AblateError`."""
+    try:
+        return float(given)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError):
+        raise AblateError(f"{name}: {_shown(given)} is not a number") from None
+
+
+def _whole_number(digits: str) -> float:
+    """Returns a whole number of JSON; of a number beyond all floats an infinite one, as of `1e999`."""
+    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
+
+
+def _shown(given: object) -> str:
+    """Returns a value as an error message shows it."""
+    try:
+        return shown(given)
+    except RecursionError:
+        return "a nested value"
+
+
+def _step(given: object) -> int:
+    """Returns the step that a text or a value of JSON is. Raises `AblateError`."""
+    number = _number(STEP, given)
+    if not (math.isfinite(number) and 0 <= number <= MAX_STEP):
+        raise AblateError(f"{STEP}: {_shown(given)} is not a step, which is a number from 0 to 2^53")
+    return int(number)

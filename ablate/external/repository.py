@@ -1,28 +1,74 @@
-"""The repository of a copy: its own `HEAD` and index, and the objects, branches and tags of the original.
+"""The repository of a copy: its own `HEAD`, index, branches, tags and configuration; the objects of the original.
 
-Commits and staged files of a trial reach neither other trials nor the branch of the user.
+What a trial commits, stages, tags, stashes or configures reaches neither other trials nor the repository of the user.
 """
 
 import shutil
 from pathlib import Path
 
+from ablate.base.errors import AblateError
 from ablate.external.tree import git
 
 
 def link_repository(root: Path, copy: Path) -> None:
-    """Makes the `.git` of a copy of a work tree, as git does for a linked one; nothing where there is no repository."""
+    """Makes the `.git` of a copy of a work tree, as a clone that shares objects; nothing without a repository."""
     place = _folder_of_git(root)
     if place is None:
         return
     commit = git(root, "rev-parse", "--verify", "HEAD")
     head = commit.decode() if commit is not None else (place / "HEAD").read_text()
+    common = _common(place)
     git_folder = copy / ".git"
-    git_folder.mkdir()
+    (git_folder / "objects" / "info").mkdir(parents=True)
+    (git_folder / "refs").mkdir()
     (git_folder / "HEAD").write_text(head)
-    (git_folder / "commondir").write_text(f"{_common(place)}\n")
-    for name in ("index", "config.worktree"):
-        if (place / name).is_file():
-            shutil.copy2(place / name, git_folder / name)
+    (git_folder / "objects" / "info" / "alternates").write_text(f"{common / 'objects'}\n")
+    (git_folder / "packed-refs").write_bytes(
+        git(root, "for-each-ref", "--format=%(objectname) %(refname)") or b""
+    )
+    has_own_config = (place / "config.worktree").is_file()
+    (git_folder / "config").write_text(_config(root, common / "config", has_own_config))
+    for name, source in (("index", place), ("config.worktree", place), ("shallow", common)):
+        if (source / name).is_file():
+            shutil.copy2(source / name, git_folder / name)
+    if (common / "info" / "exclude").is_file():
+        (git_folder / "info").mkdir()
+        shutil.copy2(common / "info" / "exclude", git_folder / "info")
+
+
+def _config(root: Path, original: Path, has_own_config: bool) -> str:
+    """Returns a configuration that reads the original one; what is written goes into the copy's.
+
+    has_own_config: whether the work tree has a configuration of its own beside that of the repository.
+    """
+    escaped = str(original).replace("\\", "\\\\").replace('"', '\\"')
+    lines = [
+        "[include]",
+        f'path = "{escaped}"',
+        "[core]",
+        "repositoryformatversion = 1",
+        "bare = false",
+        "[extensions]",
+    ]
+    if (git(root, "rev-parse", "--show-object-format") or b"").strip() == b"sha256":
+        lines.append("objectFormat = sha256")
+    if has_own_config:
+        lines.append("worktreeConfig = true")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def check_out(root: Path, commit: str, copy: Path) -> None:
+    """Makes a folder with the files of a commit, and a `.git` that the repository of a work tree knows nothing of.
+
+    So nothing is left there, whenever the process is killed. Raises `AblateError`.
+    """
+    copy.mkdir()
+    link_repository(root, copy)
+    git_folder = copy / ".git"
+    (git_folder / "index").unlink(missing_ok=True)  # Which may leave files out.
+    (git_folder / "HEAD").write_text(f"{commit}\n")
+    if git(copy, "read-tree", "--reset", "-u", "HEAD") is None:
+        raise AblateError(f"{copy}: git cannot check out {commit[:10]} there: free space, or set TMPDIR")
 
 
 def _folder_of_git(root: Path) -> Path | None:

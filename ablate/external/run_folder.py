@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from filecmp import cmp
+from glob import escape
 from pathlib import Path
 
 from filelock import FileLock
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file
+from ablate.base.text import to_add
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.kinds import is_cached, is_document
@@ -104,9 +106,10 @@ class RunFolder:
         opened = self._opened_in_original(trace)
         if opened:
             names = self._from_study(opened)
+            folder = self.snapshot.root / self.snapshot.inside
             raise StudyStop(
-                f"a trial opened {names} of {self.snapshot.root / self.snapshot.inside} by an absolute path, shared "
-                f"with all trials and runs by hand. If this is data, add `data: [{names}]` under workload; otherwise "
+                f"a trial opened {listed(names, 3)} of {folder} by an absolute path, shared with all trials and runs "
+                f"by hand. If this is data, add {to_add('data', names)} under workload; otherwise "
                 "use a relative path, so that each trial has its own"
             )
 
@@ -126,14 +129,14 @@ class RunFolder:
         if changed:
             names = self._from_study(changed)
             raise StudyStop(
-                f"a trial read and then changed {names}, in its copy from the start: most likely left by an earlier "
-                f"run. If so, add `exclude: [{names}]` under workload, and no trial gets a copy; otherwise have the "
-                "code write elsewhere"
+                f"a trial read and then changed {listed(names, 3)}, in its copy from the start: most likely left by an "
+                f"earlier run. If so, add {to_add('exclude', map(escape, names))} under workload, and no trial gets a "
+                "copy; otherwise have the code write elsewhere"
             )
 
-    def _from_study(self, paths: Sequence[str]) -> str:
-        """Returns up to three paths below the root in words, relative to the study."""
-        return listed((os.path.relpath(path, self.snapshot.inside) for path in paths), 3)
+    def _from_study(self, paths: Sequence[str]) -> list[str]:
+        """Returns paths below the root as ones relative to the study."""
+        return [os.path.relpath(path, self.snapshot.inside) for path in paths]
 
     def check_missing(self, printed: Sequence[str]) -> None:
         """Raises `StudyStop` where a trial has failed for a path that the original has and the copy has not."""
@@ -141,11 +144,11 @@ class RunFolder:
         opened = Trace.read(self.trace_folder).below(self.place)
         missing = missing_paths(printed, opened, self.place, self.snapshot)
         if missing:
-            names = listed(missing, 3)
             raise StudyStop(
-                f"a trial's copy lacks {names} of {self.snapshot.root / self.snapshot.inside}. The copy has tracked "
-                "files, and untracked code and config up to 1 MB outside folders with a checkpoint. If "
-                f"trials are to read this, add `data: [{names}]` under workload; otherwise have the code create it"
+                f"a trial's copy lacks {listed(missing, 3)} of {self.snapshot.root / self.snapshot.inside}. The copy "
+                "has tracked files, and untracked code and config up to 1 MB outside folders with a checkpoint. If "
+                f"trials are to read this, add {to_add('data', missing)} under workload; otherwise have the code "
+                "create it"
             )
 
         outside = paths_outside(printed, self.place, self.snapshot)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -12,10 +11,11 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
+from ablate.base.scratch import scratch
 from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
 from ablate.external.best import best_values
-from ablate.external.command import lines
+from ablate.external.command import TimeLimit, lines
 from ablate.external.reading import Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
@@ -28,6 +28,8 @@ DOUBTFUL = "read_in_no_commit"
 # In the environment of a record: files outside of its copy that it has read and then written.
 SHARED = "shared_files"
 MAX_LINES = 200
+# Characters of such a line that are looked through for why it failed.
+MAX_SHOWN = 4000
 
 
 @dataclass
@@ -107,24 +109,25 @@ class Run:
     def _run(self, folder: Path, env: Mapping[str, str]) -> bool:
         """Runs the command and reads its numbers; returns whether it was asked to stop. Raises `AblateError`."""
         resources = self.options["resources"]
+        limit = TimeLimit(resources["time"])
         words = self.words
         if resources["memory"] is not None:
-            limit = str(int(resources["memory"] * 2**20))
-            words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', limit, *words]
-        with tempfile.TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as place:
+            memory = str(int(resources["memory"] * 2**20))
+            words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', memory, *words]
+        with scratch("trial") as place:
             env = {**dict.fromkeys(THREADS, str(resources["threads"])), **env}
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
             env["ABLATE_SEED"] = str(self.seed)
-            with closing(lines(words, folder, env, resources["time"])) as output:
+            with closing(lines(words, folder, env, limit)) as output:
                 for line in output:
                     print(line)
                     if line.strip():
-                        self.printed.append(line.strip())
+                        self.printed.append(line.strip()[:MAX_SHOWN])
                     numbers = self.reading.hear(line)
                     if numbers and self.emit(self._step_of(numbers), numbers):
                         return True
-            self.reading.finish(Path(place))
+            self.reading.finish(Path(place), limit)
         return False
 
     def _step_of(self, numbers: Mapping[str, float]) -> int:

@@ -114,7 +114,7 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
     prefix = os.path.relpath(folder.resolve(), root)
     with Gather() as gather:
         for path, target in links.items():
-            if target.exists():
+            if os.path.exists(target):
                 with gather():
                     data.append(read_linked(path, target, folder=prefix, exclude=scope.exclude))
     store = (results or folder / "results").resolve() / "store"

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
+from ablate.base.files import unreadable
 from ablate.base.plugins import named_by
+from ablate.external.script import UNREADABLE, parsed_source
 
 LOCKS = (
     *("uv.lock", "poetry.lock", "pdm.lock", "pixi.lock", "Pipfile.lock", "pylock*.toml", "requirements*.txt"),
     *("conda-lock.yml", "environment.yml", "environment.yaml"),
 )
+MAX_SOURCE = 10 * 2**20  # Bytes of a file of Python.
 # Words of a command with these ends are part of the program; other files may be its data or its results.
 PROGRAM = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
 
@@ -51,7 +54,9 @@ def locks_of(folder: Path) -> dict[str, str]:
 
 def parsed(file: Path) -> ast.Module:
     """Returns the syntax tree of a file; an empty one where it cannot be read as Python."""
+    if unreadable(file, MAX_SOURCE) is not None:
+        return ast.Module([], [])
     try:
-        return ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        return parsed_source(file.read_bytes())
+    except (OSError, *UNREADABLE):
         return ast.Module([], [])

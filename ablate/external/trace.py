@@ -2,14 +2,19 @@
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ablate.base.files import unreadable
 from ablate.base.plugins import is_users
 
 HOOK = Path(__file__).with_name("hook")
+# Bytes of the notes of one process.
+MAX_NOTES = 100 * 2**20
+_NOTE = re.compile(rb"(\d{1,20})\t([rwaes])\t([^\0]+)")
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,14 @@ class Trace:
         """Reads the notes of all processes of a trial in a folder."""
         events: list[tuple[int, str, str]] = []
         for file in folder.glob("*.txt"):
-            for line in file.read_text(errors="surrogateescape").splitlines():
-                time, kind, path = line.split("\t", 2)
-                events.append((int(time), kind, path))
+            # The code of the trial may have put something else in its place.
+            if unreadable(file, MAX_NOTES) is not None:
+                continue
+            for line in file.read_bytes().split(b"\0"):
+                note = _NOTE.fullmatch(line)
+                if note:
+                    time, kind, path = note.groups()
+                    events.append((int(time), kind.decode(), os.fsdecode(path)))
         opened: dict[str, Opening] = {}
         written: set[str] = set()
         variables: dict[str, list[str]] = {}
@@ -99,14 +109,15 @@ def variables(trace: Path, root: Path, copy: Path) -> dict[str, str]:
 
 def path_in_copy(text: str, root: Path, copy: Path) -> str:
     """Returns a text with a path of the original replaced by the one in the copy, where the copy has it."""
-    place = text.find(f"{root}{os.sep}")
+    # It begins there: `/mnt/code/x` is no path in `/code`.
+    start = re.search(rf"(?:(?<![\w./~+-])|(?<=://)){re.escape(f'{root}{os.sep}')}", text)
     # An environment in the repository, such as the `python` of a command, is not copied whole.
-    if place < 0 or text.startswith(sys.prefix):
+    if start is None or text.startswith(sys.prefix):
         return text
-    inside = text[place + len(f"{root}{os.sep}") :]
+    inside = text[start.end() :]
     if not (copy / inside).exists() or (f"{root}{os.sep}{inside}").startswith(f"{copy}{os.sep}"):
         return text
-    return f"{text[:place]}{copy / inside}"
+    return f"{text[: start.start()]}{copy / inside}"
 
 
 def _source(path: str) -> str:

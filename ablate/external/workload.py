@@ -2,14 +2,16 @@
 
 Each is a command line, and a reading of the numbers that it prints and writes. Each trial is a fresh process: neither
 the order of trials nor their number changes a result, and a process that hangs, exits or forks is ended with all that
-it has started.
+it has started, as far as the system allows; see `guard`.
 """
 
 import ast
 import json
 import sys
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -17,27 +19,26 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.files import digest_of_data
+from ablate.base.files import digest_of_data, unreadable
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
+from ablate.core.metric_range import check_declared
 from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
-from ablate.external import options, runner
+from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
-from ablate.external.cautions import named, seeded
+from ablate.external.cautions import assigning, named, seeded
 from ablate.external.command import filled
-from ablate.external.reading import STEP, Reading, check_pattern
-from ablate.external.runner import constants
+from ablate.external.matching import check_pattern
+from ablate.external.reading import STEP, Reading
 from ablate.external.running import Run
+from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
-from ablate.external.sources import locks_of, parsed, program_of
-
-# Columns of the tables of trials and curves.
-TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
+from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
 
 
 class External(Workload):
@@ -51,13 +52,9 @@ class External(Workload):
         # The code and data of trials, as the driver has read them.
         self.snapshots: dict[Scope, Snapshot] = {}
 
+    @abstractmethod
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        """Returns the command line of a trial, by default that of `runner`. Raises `Invalid`."""
-        section = config["workload"]
-        values = dict(config["config"])
-        if section.get("seed"):
-            values[section["seed"]] = seed
-        return [sys.executable, "-P", runner.__file__, section[self.name], json.dumps(values), str(seed)]
+        """Returns the command line of a trial. Raises `Invalid`."""
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         return {
@@ -76,10 +73,7 @@ class External(Workload):
         return DataStatement(**config["data"], by=guides_of(config["metrics"]).get(judged, ""))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        metrics = {}
-        for name, settings in config["metrics"].items():
-            given = {field.name: settings[field.name] for field in fields(Metric)}
-            metrics[name] = Metric(**given)
+        metrics = {name: _metric_of(settings) for name, settings in config["metrics"].items()}
         first, *_ = config["metrics"].values()
         return Description(
             metrics,
@@ -94,13 +88,11 @@ class External(Workload):
         readable = [*metrics, STEP]
         with Gather() as at:
             at.refuse("seed" in config["config"], "config.seed", "is given by the study", allowed="`seeds:`")
-            for name in metrics:
+            for name, settings in metrics.items():
+                with at("metrics", name):
+                    check_declared(_metric_of(settings), name)
                 at.refuse(
-                    name in TAKEN,
-                    f"metrics.{name}",
-                    "is a column name that tables already use",
-                    name,
-                    f"any but {', '.join(TAKEN)}",
+                    name == STEP, f"metrics.{name}", "gives the steps of curves, and is no metric", name
                 )
             for name, pattern in config["workload"]["read"].items():
                 at.refuse(
@@ -155,7 +147,7 @@ class External(Workload):
 
     def program(self, config: Mapping[str, Any]) -> dict[str, str]:
         """Returns the files of the program that a command names, as far as they can be seen without running it."""
-        words = [word for word in self.words(config, 0) if word != runner.__file__]
+        words = [word for word in self.words(config, 0) if word not in (runner.__file__, script.__file__)]
         return program_of(words, self.snapshot(config).folder)
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
@@ -228,6 +220,10 @@ class FunctionWorkload(External):
 
     Options = options.FunctionOptions
 
+    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        values = json.dumps(config["config"])
+        return [sys.executable, "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
+
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
         module, _, name = config["workload"]["function"].rpartition(":")
@@ -247,10 +243,20 @@ class CommandWorkload(External):
     Options = options.CommandOptions
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        settings: dict[str, Any] = {}
+        for path, value in _settings(config["config"]):
+            if path in settings:
+                raise Invalid("config", "has two settings of this path", path)
+            settings[path] = value
         try:
-            return filled(config["workload"]["command"], {**dict(_settings(config["config"])), "seed": seed})
+            return filled(config["workload"]["command"], {**settings, "seed": seed})
         except Invalid as error:
             raise error.under("workload", "command") from None
+
+
+def _metric_of(settings: Mapping[str, Any]) -> Metric:
+    """Returns a metric as a study declares it."""
+    return Metric(**{field.name: settings[field.name] for field in fields(Metric)})
 
 
 def _settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -268,18 +274,72 @@ class ScriptWorkload(External):
 
     Options = options.ScriptOptions
 
+    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        values = json.dumps(_values(config, seed))
+        return [sys.executable, "-P", script.__file__, config["workload"]["script"], values]
+
+    def sources(self, config: BaseModel) -> list[Any]:
+        return [*super().sources(config), script.main]
+
+    def cautions(self, config: Mapping[str, Any]) -> list[str]:
+        cautions = super().cautions(config)
+        for place in assigning(self.folder / config["workload"]["script"]):
+            cautions.append(f"constants may be assigned anew, which is not seen, at {place}")
+        return cautions
+
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
-        script = config["workload"]["script"]
+        file = self.folder / config["workload"]["script"]
+        source = _source(file)
+        try:
+            constants = _constants(source)
+        except UNREADABLE as error:
+            raise Invalid(
+                "workload.script", f"cannot be read as Python: {explained(error)}", file.name
+            ) from None
         seed = config["workload"]["seed"]
-        file = self.folder / script
-        if not file.is_file():
-            raise Invalid("workload.script", "does not exist", script, "a path relative to the study")
-        assigned = constants(parsed(file))
-        rule = f"is not assigned once at the top level of {file.name}"
         places = {name: f"config.{name}" for name in config["config"]}
-        places[seed] = "workload.seed"
+        names = constants.names()
         with Gather() as at:
+            at.refuse(seed in places, f"config.{seed}", "is given by the study", allowed="`seeds:`")
+            if seed:
+                places[seed] = "workload.seed"
             for name, place in places.items():
-                is_unassigned = name and name not in assigned
-                at.refuse(is_unassigned, place, rule, name, listed(assigned), nearest(name, assigned))
+                fault = constants.fault(name)
+                rule = f"is not assigned once, alone, at the top level of {file.name}: {fault}"
+                at.refuse(fault, place, rule, name, listed(names), nearest(name, names))
+                value = config["config"].get(name)
+                rule = f"has keys that are no texts in {file.name}, which a study cannot give"
+                at.refuse(constants.has_other_keys(name, value), place, rule, value)
+        _try_edit(source, tuple(places))
+
+
+def _values(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Returns the values of a script's constants in a trial."""
+    values = dict(config["config"])
+    if config["workload"]["seed"]:
+        values[config["workload"]["seed"]] = seed
+    return values
+
+
+def _source(file: Path) -> bytes:
+    """Returns the source of a script. Raises `Invalid`."""
+    rule = unreadable(file, MAX_SOURCE)
+    if rule:
+        raise Invalid("workload.script", rule, file.name, "a Python file, by its path relative to the study")
+    return file.read_bytes()
+
+
+@lru_cache(maxsize=8)
+def _constants(source: bytes) -> Constants:
+    """Returns the constants of a script. Raises one of `UNREADABLE`."""
+    return Constants.of(parsed_source(source))
+
+
+@lru_cache(maxsize=8)
+def _try_edit(source: bytes, names: tuple[str, ...]) -> None:
+    """Raises `Invalid` where a script cannot be written with other values of these constants, whatever they are."""
+    try:
+        edited(source, dict.fromkeys(names, 0))
+    except UNREADABLE as error:
+        raise Invalid("workload.script", f"cannot be run with other constants: {explained(error)}") from None

@@ -11,7 +11,7 @@ from ablate.base.locks import Say, exclusive
 from ablate.base.process import interruptible, now
 from ablate.core.derived import CALL_OF, is_measured
 from ablate.core.facts import Evidence
-from ablate.pipeline.claims import date_claims
+from ablate.pipeline.claims import date_claims, trained_variants
 from ablate.pipeline.gather import gather
 from ablate.pipeline.place import source_of
 from ablate.pipeline.prepare import reread
@@ -31,15 +31,23 @@ from ablate.study.stage_config import config_of
 from ablate.study.study import Study
 
 
-def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
+def bench(
+    path: Path,
+    options: Options,
+    processes: int | None,
+    say: Say,
+    warn: Say,
+    *,
+    trust: bool = False,
+) -> StudyFolder:
     """Times what is missing of a study, writes its report, and returns its folder.
 
     path: a study file; or the name of a study or its results folder, which is taken as it was run.
 
-    processes: their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
-    `CannotBeTimedError` for a variant.
+    processes: their number, in place of the study's. trust: whether the code that a results folder names may run.
+    Raises `StudyError` where nothing can be timed at all, and `CannotBeTimedError` for a variant.
     """
-    given, stages, folder = reread(path, options)
+    given, stages, folder = reread(path, options, trust=trust)
     _refuse_untimeable(given)
     section = config_of(given.config, SpeedConfig).speed or SpeedSection()
     if processes is not None:
@@ -84,7 +92,8 @@ def _untrained(
 ) -> Evidence:
     """Dates the claims of a study that was never run, and returns its evidence with those about speed."""
     post_hoc_metrics = CALL_OF if was_timed(study, store, section) else ()
-    claims = date_claims(folder, study.claims, post_hoc_metrics)
+    trained = trained_variants(study, store)
+    claims = date_claims(folder, study.claims, post_hoc_metrics, trained)
     folder.begin(resolved_text(study, folder.path))
     names = {variant.name for variant in study.variants}
     about_speed = [claim for claim in claims if is_measured(claim) and names.issuperset(claim.variants)]

@@ -23,6 +23,7 @@ from ablate.pipeline.place import explained, overrides_in, seeds_of
 from ablate.records.environment import here, versions
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.records.trial_list import ReportSources
 from ablate.session.options import Options
 from ablate.study.document import Document, base_of
 
@@ -42,11 +43,13 @@ def is_current(folder: StudyFolder, document: Document, options: Options) -> boo
         return False
     try:
         report = folder.trial_list.report()
-        digest = _digest(document, options, folder, report["trials"], dict(report["files"]))
-        if report["digest"] != digest or not _have_same_values(report.get("variables", {})):
+        if report is None:
+            return False
+        digest = _digest(document, options, folder, report.trials, report.files)
+        if report.digest != digest or not _have_same_values(report.variables):
             return False
         # What is printed needs the facts; the file that has them too takes a library to read.
-        folder.cached_facts = report["facts"]
+        folder.cached_facts = report.facts
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return False
     return True
@@ -89,7 +92,11 @@ def remember(
             files[os.path.relpath(file, start)] = module_of.get(file, "")
         digest = _digest(document, session.options, session.folder, trials, files)
         facts = asdict(session.folder.facts())
-        session.folder.trial_list.note_report(digest, trials, files, facts, variables)
+        session.folder.trial_list.note_report(
+            ReportSources(
+                digest, trials=sorted(set(trials)), files=files, facts=facts, variables=dict(variables)
+            )
+        )
     except (AblateError, OSError, ValueError) as error:
         session.warn(
             f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"

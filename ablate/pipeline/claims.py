@@ -30,15 +30,17 @@ def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list
     `plan_trials` also marks those whose sides were trained before.
     """
     post_hoc_metrics = _post_hoc_metrics(study, stages, session.folder, session.store)
-    claims = date_claims(session.folder, study.claims, post_hoc_metrics)
-    date_plan(study, claims, session)
+    trained = trained_variants(study, session.store)
+    claims = date_claims(session.folder, study.claims, post_hoc_metrics, trained)
+    plan = date_plan(study, claims, session)
+    session.workers.not_before = max(plan.declared, *(claim.declared for claim in claims), "")
     return claims
 
 
 def as_preregistered(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> list[Claim]:
     """Returns the claims of a study with the dates and marks that a run would give them now; writes nothing."""
     post_hoc_metrics = _post_hoc_metrics(study, stages, folder, store)
-    dated = _dated(folder, study.claims, post_hoc_metrics)
+    dated = _dated(folder, study.claims, post_hoc_metrics, trained_variants(study, store))
     return mark_post_hoc(dated, study.cells(), store)
 
 
@@ -56,26 +58,39 @@ def _post_hoc_metrics(study: Study, stages: Sequence[Stage], folder: StudyFolder
     return post_hoc_metrics
 
 
+def trained_variants(study: Study, store: Store) -> set[str]:
+    """Returns the variants of which the store has a trial, whichever study trained it; without claims, none."""
+    if not study.claims:
+        return set()
+    return {cell.variant for cell in study.cells() if store.has(cell.id)}
+
+
 def date_claims(
-    folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Collection[str]
+    folder: StudyFolder,
+    claims: Sequence[Claim],
+    post_hoc_metrics: Collection[str],
+    trained: Collection[str] = (),
 ) -> list[Claim]:
     """Returns claims with their dates: the first that a report of the study knows, else now.
 
     A new claim is exploratory where it could have been read from results: trials of the study were reported, its metric
-    is among `post_hoc_metrics`, or it is about what is measured and measurements were reported. `mark_post_hoc` marks
-    those whose sides have been trained.
+    is among `post_hoc_metrics`, each of its sides is among the `trained` variants, or it is about what is measured and
+    measurements were reported. No date tells of that: the clock may have been set back. `mark_post_hoc` marks those
+    whose sides are found to have been trained when variants are chosen.
 
     claims: all of the study, also those that a run cannot settle. New ones are written before any trial is trained;
     those that the study no longer makes are removed.
     """
-    dated = _dated(folder, claims, post_hoc_metrics)
+    dated = _dated(folder, claims, post_hoc_metrics, trained)
     written = {row["hash"]: row for row in folder.claims()}
     if written.keys() != {claim.hash for claim in claims}:
         _write(folder, dated, written)
     return dated
 
 
-def _dated(folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Collection[str]) -> list[Claim]:
+def _dated(
+    folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Collection[str], trained: Collection[str]
+) -> list[Claim]:
     """Returns claims with their dates, exploratory where they could have been read from results."""
     folders = folder.of_study()
     first_rows = _first_rows(folders)
@@ -88,7 +103,8 @@ def _dated(folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Colle
             is_exploratory = row["exploratory"] == "True"
             dated.append(replace(claim, declared=row["declared"], exploratory=is_exploratory))
             continue
-        has_results = has_trials or claim.metric in post_hoc_metrics or (has_report and is_measured(claim))
+        is_known = has_report if is_measured(claim) else _has_sides_among(claim, trained)
+        has_results = has_trials or is_known or claim.metric in post_hoc_metrics
         dated.append(replace(claim, declared=now(), exploratory=has_results))
     return dated
 
@@ -140,14 +156,14 @@ def mark_post_hoc(claims: Sequence[Claim], cells: Sequence[Cell], store: Store) 
 
 def _follows_trials(claim: Claim, first_starts: Mapping[str, str]) -> bool:
     """Returns whether a trial of each side of a claim began before the claim was declared."""
-    for side in claim.sides:
-        # A constant of the task is not trained.
-        if side == [claim.constant]:
-            continue
-        starts = [first_starts[variant] for variant in side if variant in first_starts]
-        if not starts or min(starts) >= claim.declared:
-            return False
-    return True
+    begun = [variant for variant, start in first_starts.items() if start < claim.declared]
+    return _has_sides_among(claim, begun)
+
+
+def _has_sides_among(claim: Claim, variants: Collection[str]) -> bool:
+    """Returns whether each side of a claim has one of these variants; a constant of the task is not trained."""
+    sides = [side for side in claim.sides if side != [claim.constant]]
+    return all(not set(side).isdisjoint(variants) for side in sides)
 
 
 def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
-from ablate.base.files import digest_of_data
 from ablate.base.process import now
 from ablate.base.text import masked
 from ablate.base.wording import joined
@@ -36,18 +35,22 @@ MAX_SHOWN = 60
 """The most characters of a value that a change shows."""
 
 
-def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> None:
-    """Writes the plan of a study with its date, unless it equals the last plan of its folder.
+def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> DatedPlan:
+    """Returns the plan of a study with its date, and writes it unless it equals the last plan of its folder.
 
     A plan under which no verdict may have been seen is replaced. claims: with their dates.
     """
     plans = session.folder.plans()
     plan = _plan_of(study, claims)
     if plans and plans[-1].hash == plan.hash:
-        return
+        return plans[-1]
     if plans and not _has_results(session.folder, session.store):
         plans.pop()
-    session.folder.write_plans([*plans, replace(plan, known=_trained_before(study, session.store))])
+    # Not before the last one, should the clock have been set back: trials are dated after it.
+    declared = max([plan.declared, *(other.declared for other in plans)])
+    plan = replace(plan, declared=declared, known=_trained_before(study, session.store))
+    session.folder.write_plans([*plans, plan])
+    return plan
 
 
 def _trained_before(study: Study, store: Store) -> list[str]:
@@ -72,7 +75,6 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
         "comparisons": family_size(facts_of(study, claims)),
     }
     content = json.loads(json.dumps(content, default=str))
-    digest = digest_of_data([content, sorted(claim.hash for claim in claims)])
     rows = [
         {
             "claim": claim.text,
@@ -82,7 +84,8 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
         }
         for claim in claims
     ]
-    return DatedPlan(declared=now(), hash=digest, claims=rows, **content)
+    plan = DatedPlan(declared=now(), hash="", claims=rows, **content)
+    return replace(plan, hash=plan.digest)
 
 
 def _settings(study: Study) -> dict[str, Any]:
@@ -122,12 +125,12 @@ def _has_results(folder: StudyFolder, store: Store) -> bool:
 
     They may after a report on two or more seeds, or any finished trial of a run that wrote no report.
     """
-    if not folder.has_report:
-        return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
     try:
+        if not folder.has_report:
+            return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
         return len(folder.reported_seeds()) > 1
     except AblateError:
-        return True  # The report cannot be read, and may have had verdicts.
+        return True  # Report or list cannot be read, and there may have been verdicts.
 
 
 def plan_changes(
@@ -186,29 +189,42 @@ def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequen
 
     This happens where a study was renamed or its folder removed. One trial is not counted.
     """
-    plans = [plan]
-    for place in folder.of_study():
-        plans += place.plans()
+    plans = [*_plans_in_order(folder), plan]
     predating: list[str] = []
     for name, levels in plan.variants.items():
-        listing = [other for other in plans if other.variants.get(name) == levels]
-        first = min(listing, key=lambda other: other.declared)
+        first = next(other for other in plans if other.variants.get(name) == levels)
         num_older = sum(start < first.declared for start in starts.get(name, ()))
         if num_older > 1 or name in first.known:
             predating.append(name)
     return predating
 
 
-def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[DatedPlan]:
-    """Returns the earlier plans of a study under which there were results, from all folders of its runs."""
-    seen: list[DatedPlan] = []
+def _plans_in_order(folder: StudyFolder, store: Store | None = None) -> list[DatedPlan]:
+    """Returns the plans of a study from all folders of its runs, the first one first.
+
+    In one folder their order counts, since the clock may have been set back. store: leaves out the plans without
+    results there.
+    """
+    dated: list[tuple[str, DatedPlan]] = []
     for place in folder.of_study():
         plans = place.plans()
         # All but the last have results, else they would have been replaced.
-        if plans and not _has_results(place, store):
+        if store is not None and plans and not _has_results(place, store):
             plans.pop()
-        seen += [other for other in plans if other.decides and other.declared < plan.declared]
-    return sorted(seen, key=lambda other: other.declared)
+        moment = ""
+        for plan in plans:
+            moment = max(moment, plan.declared)
+            dated.append((moment, plan))
+    dated.sort(key=lambda entry: entry[0])
+    return [plan for _, plan in dated]
+
+
+def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[DatedPlan]:
+    """Returns the earlier plans of a study under which there were results, from all folders of its runs."""
+    plans = _plans_in_order(folder, store)
+    if plan in plans:
+        plans = plans[: plans.index(plan)]
+    return [other for other in plans if other.decides]
 
 
 def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[Change]:

@@ -41,16 +41,21 @@ Changes = Mapping[str, Any]
 
 
 def evaluate(
-    path: Path, options: Options, say: Callable[[str], None], warn: Callable[[str], None]
+    path: Path,
+    options: Options,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    *,
+    trust: bool = False,
 ) -> StudyFolder:
     """Evaluates the kept weights of a study, writes its report, and returns its folder.
 
     path: a study file; or the name of a study or its results folder, which is taken as it was run.
 
-    options: `sets` change the task. Raises `StudyError` for a task that a model cannot be evaluated on, and
-    `AblateError` where no weights have been kept.
+    options: `sets` change the task. trust: whether the code that a results folder names may run. Raises `StudyError`
+    for a task that a model cannot be evaluated on, and `AblateError` where no weights have been kept.
     """
-    given, _, folder = reread(path, replace(options, sets=(), only=()))
+    given, _, folder = reread(path, replace(options, sets=(), only=()), trust=trust)
     study = as_reported(given, folder)
     if not study.workload.keeps_weights:
         name = study.workload.name

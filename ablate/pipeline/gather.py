@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ablate.base.text import printable
-from ablate.core.facts import EXAMPLE_COLUMNS, RUNNER_UPS, Evidence, StudyFacts, frame_of
+from ablate.core.facts import EXAMPLE_COLUMNS, RUNNER_UPS, TRIAL_COLUMNS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import Cell, Level
 from ablate.study.patch import short_label
 
@@ -53,7 +53,7 @@ def _trials(
     for task in facts.tasks:
         measured += task.metrics
     if not ran:
-        columns = ["id", "variant", "task", "seed", "status", "reason", *measured]
+        columns = [*TRIAL_COLUMNS, *measured]
         return frame_of((), list(dict.fromkeys(columns)))
 
     rows: list[dict[str, object]] = []
@@ -68,7 +68,8 @@ def _trials(
         for path in paths:
             row[path] = cell.levels.get(path)
         row |= {"status": record.status, "reason": printable(record.reason)}
-        rows.append(row | _metrics(record))
+        # A number that a record has beside its metrics takes no column of a trial.
+        rows.append(row | _metrics(record) | row)
     trials = frame_of(rows)
     for path in paths:
         trials[path] = _level_column([cell.levels.get(path) for cell in ran])

@@ -28,11 +28,26 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
 
     selects: whether trainings choose the variants.
     """
-    limits = [*study.notes, *_cautions(study), *_coarse_validation(study, selects=selects)]
+    limits = [*study.notes, *_mixed(study), *_cautions(study), *_coarse_validation(study, selects=selects)]
     if study.design.aliases:
         sets = [_aliased(effects) for effects in study.design.aliases]
         limits.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
     return limits
+
+
+def _mixed(study: Study) -> list[str]:
+    """Returns the sentences on columns of numbers that are read as names, with their tasks where there are several."""
+    sections = [config.get("task") for config in study.variants[0].configs]
+    if not any(isinstance(section, dict) and section.get("name") == "table" for section in sections):
+        return []
+    # The task needs torch, which studies of other code need not load.
+    from ablate.pipeline.mixed_columns import mixed_columns
+
+    lines: list[str] = []
+    for task, sentence in mixed_columns(study):
+        where = study.on(task)
+        lines.append(f"{where.strip()}, {sentence}" if where else sentence)
+    return lines
 
 
 def _cautions(study: Study) -> list[str]:

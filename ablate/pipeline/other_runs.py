@@ -9,6 +9,7 @@ import pandas as pd
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE, OtherRuns
+from ablate.core.judged_variants import JudgedVariants
 from ablate.core.names import stem
 from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
@@ -57,19 +58,19 @@ def configs_of(folder: StudyFolder) -> set[str]:
     """Returns the configs of the variants of a report, as `configs_in` does; none where they cannot be read."""
     try:
         judged = folder.variants()
-        return configs_in(judged) if judged is not None else set()
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except AblateError:
         return set()
+    return configs_in(judged) if judged is not None else set()
 
 
-def configs_in(judged: Mapping[str, Any]) -> set[str]:
+def configs_in(judged: JudgedVariants) -> set[str]:
     """Returns a key for each config of the judged variants, without the baseline and its placebo."""
     configs: set[str] = set()
-    for variant in judged["variants"]:
-        if variant["name"] == BASELINE or variant["placebo"]:
+    for variant in judged.variants:
+        if variant.name == BASELINE or variant.placebo:
             continue
-        configs |= {_key_of(config) for config in variant["configs"]}
-        for by_seed in variant.get("by_seed", {}).values():
+        configs |= {_key_of(config) for config in variant.configs}
+        for by_seed in variant.by_seed.values():
             configs |= {_key_of(config) for config in by_seed}
     return configs
 

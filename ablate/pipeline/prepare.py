@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from ablate.base.errors import AblateError, listed
 from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
 from ablate.external.workload import External
@@ -44,17 +45,37 @@ def prepare(
     return study, stages
 
 
-def reread(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...], StudyFolder]:
+def reread(
+    path: Path, options: Options, *, trust: bool = False
+) -> tuple[Study, tuple[Stage, ...], StudyFolder]:
     """Prepares a study, and returns it with its stages and the folder in which it reports.
 
-    path: a study file; or the name of a study or its results folder, which is taken as it was run.
+    path: a study file; or the name of a study or its results folder, which is taken as it was run. trust: whether the
+    code that a results folder names may run. Raises `AblateError` where it may not.
     """
-    file = path if path.is_file() else report_folder(path, options.results).study_file
+    is_given = path.is_file()
+    file = path if is_given else report_folder(path, options.results).study_file
     document = read_document(file).override(options, CONFIGS)
+    if not is_given and not trust:
+        _refuse_code_of_folder(document)
     study, stages = prepare(document, STAGES, options)
     refuse_another(study, options.results)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
+
+
+def _refuse_code_of_folder(document: Document) -> None:
+    """Raises `AblateError` for a results folder that names code: somebody else may have made it."""
+    plugins = document.data.get("plugins")
+    workload = document.data.get("workload")
+    code = [*plugins] if isinstance(plugins, list) else []
+    if isinstance(workload, dict):
+        code += workload.values()
+    if code:
+        raise AblateError(
+            f"{document.path}: names code of its own, {listed(code, 4)}, which would run here. Give the study file in "
+            "place of the name, or add --trust if you trust this folder and that code"
+        )
 
 
 def check(

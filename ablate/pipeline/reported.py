@@ -1,9 +1,7 @@
 """A study as its last report has it: to confirm it, to time it, to evaluate its weights."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from ablate.base.errors import AblateError, StudyError, listed
+from ablate.core.judged_variants import JudgedVariant
 from ablate.records.folder import StudyFolder
 from ablate.study.designs import Config, Variant
 from ablate.study.document import read_document
@@ -29,13 +27,16 @@ FREE_SECTIONS = (
 def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
     """Returns the sections in which a study differs from its report and may not.
 
-    Raises `AblateError` for a report of another version of this package.
+    The parts are those of the study: no plugin that the folder of the report names is run. Raises `AblateError` for a
+    report of another version of this package.
     """
     try:
-        reported, _ = load(read_document(folder.study_file), study.stage_configs)
+        document = read_document(folder.study_file)
+        document.data["plugins"] = []
+        reported, _ = load(document, study.stage_configs)
     except StudyError:
         raise AblateError(
-            f"{folder.study_file}: is of another version of ablate; run {folder.name} again first"
+            f"{folder.study_file}: is of another version of ablate, or of other plugins; run {folder.name} again first"
         ) from None
     free = {*FREE_SECTIONS}
     for config in study.stage_configs:
@@ -60,20 +61,23 @@ def as_reported(study: Study, folder: StudyFolder) -> Study:
             f"again first, or give the study as it was run: {folder.study_file}"
         )
     judged = folder.variants()
-    if judged is None or judged["by"] == "design":
+    if judged is None or judged.by == "design":
         return study
-    variants = [_variant(study, fields) for fields in judged["variants"]]
-    return study.judging(variants, judged["paths"], Selection(judged["by"]))
+    variants = [_variant(study, variant) for variant in judged.variants]
+    return study.judging(variants, judged.paths, Selection(judged.by))
 
 
-def _variant(study: Study, fields: Mapping[str, Any]) -> Variant:
-    """Returns a variant from its fields as a report keeps them: plain data."""
+def _variant(study: Study, judged: JudgedVariant) -> Variant:
+    """Returns a variant from its fields as a report keeps them."""
     by_seed: dict[str, list[Config]] = {}
-    for task, configs in fields.get("by_seed", {}).items():
+    for task, configs in judged.by_seed.items():
         by_seed[task] = [study.resolve(config) for config in configs]
-    changes = {
-        "at": tuple(fields["at"]),
-        "configs": [study.resolve(config) for config in fields["configs"]],
-        "by_seed": by_seed,
-    }
-    return Variant(**{**fields, **changes})
+    return Variant(
+        name=judged.name,
+        configs=[study.resolve(config) for config in judged.configs],
+        patches=judged.patches,
+        at=tuple(judged.at),
+        placebo=judged.placebo,
+        tuned=judged.tuned,
+        by_seed=by_seed,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,19 @@ COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value
 # Of attention, a row a layer of a trial, by its path in the model. Weights: (examples, H, T_q, T_k), NaN in the rows
 # and columns of padding. Kept: the weights of the trial that were evaluated, `final` or `best`.
 MAP_COLUMNS = ("id", "variant", "task", "seed", "path", "weights", "kept")
+# What zip, JSON and numpy raise for files that were changed.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,
+    RecursionError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 TEST = "test"  # The slice that is the test split of the study's own task.
 
 
@@ -49,8 +63,10 @@ class Evaluated:
         if not table.is_file():
             return cls()
         with _readable(table, folder.name):
-            rows = pd.DataFrame(read_csv(table), columns=list(COLUMNS))
+            rows = pd.DataFrame(read_csv(table, COLUMNS), columns=list(COLUMNS))
             rows = rows.astype({"seed": int, "value": float})
+            if rows.isna().drop(columns="value").any(axis=None):
+                raise ValueError("a cell is missing")
         if not archive.is_file():
             return cls(rows)
         with _readable(archive, folder.name):
@@ -83,9 +99,11 @@ class Evaluated:
 
 def _load_maps(archive: Path) -> pd.DataFrame:
     """Returns the maps of attention in an archive, whose index names the array of each row."""
-    with np.load(archive, allow_pickle=False) as arrays:
+    with archive.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         index = json.loads(str(arrays["index"]))
         maps = pd.DataFrame(index, columns=list(MAP_COLUMNS))
+        if not all(row.keys() == set(MAP_COLUMNS) for row in index):
+            raise ValueError("its index has other columns")
         maps["weights"] = [arrays[name] for name in maps["weights"]]
     return maps
 
@@ -95,7 +113,7 @@ def _readable(path: Path, study: str) -> Iterator[None]:
     """Raises `AblateError` where the file cannot be read inside."""
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise AblateError(
             f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {study}`"
         ) from error

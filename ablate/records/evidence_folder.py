@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
+from ablate.base.errors import AblateError, Problem
+from ablate.base.kept import problem_of
 from ablate.core.facts import EXAMPLE_COLUMNS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import JUDGED, Cell, Trial
-from ablate.records.tables import load_frame, reading, rows_and_facts, save_frame
+from ablate.records.tables import load_frame, rows_and_facts, save_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRIALS = "trials.parquet"
 CURVES = "curves.parquet"
@@ -26,17 +33,27 @@ class EvidenceFolder:
         """Returns the facts, without the frames. Raises `AblateError`."""
         if self.cached_facts:
             return StudyFacts.from_dict(self.cached_facts)
-        path = self.path / TRIALS
-        with reading(path):
-            _, facts = rows_and_facts(path, [])
+        _, facts = rows_and_facts(self.path / TRIALS, [])
+        return self._typed(facts)
+
+    def _typed(self, facts: Mapping[str, Any]) -> StudyFacts:
+        """Returns facts from plain data. Raises `AblateError` where their fields are those of another version."""
+        try:
             return StudyFacts.from_dict(facts)
+        except ValidationError as error:
+            remedy = (
+                f"Another version of ablate has written it: run {self.path.name} again, which replaces the report, or "
+                "read it with that version"
+            )
+            raise AblateError(str(problem_of(error, self.path / TRIALS, remedy))) from None
 
     def evidence(self) -> Evidence:
         """Returns the evidence of the last report. Raises `AblateError`."""
         plain_facts, trials = load_frame(self.path / TRIALS)
-        with reading(self.path / TRIALS):
-            facts = StudyFacts.from_dict(plain_facts)
+        facts = self._typed(plain_facts)
+        _check_frame(self.path / TRIALS, trials, _OF_TRIALS | _metrics_of(facts), ("variant", "task", "seed"))
         _, curves = load_frame(self.path / CURVES)
+        _check_frame(self.path / CURVES, curves, _OF_CURVES, ("id", "step", "metric"))
         examples = frame_of((), EXAMPLE_COLUMNS)
         if (self.path / EXAMPLES).is_file():
             _, examples = load_frame(self.path / EXAMPLES)
@@ -100,6 +117,52 @@ class EvidenceFolder:
         """Returns the files of the frames that stages keep, by name."""
         paths = sorted(self.path.glob("[!.]*.parquet"))
         return {path.stem: path for path in paths if path.name not in (TRIALS, CURVES, EXAMPLES)}
+
+
+_TEXT = "text"
+_WHOLE = "a whole number"
+_NUMBER = "a number or nothing"
+_OF_TRIALS = {"id": _TEXT, "variant": _TEXT, "task": _TEXT, "seed": _WHOLE, "status": _TEXT, "reason": _TEXT}
+_OF_CURVES = {"id": _TEXT, "step": _WHOLE, "metric": _TEXT, "value": _NUMBER}
+
+
+def _metrics_of(facts: StudyFacts) -> dict[str, str]:
+    """Returns the columns of the metrics by which trials are compared, each with what it holds."""
+    names = {facts.column_of(name) for task in facts.tasks for name in task.metrics}
+    return dict.fromkeys(names, _NUMBER)
+
+
+def _check_frame(path: Path, frame: pd.DataFrame, columns: Mapping[str, str], key: Sequence[str]) -> None:
+    """Raises `AblateError` for the first column that does not hold what it must, and for two rows with one `key`.
+
+    columns: name → what it holds. A frame without rows has no types.
+    """
+    if frame.empty:
+        return
+    fault = ""
+    for name, content in columns.items():
+        if name not in frame:
+            fault = f"the column {name} is missing"
+            break
+        if not _holds(frame[name], content):
+            fault = f"the column {name} must hold {content} in each row"
+            break
+    if not fault and frame.duplicated([*key]).any():
+        fault = f"two rows have the same {', '.join(key)}"
+    if fault:
+        remedy = f"Restore it, or run {path.parent.name} again, which replaces the report"
+        raise AblateError(str(Problem(fault, hint=remedy, source=str(path))))
+
+
+def _holds(column: pd.Series[Any], content: str) -> bool:
+    """Returns whether a column holds text, whole numbers, or numbers where it has a value."""
+    from pandas.api import types
+
+    if content == _WHOLE:
+        return bool(types.is_integer_dtype(column))
+    if content == _NUMBER:
+        return bool(types.is_numeric_dtype(column) or column.isna().all())
+    return types.infer_dtype(column, skipna=False) == "string"
 
 
 def _cell(row: Mapping[str, Any], factors: set[str], role: str, *, several_tasks: bool) -> Cell:

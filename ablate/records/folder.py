@@ -17,17 +17,20 @@ evaluation.csv, attention.npz            evaluations of kept weights
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.files import remove_leftovers, write_files, write_text
-from ablate.base.text import first_line
+from ablate.base.files import digest_of_file, remove_leftovers, write_files, write_text
+from ablate.base.kept import content_of, validated
 from ablate.core import names
 from ablate.core.dated_plan import DatedPlan
+from ablate.core.judged_variants import JudgedVariants
 from ablate.core.trial import Cell
 from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
 from ablate.records.tables import read_csv, rows_and_facts, write_csv
@@ -55,6 +58,14 @@ _MARKDOWN = "report.md"
 _VARIANTS = "variants.json"
 _PLAN = "plan.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, _PAGE, _MARKDOWN)  # The files of every report.
+
+
+# The endings of the files that a report writes from the evidence.
+_WRITTEN_AGAIN = (".csv", ".txt", ".html", ".md", ".svg", ".png")
+
+
+_JUDGED = TypeAdapter(JudgedVariants)
+_PLANS = TypeAdapter(list[DatedPlan])
 
 
 class ReportTables(NamedTuple):
@@ -155,23 +166,34 @@ class StudyFolder(EvidenceFolder):
         reported = [cell for cell, _ in self.rows() if cell.id == trial_id]
         return reported or [cell for cell in self.trial_list.cells() if cell.id == trial_id]
 
-    def stamps(self) -> list[tuple[str, int, int]]:
-        """Returns name, size and time of every file of a report.
+    def stamps(self) -> list[tuple[str, int | str, int]]:
+        """Returns a stamp of every file of a report: its name, and its size and time.
+
+        Of what `ablate report` writes again from the others it has the content instead, which is then the same.
 
         Raises `OSError` when a file that every report has is missing.
         """
         required = [self.path / name for name in _REPORTED]
-        present = filter(Path.exists, [*self.path.glob("[!.]*.*"), self.path / FIGURES])
-        stamps = []
+        present = filter(Path.exists, [*self.path.glob("[!.]*.*"), *(self.path / FIGURES).glob("[!.]*.*")])
+        stamps: list[tuple[str, int | str, int]] = []
         for path in sorted({*required, *present}):
             state = path.stat()
-            stamps.append((str(path.relative_to(self.path)), state.st_size, state.st_mtime_ns))
+            name = str(path.relative_to(self.path))
+            if path.suffix in _WRITTEN_AGAIN:
+                stamps.append((name, digest_of_file(str(path)), 0))
+            else:
+                stamps.append((name, state.st_size, state.st_mtime_ns))
         return stamps
 
-    def variants(self) -> Mapping[str, Any] | None:
-        """Returns the variants as they were judged, with their configs; None where no report has kept them."""
+    def variants(self) -> JudgedVariants | None:
+        """Returns the variants as they were judged, with their configs; None where no report has kept them.
+
+        Raises `AblateError` where they cannot be read.
+        """
         path = self.path / _VARIANTS
-        return json.loads(path.read_text("utf-8")) if path.is_file() else None
+        remedy = f"Restore it, or run {self.name} again, which replaces it"
+        content = content_of(path, remedy)
+        return None if content is None else validated(_JUDGED, content, path, remedy)
 
     def plans(self) -> list[DatedPlan]:
         """Returns the plans of the study, the first one first; none of a folder that is older than they are.
@@ -179,15 +201,17 @@ class StudyFolder(EvidenceFolder):
         Raises `AblateError` where they cannot be read.
         """
         path = self.path / _PLAN
-        if not path.is_file():
+        remedy = "Restore it. Without it nothing shows what was planned before there were results"
+        content = content_of(path, remedy)
+        if content is None:
             return []
-        try:
-            return TypeAdapter(list[DatedPlan]).validate_json(path.read_bytes())
-        except (OSError, ValueError) as error:
+        plans = validated(_PLANS, content, path, remedy)
+        edited = [number for number, plan in enumerate(plans) if not plan.is_whole]
+        if edited:
             raise AblateError(
-                f"{path}: cannot be read ({first_line(error)}); restore it. Without it nothing shows what was planned "
-                "before there were results"
-            ) from None
+                str(Problem("was edited: its digest is another", (edited[0],), hint=remedy, source=str(path)))
+            )
+        return plans
 
     def write_plans(self, plans: Sequence[DatedPlan]) -> None:
         """Writes the plans of the study, before a trial of the last one is trained."""
@@ -208,22 +232,29 @@ class StudyFolder(EvidenceFolder):
         """Returns the facts of the report; None where there is none that can be read."""
         try:
             return self.facts() if self.has_report else None
-        except (AblateError, KeyError, TypeError):
+        except AblateError:
             return None
 
     def save(self, evidence: Evidence, study: Study) -> None:
         """Writes the evidence of a run, and the variants as they were judged."""
         self.save_evidence(evidence)
-        write_text(self.path / _VARIANTS, json.dumps(study.judged_variants(), indent=1) + "\n")
+        write_text(self.path / _VARIANTS, json.dumps(asdict(study.judged_variants()), indent=1) + "\n")
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
         one lacks.
         """
+        earlier = self._figures_of_page()
         write_files(self.path, page)
-        for figure in (self.path / FIGURES).glob("[!.]*.[ps][nv]g"):
-            if f"{FIGURES}/{figure.name}" not in page:
-                figure.unlink()
+        for figure in earlier - {self.path / name for name in page}:
+            if not figure.is_dir():
+                figure.unlink(missing_ok=True)
+
+    def _figures_of_page(self) -> set[Path]:
+        """Returns the figures that the page of the last report shows; another file beside them is a user's."""
+        page = self.markdown_file
+        text = page.read_text("utf-8", "replace") if page.is_file() else ""
+        return {self.path / name for name in re.findall(rf"\(({FIGURES}/[\w.-]+\.svg)\)", text)}
 
     def claims(self) -> list[dict[str, str]]:
         """Returns the claims with their dates and verdicts; none before the first run. Raises `AblateError`."""

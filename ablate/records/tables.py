@@ -6,13 +6,15 @@ import csv
 import dataclasses
 import io
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, shown
 from ablate.base.files import digest_of_data, replacing, write_text
+from ablate.base.kept import content_of
 from ablate.base.text import first_line
 
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 
     from ablate.core.facts import StudyFacts
 
-FORMAT = 2
+FORMAT = 3
+OLDEST = 2  # The oldest format that is read, as far as its facts are those of today.
 # The attributes of a frame that hold the facts, the format, and a digest of facts and columns. They stand in the
 # parquet file where pandas looks for them; its pages have checksums of their own.
 _FACTS = "ablate"
@@ -32,6 +35,12 @@ FEW_VALUES = 64  # The most different values of a column that are numbered, in s
 MANY_VALUES = (
     1_000_000  # The most values among which different ones are counted, so that this takes little memory.
 )
+
+# The words of some columns of tables of verdicts, and the columns that hold numbers, or nothing.
+_TRUTH = ("True", "False")
+_OUTCOMES = ("", "better", "worse", "equivalent", "inconclusive", "supported", "refuted")
+_WORDS = {"verdict": _OUTCOMES, "exploratory": _TRUTH, "placebo": _TRUTH}
+_NUMBERS = ("n", "diff", "ci_low", "ci_high", "level", "p", "mde", "mean_variant", "mean_baseline", "ratio")
 
 
 def save_frame(path: Path, frame: pd.DataFrame, facts: StudyFacts | None = None) -> None:
@@ -125,10 +134,10 @@ def _read(path: Path, columns: list[str] | None = None) -> tuple[pyarrow.Table, 
         attributes = json.loads((schema.metadata or {}).get(_ATTRIBUTES, b"{}"))
         version = attributes.pop(_FORMAT, None)
         digest = attributes.pop(_DIGEST, None)
-        if version != FORMAT:
+        if version not in range(OLDEST, FORMAT + 1):
             raise AblateError(
-                f"{path}: is of format {version!r}, and this version of ablate reads {FORMAT}; use the version that "
-                "wrote it, or run the study again"
+                f"{path}: is of format {version!r}, and this version of ablate reads {OLDEST} to {FORMAT}; use the "
+                "version that wrote it, or run the study again"
             )
         if digest != digest_of_data([attributes, schema.names]):
             raise ValueError("its facts or columns have another digest")
@@ -138,21 +147,43 @@ def _read(path: Path, columns: list[str] | None = None) -> tuple[pyarrow.Table, 
 def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     """Returns the rows of a CSV file as text, with these columns at least; none where there is no file.
 
-    Raises `AblateError`.
+    Raises `AblateError` for a file that cannot be read, and for the first cell that is not of its column.
     """
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file)
-            present = reader.fieldnames or ()
-            if not set(columns) <= set(present):
-                raise ValueError("a column is missing")
-            return list(reader)
-    except FileNotFoundError:
+    remedy = "Restore it, or remove it and run again"
+    content = content_of(path, remedy)
+    if content is None:
         return []
-    except (OSError, ValueError, csv.Error) as error:
-        raise AblateError(
-            f"{path}: cannot be read ({error}); restore it, or remove it and run again"
-        ) from None
+    try:
+        reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
+        present = reader.fieldnames or ()
+        missing = [name for name in columns if name not in present]
+        if missing:
+            raise ValueError(f"the column {missing[0]} is missing")
+        rows: list[dict[str, str]] = []
+        for row in reader:
+            if len(row) != len(present) or None in row.values():
+                raise ValueError(f"line {reader.line_num} must have as many cells as there are columns")
+            for name, text in row.items():
+                if not _is_of_column(name, text):
+                    raise ValueError(f"line {reader.line_num}: {shown(text)} is no {name}")
+            rows.append(row)
+        return rows
+    except (ValueError, csv.Error) as error:
+        raise AblateError(f"{path}: cannot be read ({error}). {remedy}") from None
+
+
+def _is_of_column(name: str, text: str) -> bool:
+    """Returns whether a text can stand in a column of this name."""
+    if name in _WORDS:
+        return text in _WORDS[name]
+    if name not in _NUMBERS or not text:
+        return True
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    # An effect of any size may go undetected.
+    return math.isfinite(number) or (name == "mde" and number == math.inf)
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

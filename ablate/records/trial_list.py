@@ -4,17 +4,138 @@ The list is written when a run starts and grows while it searches; until a repor
 since a run that was interrupted has left trials. It lies beside the store, so that it outlives the study's folder.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from ablate.base.errors import AblateError
-from ablate.base.files import write_text
-from ablate.core.trial import Cell, Trial
+from pydantic import ConfigDict, TypeAdapter
 
-FORMAT = 1
+from ablate.base.errors import AblateError, Problem
+from ablate.base.files import digest_of_data, write_text
+from ablate.base.kept import content_of, validated
+from ablate.core.trial import JUDGED, Cell, Level, Trial
+
+FORMAT = 2
+"""The format of the list; format 1, without a digest, is read too."""
+UNKNOWN_ROLE = ""
+"""The role of a cell on which no verdict rests, where an older version has not kept which one it was."""
+_STRICT = ConfigDict(extra="forbid", strict=True)
+_OLDER = ConfigDict(extra="ignore", strict=True)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A cell as the list keeps it, without the config of its trial."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    id: str
+    variant: str
+    task: str
+    seed: int
+    name: str
+    role: str
+    levels: dict[str, Level]
+
+    @classmethod
+    def of(cls, cell: Cell) -> _Entry:
+        """Returns the entry of a cell."""
+        return cls(
+            id=cell.id,
+            variant=cell.variant,
+            task=cell.task,
+            seed=cell.seed,
+            name=cell.name,
+            role=cell.role,
+            levels=dict(cell.levels),
+        )
+
+    @property
+    def cell(self) -> Cell:
+        """The cell, whose trial has no config."""
+        return Cell(
+            trial=Trial(self.id, {}, self.seed),
+            variant=self.variant,
+            task=self.task,
+            seed=self.seed,
+            name=self.name,
+            role=self.role,
+            levels=self.levels,
+        )
+
+
+@dataclass(frozen=True)
+class ReportSources:
+    """What the last report was made from."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    digest: str
+    """Of all sources."""
+    trials: list[str]
+    """The ids of the trials that the report covers."""
+    files: dict[str, str]
+    """The files beside the study, each with its module."""
+    facts: dict[str, Any]
+    """The facts of the report, as plain data."""
+    variables: dict[str, str]
+    """Variables of the environment that its trials have read, each with the digest of its value."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The content of the file."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    format: Literal[2]
+    cells: list[_Entry]
+    report: ReportSources | None
+    digest: str
+    """Of the rest."""
+
+
+@dataclass(frozen=True)
+class _OlderEntry:
+    """A cell of format 1: its first versions kept only whether it was judged."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _OLDER
+
+    id: str
+    variant: str
+    task: str
+    seed: int
+    name: str = ""
+    role: str | None = None
+    judged: bool = False
+    levels: dict[str, Level] = field(default_factory=dict)
+
+    @property
+    def cell(self) -> Cell:
+        """The cell, whose trial has no config."""
+        unsaid = JUDGED if self.judged else UNKNOWN_ROLE
+        fields = {name: value for name, value in asdict(self).items() if name not in ("judged", "role")}
+        return _Entry(**fields, role=unsaid if self.role is None else self.role).cell
+
+
+@dataclass(frozen=True)
+class _OlderContent:
+    """The content of a file of format 1; the sources of its report were those of another version."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _OLDER
+
+    format: Literal[1]
+    cells: list[_OlderEntry]
+
+
+_CONTENT = TypeAdapter(_Content)
+_OLDER_CONTENT = TypeAdapter(_OlderContent)
+_FORMAT_OF = TypeAdapter(dict[str, Any])
 
 
 class TrialList:
@@ -31,8 +152,8 @@ class TrialList:
         cells, _ = self._read()
         return list(cells.values())
 
-    def report(self) -> Mapping[str, Any]:
-        """Returns the sources of the last report, as `note_report` kept them; empty before. Raises `AblateError`."""
+    def report(self) -> ReportSources | None:
+        """Returns the sources of the last report; None before. Raises `AblateError`."""
         _, report = self._read()
         return report
 
@@ -48,82 +169,43 @@ class TrialList:
         _, report = self._read_if_readable()
         self._write(first_of_each(cells), report)
 
-    def note_report(
-        self,
-        digest: str,
-        trials: Iterable[str],
-        files: Mapping[str, str],
-        facts: Mapping[str, Any],
-        variables: Mapping[str, str],
-    ) -> None:
-        """Keeps the sources of a report.
-
-        digest: of the sources.
-        trials: the ids of the trials that the report covers.
-        files: the files beside the study, each with its module.
-        facts: those of the report.
-        variables: variables of the environment that its trials have read, each with the digest of its value.
-        """
+    def note_report(self, report: ReportSources) -> None:
+        """Keeps the sources of a report."""
         cells, _ = self._read_if_readable()
-        report = {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts}
-        if variables:
-            report["variables"] = dict(variables)
         self._write(cells, report)
 
-    def _read_if_readable(self) -> tuple[dict[str, Cell], dict[str, Any]]:
+    def _read_if_readable(self) -> tuple[dict[str, Cell], ReportSources | None]:
         """Returns the listed cells by trial id, and the sources of the report; empty where they cannot be read."""
         with suppress(AblateError):
             return self._read()
-        return {}, {}
+        return {}, None
 
-    def _read(self) -> tuple[dict[str, Cell], dict[str, Any]]:
+    def _read(self) -> tuple[dict[str, Cell], ReportSources | None]:
         """Returns the listed cells by trial id, and the sources of the report. Raises `AblateError`."""
-        try:
-            state = json.loads(self.path.read_text(encoding="utf-8"))
-            if state["format"] != FORMAT:
-                raise ValueError(f"of format {state['format']!r}; this version of ablate reads {FORMAT}")
-            cells = [_cell(entry) for entry in state.get("cells", [])]
-            return {cell.id: cell for cell in cells}, dict(state.get("report", {}))
-        except FileNotFoundError:
-            return {}, {}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        remedy = f"Run {self.path.stem} again, which replaces it"
+        text = content_of(self.path, remedy)
+        if text is None:
+            return {}, None
+        data = validated(_FORMAT_OF, text, self.path, remedy)
+        if data.get("format") == 1:
+            older = validated(_OLDER_CONTENT, text, self.path, remedy)
+            return {entry.id: entry.cell for entry in older.cells}, None
+
+        content = validated(_CONTENT, text, self.path, remedy)
+        del data["digest"]
+        if digest_of_data(data) != content.digest:
             raise AblateError(
-                f"{self.path}: cannot be read ({type(error).__name__}: {error}); run {self.path.stem} again, which "
-                "replaces it"
-            ) from None
+                str(Problem("was edited: its digest is another", hint=remedy, source=str(self.path)))
+            )
+        return {entry.id: entry.cell for entry in content.cells}, content.report
 
-    def _write(self, cells: Mapping[str, Cell], report: Mapping[str, Any]) -> None:
+    def _write(self, cells: Mapping[str, Cell], report: ReportSources | None) -> None:
         """Writes the list, and the sources of the report where there are any."""
-        state: dict[str, Any] = {"format": FORMAT, "cells": [_entry(cell) for cell in cells.values()]}
-        if report:
-            state["report"] = report
-        write_text(self.path, json.dumps(state) + "\n")
-
-
-def _entry(cell: Cell) -> dict[str, Any]:
-    """Returns the entry of a cell in the list of trials, which lacks the config of its trial."""
-    return {
-        "id": cell.id,
-        "variant": cell.variant,
-        "task": cell.task,
-        "seed": cell.seed,
-        "name": cell.name,
-        "role": cell.role,
-        "levels": dict(cell.levels),
-    }
-
-
-def _cell(entry: Mapping[str, Any]) -> Cell:
-    """Returns the cell of an entry of the file, whose trial has no config."""
-    return Cell(
-        trial=Trial(entry["id"], {}, entry["seed"]),
-        variant=entry["variant"],
-        task=entry["task"],
-        seed=entry["seed"],
-        name=entry["name"],
-        role=entry["role"],
-        levels=entry["levels"],
-    )
+        entries = [asdict(_Entry.of(cell)) for cell in cells.values()]
+        data = {"format": FORMAT, "cells": entries, "report": None if report is None else asdict(report)}
+        # As JSON gives it back.
+        data = json.loads(json.dumps(data))
+        write_text(self.path, json.dumps({**data, "digest": digest_of_data(data)}) + "\n")
 
 
 def first_of_each(cells: Iterable[Cell]) -> dict[str, Cell]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from ablate.base.errors import AblateError
-from ablate.base.files import write_files
+from ablate.base.files import destination, write_whole
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, StudyFacts
 from ablate.core.names import confirming, stem
@@ -28,6 +28,8 @@ ORDER = ("refuted", "supported", OPEN, "inconclusive")
 # Verdict → the most claims of the figure that have it.
 SHOWN = {"refuted": 3, "supported": 4, OPEN: 3, "inconclusive": 2}
 PICTURE = "atlas.svg"
+PAGE_FILE = "README.md"
+HEADING = "| Claim | Verdict | Difference | Study |"  # Of the table of claims: a page without it is no atlas.
 WIDTH = 7.2  # Inches of the figure.
 
 
@@ -64,7 +66,12 @@ def card(folder: StudyFolder) -> Card | None:
 
 
 def write(results: Path, intro: str) -> Path:
-    """Writes the page of all studies under `results`, and its figure; returns it. Raises `AblateError`."""
+    """Writes the page of all studies under `results`, and its figure; returns it.
+
+    Raises `AblateError`, also where a page or figure of the same name is no atlas.
+    """
+    targets = {name: destination(results / name) for name in (PAGE_FILE, PICTURE)}
+    _refuse_another_page(results, targets[PAGE_FILE], targets[PICTURE])
     folders = [each for each in StudyFolder.all(results) if each.has_report and stem(each.name) == each.name]
     cards = sorted(filter(None, map(card, folders)), key=lambda each: each.place)
     if not cards:
@@ -72,7 +79,7 @@ def write(results: Path, intro: str) -> Path:
             f"{results}: no report here makes a claim; run studies with --results {results} first"
         )
     shown = shown_claims(cards)
-    files: dict[str, str | bytes] = {}
+    files: dict[str, bytes] = {}
     if len(shown):
         with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
             figure = claims(
@@ -88,10 +95,24 @@ def write(results: Path, intro: str) -> Path:
         counts=[(verdict, counts.get(verdict, 0)) for verdict in ORDER],
         claims=every_claim(cards),
         picture=PICTURE if files else "",
+        heading=HEADING,
         shown=len(shown),
     )
-    write_files(results, {**files, "README.md": page})
-    return results / "README.md"
+    for name, content in {**files, PAGE_FILE: page.encode()}.items():
+        write_whole(targets[name], content)
+    return results / PAGE_FILE
+
+
+def _refuse_another_page(results: Path, page: Path, picture: Path) -> None:
+    """Raises `AblateError` where the page, or the figure without a page, is not one that `write` has left."""
+    if page.exists():
+        is_other = HEADING not in page.read_text("utf-8", "replace")
+        name = PAGE_FILE
+    else:
+        is_other = picture.exists()
+        name = PICTURE
+    if is_other:
+        raise AblateError(f"{results / name}: was not written by `ablate atlas`; rename or move it first")
 
 
 def every_claim(cards: list[Card]) -> list[dict[str, str]]:

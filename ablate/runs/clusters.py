@@ -32,7 +32,7 @@ def with_sources(examples: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 def source_limitations(trials: pd.DataFrame, examples: pd.DataFrame) -> list[str]:
     """Returns a sentence on the documents of each task; none where documents have no sources."""
-    if "source" not in examples:
+    if "source" not in examples or examples.empty:
         return []
     sentences = []
     sources_of = examples.drop_duplicates("id").set_index("id")["source"]

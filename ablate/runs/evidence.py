@@ -144,6 +144,8 @@ def _refuse_incomparable(
     """Raises `Invalid` where the runs cannot be compared with a baseline."""
     variants = _variants(runs)
     baseline = options.baseline
+    reasons = runs.trials["reason"]
+    has_ended = ~is_left_out(runs.trials)
     kept = runs.trials.loc[runs.trials["id"].isin(runs.kept), "variant"].tolist()
     hint = message("analyse.single", kept)
     if alike:
@@ -165,7 +167,14 @@ def _refuse_incomparable(
         )
         at.refuse(len(variants) == 1, "RUNS", "must have a variant besides the baseline", listed(variants, 1))
         at.refuse(
-            given == "documents" and runs.examples.empty,
+            not has_ended.any(),
+            "RUNS",
+            "must have a run that counts: each is left out by its status",
+            listed(f"{count} {reason}" for reason, count in reasons.value_counts().items()),
+            hint="Wait for the runs, or repeat them",
+        )
+        at.refuse(
+            given == "documents" and runs.examples.empty and has_ended.any(),
             "RUNS",
             "must have several runs of each variant: one shows no difference",
             hint=hint,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.runs.settings import in_one_form_each
 
 _CONDITION = re.compile(r"\s*(?P<column>[^=]*[^=\s])\s*={1,2}\s*(?P<quote>[\"']?)(?P<value>.*?)(?P=quote)\s*")
 
@@ -25,7 +26,7 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
                 values_by_column.setdefault(column, []).append(value)
     is_kept = pd.Series(True, table.index)
     for column, values in values_by_column.items():
-        is_kept &= _comparable(table[column]).isin(_comparable(pd.Series(values)))
+        is_kept &= in_one_form_each(table[column]).isin(in_one_form_each(pd.Series(values)))
     if not is_kept.any():
         raise Invalid("--where", "matches no row, all conditions together", list(conditions))
     return table[is_kept]
@@ -41,15 +42,8 @@ def _read(condition: str, table: pd.DataFrame) -> tuple[str, str]:
         raise Invalid(
             "--where", "names no column", column, listed(table.columns), nearest(column, table.columns)
         )
-    comparable = _comparable(table[column])
-    if not comparable.isin(_comparable(pd.Series([value]))).any():
+    comparable = in_one_form_each(table[column])
+    if not comparable.isin(in_one_form_each(pd.Series([value]))).any():
         allowed = listed(table[column].astype(str).drop_duplicates())
         raise Invalid("--where", f"matches no row: no {column} is", value, allowed)
     return column, value
-
-
-def _comparable(values: pd.Series) -> pd.Series:
-    """Returns values as text, numbers in one form: 0.10 is 0.1."""
-    texts = values.astype(str).str.strip()
-    numbers = pd.to_numeric(texts, errors="coerce")
-    return texts.where(numbers.isna(), numbers.map(repr))

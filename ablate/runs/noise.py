@@ -6,17 +6,19 @@ The file has the runs of the baseline, and all that must not change: metric, eva
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
+import numpy as np
 import pandas as pd
+from pydantic import ConfigDict, Field, TypeAdapter
 
-from ablate.base.errors import AblateError, Gather, shown
-from ablate.base.files import write_text
+from ablate.base.errors import AblateError, Gather, Problem, shown
+from ablate.base.files import destination, write_text
+from ablate.base.kept import STRICT, content_of, validated
 from ablate.base.process import now
-from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
@@ -24,6 +26,41 @@ from ablate.runs.statuses import is_left_out
 
 MADE = ("evaluation", "data", "machine", "commit")
 _MAY_CHANGE = "commit"
+
+_REMEDY = "Restore it, or measure the noise again with --keep-noise"
+
+
+@dataclass(frozen=True)
+class _OfTask:
+    """The runs of the baseline on a task."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    n: int
+    sd: Annotated[float, Field(ge=0)]
+    values: Annotated[list[float], Field(min_length=2)]
+
+    @property
+    def is_consistent(self) -> bool:
+        """True where number and standard deviation are those of the values."""
+        return self.n == len(self.values) and bool(
+            np.isclose(np.std(self.values, ddof=1), self.sd, rtol=1e-6)
+        )
+
+
+@dataclass(frozen=True)
+class KeptNoise:
+    """The content of the file."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    date: str
+    made_with: dict[str, str]
+    noise: Annotated[dict[str, _OfTask], Field(min_length=1)]
+    format: Literal[1] = 1
+
+
+_NOISE = TypeAdapter(KeptNoise)
 
 
 def _made(options: AnalysisOptions) -> dict[str, str]:
@@ -33,7 +70,13 @@ def _made(options: AnalysisOptions) -> dict[str, str]:
 
 
 def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> str:
-    """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words."""
+    """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words.
+
+    Raises `AblateError` for a file that holds something else.
+    """
+    target = destination(file)
+    if target.exists() and target.stat().st_size > 0:
+        _read(file)
     baseline = trials[(trials["variant"] == options.baseline) & ~is_left_out(trials)]
     noise = baseline.groupby("task")[options.metric].agg(n="size", sd="std", values=list)
     made = _made(options)
@@ -48,26 +91,22 @@ def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> st
             f"must have two completed runs of {options.baseline} or more on each task, better ten",
             noise["n"].to_dict(),
         )
-    by_task = noise.to_dict("index")
-    kept = {"date": now(), "made_with": made, "noise": by_task}
-    write_text(file, json.dumps(kept, indent=1) + "\n")
-    lines = [
-        message("analyse.kept", task, of_task["sd"], of_task["n"], file) for task, of_task in by_task.items()
-    ]
+    by_task: dict[str, _OfTask] = {}
+    for task, row in noise.to_dict("index").items():
+        by_task[str(task)] = _OfTask(
+            int(row["n"]), float(row["sd"]), [float(value) for value in row["values"]]
+        )
+    kept = KeptNoise(date=now(), made_with=made, noise=by_task)
+    write_text(target, _NOISE.dump_json(kept, indent=1).decode() + "\n")
+    lines = [message("analyse.kept", task, runs.sd, runs.n, file) for task, runs in by_task.items()]
     return "\n".join(lines)
 
 
 def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTable:
     """Returns the table with the baseline's runs that a file of `keep_noise` has."""
-    try:
-        kept = json.loads(file.read_bytes())
-        values = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
-        made_then = dict(kept["made_with"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AblateError(
-            f"{file}: is not a file that --keep-noise has written ({first_line(error)})"
-        ) from None
-    _refuse_changes(made_then, _made(options))
+    kept = _read(file)
+    _refuse_changes(kept.made_with, _made(options))
+    values = pd.Series({task: of_task.values for task, of_task in kept.noise.items()}).explode()
     runs = {
         "id": [f"{file}, run {run}" for run in range(1, len(values) + 1)],
         "task": values.index,
@@ -75,10 +114,24 @@ def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTa
         "example": "all",
         "variant": options.baseline,
         "status": "completed",
-        options.metric: values.to_numpy(),
+        options.metric: values.to_numpy(dtype=float),
     }
     noise = pd.DataFrame(runs).set_index("id", drop=False)
     return replace(table, rows=pd.concat([noise, table.rows]))
+
+
+def _read(file: Path) -> KeptNoise:
+    """Returns what a file of `keep_noise` says. Raises `AblateError` for any other file, and for an edited one."""
+    content = content_of(file, _REMEDY)
+    if content is None:
+        raise AblateError(str(Problem("does not exist", hint=_REMEDY, source=str(file))))
+    kept = validated(_NOISE, content, file, _REMEDY)
+    for task, of_task in kept.noise.items():
+        if not of_task.is_consistent:
+            rule = "must be the number and the standard deviation of its values: the file was edited"
+            problem = Problem(rule, ("noise", task), (of_task.n, of_task.sd), hint=_REMEDY, source=str(file))
+            raise AblateError(str(problem))
+    return kept
 
 
 def _refuse_changes(made_then: Mapping[str, str], made_now: Mapping[str, str]) -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ablate.base.errors import Gather
+from ablate.base.errors import Gather, Invalid, Problem, listed
+from ablate.core.derived import DERIVED
+from ablate.core.facts import TRIAL_COLUMNS
 from ablate.core.metric import Direction, Metric
+from ablate.core.metric_range import check_declared
+
+RESERVED = (*TRIAL_COLUMNS, "example", "source", *DERIVED)
+"""Names that no metric may have: of columns, and of metrics that are derived from the runs."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +46,38 @@ class AnalysisOptions:
 
     def metrics(self) -> Mapping[str, Metric]:
         """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""
-        bounds = {"floor": self.floor, "ceiling": self.ceiling, "solved": self.all_or_nothing}
+        metric = Metric(
+            self.direction,
+            self.resolution,
+            floor=self.floor,
+            ceiling=self.ceiling,
+            solved=self.all_or_nothing,
+            margin=self.margin,
+        )
+        also = [name for name, _ in self.also]
+        repeated = [name for name in also if also.count(name) > 1]
         with Gather() as at:
+            try:
+                check_declared(metric, self.metric)
+            except Invalid as error:
+                at.problems += [replace(problem, path=(_option(problem),)) for problem in error.problems]
+            for option, name in (("--metric", self.metric), *[("--also", name) for name in also]):
+                at.refuse(
+                    name in RESERVED,
+                    option,
+                    "is a name that tables of runs, or claims, have for something else",
+                    name,
+                    f"any name but {', '.join(RESERVED)}",
+                    "Rename the column in RUNS",
+                )
+            at.refuse(self.metric in also, "--also", "must name another metric than --metric", self.metric)
+            at.refuse(repeated, "--also", "must name each metric once", listed(dict.fromkeys(repeated)))
             at.refuse(
-                self.metric in dict(self.also),
-                "--also",
-                "must name another metric than --metric",
-                self.metric,
-            )
-            at.refuse(
-                self.all_or_nothing is not None and None in bounds.values(),
+                self.all_or_nothing is not None and (self.floor is None or self.ceiling is None),
                 "--all-or-nothing",
                 "takes --floor and --ceiling",
             )
-        metrics = {self.metric: Metric(self.direction, self.resolution, **bounds)}
+        metrics = {self.metric: replace(metric, margin=None)}
         for name, direction in self.also:
             metrics[name] = Metric(direction)
         return metrics
@@ -62,3 +86,9 @@ class AnalysisOptions:
         """Returns the name of the baseline among the variants, which may differ in spaces after commas."""
         spaced = re.sub(r",\s*", ", ", self.baseline)
         return self.baseline if self.baseline in variants or spaced not in variants else spaced
+
+
+def _option(problem: Problem) -> str:
+    """Returns the option that gives the number of a metric that a problem is about."""
+    (name,) = problem.path
+    return "--all-or-nothing" if name == "solved" else f"--{name}"

@@ -14,6 +14,8 @@ import pandas as pd
 
 from ablate.analysis.treatments import is_length
 from ablate.base.errors import Gather, Problem, listed, nearest
+from ablate.base.numerals import whole_in
+from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
 from ablate.core.metric import Metric
 from ablate.report.words import message
 from ablate.runs.clusters import with_sources
@@ -35,7 +37,7 @@ KEY = ["variant", "task", "seed"]
 _JOINED = ("variant", "task")
 """Roles that several columns may have together."""
 RULES = {
-    "seed": "must be a whole number",
+    "seed": "must be a whole number, at most 64 bits, and with all its digits",
     **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
 }
 NUMBER = "must be a number, nan of a run that diverged, or empty of one that failed"
@@ -64,6 +66,7 @@ class RunTable:
 
 def read(runs: str, options: AnalysisOptions) -> RunTable:
     """Returns the rows of RUNS by their roles. Raises `AblateError`."""
+    metrics = [*options.metrics()]
     table = read_source(runs, options)
     with Gather() as at:
         at.refuse(
@@ -74,7 +77,6 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
             hint="Give a table with a row a run, or a folder of samples of lm-eval with this metric",
         )
     columns = _columns(table, options)
-    metrics = [options.metric, *dict(options.also)]
     _check_columns(table, columns, metrics, runs)
     kept = rows_where(table, options.where)
 
@@ -162,9 +164,17 @@ def _check_columns(
     """Raises `Invalid` for columns that the table lacks, and for a role that takes one column and has several."""
     with Gather() as at:
         for role, names in columns.items():
-            at.refuse(
-                len(names) > 1 and role not in _JOINED, f"--column {role}", "takes one column", listed(names)
-            )
+            place = f"--column {role}"
+            at.refuse(len(names) > 1 and role not in _JOINED, place, "takes one column", listed(names))
+            at.refuse(len({*names}) < len(names), place, "must name each column once", listed(names))
+            judged = [name for name in names if name in metrics]
+            at.refuse(judged, place, "names a metric, which says how a run came out", listed(judged))
+        at.refuse(
+            "source" in columns and "example" not in columns,
+            "--column source",
+            "says where the examples of a run are from, and RUNS has no examples",
+            hint="Name their column too: --column example NAME",
+        )
         for name in dict.fromkeys([*itertools.chain(*columns.values()), *metrics]):
             at.refuse(
                 name not in table,
@@ -181,9 +191,9 @@ def _joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     if len(names) == 1:
         return table[names[0]]
     texts = pd.Series("", table.index)
-    for name in names:
+    for place, name in enumerate(names):
         values = table[name].astype(str).where(table[name].notna(), "").str.strip()
-        texts += ", " * bool(name != names[0]) + f"{name}=" + values
+        texts += ", " * bool(place) + f"{name}=" + values
     return texts
 
 
@@ -233,8 +243,12 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     trials = grouped.agg(columns).reset_index()
     # A metric that is the same on all examples is of the run.
     varying = [name for name in metrics if grouped[name].nunique().max() > 1]
-    examples = grouped[["id", *varying]].agg(list).assign(id=[*trials["id"]])
-    values = examples.melt("id", var_name="metric", value_name="values")
+    examples: list[tuple[str, str, list[float]]] = []
+    for name in varying:
+        examples += [
+            (run, name, of_run) for run, of_run in zip(trials["id"], grouped[name].agg(list), strict=True)
+        ]
+    values = frame_of(examples, EXAMPLE_COLUMNS)
     if "source" in rows:
         values = with_sources(values, rows)
     return CheckedRuns(
@@ -250,13 +264,15 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     texts = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
     by_status = endings(texts["status"])
     is_completed = by_status.map(lambda ending: ending.outcome == "completed")
-    numbers = texts[["seed", *metrics]].apply(pd.to_numeric, errors="coerce")
+    numbers = texts[metrics].apply(pd.to_numeric, errors="coerce")
+    # As objects: a column of numbers with one that is none is one of floats, which are not exact.
+    seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
     is_blank = texts[metrics].apply(lambda column: column.str.lower().isin(_NO_NUMBER))
 
     is_no_number = numbers[metrics].isna() & ~is_blank
     is_no_number = is_no_number.apply(lambda column: column & is_completed)
     is_empty = texts[["variant", "task", "example"]] == ""
-    is_wrong = pd.concat([is_empty, numbers[["seed"]] % 1 != 0, is_no_number], axis=1)
+    is_wrong = pd.concat([is_empty, seeds.isna(), is_no_number], axis=1)
     with Gather() as at:
         for name in is_wrong:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
@@ -268,7 +284,8 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     has_result = ended.map(lambda ending: ending.outcome == "completed")
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
     return texts.assign(
-        **numbers.astype({"seed": int}),
+        **numbers,
+        seed=seeds.astype("int64"),
         status=ended.map(lambda ending: ending.outcome),
         reason=ended.map(lambda ending: ending.why),
     )

@@ -16,14 +16,15 @@ from ablate.runs.evidence import evidence_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
+_CARD = "card.md"
+
 
 def judge(folder: StudyFolder, table: RunTable, options: AnalysisOptions, warn: Say) -> None:
     """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste. Raises `AblateError`."""
     is_name = re.fullmatch(names.OWN, folder.name) and folder.name not in names.RESERVED
-    is_of_a_study = folder.path.exists() and not (folder.has_report and folder.facts().given)
     with Gather() as at:
         at.refuse(
-            not is_name or is_of_a_study,
+            not is_name or _is_of_a_study(folder),
             "--name",
             "must be the name of a new report, or of one of runs that exist",
             folder.name,
@@ -33,7 +34,17 @@ def judge(folder: StudyFolder, table: RunTable, options: AnalysisOptions, warn: 
     folder.save_evidence(evidence)
     folder.write_claims([])  # Those of an earlier call are none of this one.
     publish(folder, warn)
-    write_text(folder.path / "card.md", _card(folder))
+    write_text(folder.path / _CARD, _card(folder))
+
+
+def _is_of_a_study(folder: StudyFolder) -> bool:
+    """Returns whether a folder is there and is not one of runs that exist, which is written anew."""
+    if not folder.path.exists():
+        return False
+    facts = folder.reported_facts()
+    if facts is None:  # That of another version, or an edited one, is told by its card.
+        return not (folder.path / _CARD).is_file()
+    return not facts.given
 
 
 def _card(folder: StudyFolder) -> str:

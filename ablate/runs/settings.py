@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed
+from ablate.base.numerals import in_one_form
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -73,7 +74,7 @@ def refuse_settings(
     first = settings[0]
     differing = {name: table[name].drop_duplicates().tolist()[:4] for name in settings[:8]}
     variant = ",".join([*columns["variant"], *settings[:4]])
-    value = _text(table[first]).iloc[0]
+    value = in_one_form_each(table[first]).iloc[0]
     ways = [
         f"--column variant {shlex.quote(variant)} makes each combination a variant",
         f"--where {shlex.quote(f'{first}={value}')} keeps the rows of one",
@@ -98,10 +99,10 @@ def settings_of(
     groups = groups[is_repeated]
     settings = []
     for name in others:
-        values = _text(runs[name])[is_repeated]
+        values = in_one_form_each(runs[name])[is_repeated]
         if not (values.groupby(groups).nunique() > 1).any():
             continue
-        seeds = None if seed is None else _text(runs[seed])[is_repeated]
+        seeds = None if seed is None else in_one_form_each(runs[seed])[is_repeated]
         if _is_setting(name, values, groups, seeds):
             settings.append(name)
     return settings
@@ -131,7 +132,7 @@ def differing_between(others: pd.DataFrame, variants: pd.Series) -> dict[str, di
             or str(name).startswith(_BOOKKEEPING)
         ):
             continue
-        values = _text(others[name])
+        values = in_one_form_each(others[name])
         counts = values.groupby(variants).nunique()
         if counts.max() > 1 or values.nunique() < 2 or (values == "").any():
             continue
@@ -173,11 +174,11 @@ def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Serie
     return not words & _PROGRESS and numbers.nunique() <= len(numbers) ** 0.5
 
 
-def _text(values: pd.Series) -> pd.Series:
-    """Returns values as text, numbers in one form, blank where there is none."""
+def in_one_form_each(values: pd.Series) -> pd.Series:
+    """Returns values as text, numbers in one form: 0.10 is 0.1; blank where there is none."""
     texts = values.astype(str).where(values.notna(), "").str.strip()
-    numbers = pd.to_numeric(texts, errors="coerce")
-    return texts.where(numbers.isna(), numbers.map(repr))
+    forms = {text: in_one_form(text) for text in texts.unique()}
+    return texts.map(forms)
 
 
 def _words_in(name: str) -> set[str]:

@@ -7,44 +7,13 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from ablate.base.errors import Gather
+from ablate.base.numerals import COUNT
 from ablate.base.text import DEFAULT_RESULTS
+from ablate.session.option_types import FolderType, NumberType, SeedsType
 
 if TYPE_CHECKING:
     from ablate.study.sections import Asked
-
-
-class SeedsType(click.ParamType):
-    """A number of seeds, or each of them: 5, or 0,3,7."""
-
-    name = "seeds"
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> int | tuple[int, ...]:
-        """Parses `5` as a number of seeds, and `0,3,7` as a list of seeds."""
-        if isinstance(value, (int, tuple)):
-            return value
-        numbers = value.removesuffix(",").split(",")  # `7,` is the one seed 7
-        are_numbers = all(number.strip().isdecimal() for number in numbers)
-        if value == "0" or not are_numbers:
-            self.fail(
-                f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
-            )
-        if "," not in value:
-            return int(value)
-        return tuple(int(number) for number in numbers)
-
-
-class FolderType(click.Path):
-    """A folder, by a name that is not empty; an empty one would be the current folder."""
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        """Returns the path; refuses an empty name."""
-        if value == "":
-            self.fail("must name a folder; given ''; allowed: any folder, '.' for the current one")
-        return super().convert(value, parameter, context)
 
 
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
@@ -68,7 +37,7 @@ class Options:
         metadata=option(
             "--jobs",
             "Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
-            type=click.IntRange(0),
+            type=NumberType(COUNT),
             metavar="N",
         ),
     )
@@ -112,7 +81,7 @@ class Options:
     )
     seed: int | None = field(
         default=None,
-        metadata=option("--seed", "Train only this seed.", report=True, type=click.IntRange(0), metavar="N"),
+        metadata=option("--seed", "Train only this seed.", report=True, type=NumberType(COUNT), metavar="N"),
     )
     confirm: bool = field(
         default=False,
@@ -168,6 +137,18 @@ class Options:
         default=False,
         metadata=option("", "Search first, and judge what was found: `ablate sweep`.", report=True),
     )
+
+    def __post_init__(self) -> None:
+        """Raises `Invalid` for numbers that no run takes; the study judges the seeds."""
+        seeds = self.seeds if isinstance(self.seeds, Sequence) else [self.seeds]
+        with Gather() as at:
+            for name, number in (("jobs", self.jobs), ("seed", self.seed)):
+                if number is not None:
+                    with at():
+                        COUNT.check(name, number)
+            if self.seeds is not None and not all(seed in COUNT for seed in seeds):
+                allowed = "a number of seeds, such as 5, or a list of seeds, such as [0, 3, 7]"
+                at.refuse(True, "seeds", "must be whole numbers from 0", self.seeds, allowed)
 
     @property
     def partial(self) -> bool:

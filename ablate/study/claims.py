@@ -1,19 +1,17 @@
 """Claims of a study, read and looked up: what they are about, which variants they compare, by which margin."""
 
-import math
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.base.numerals import NOT_NEGATIVE, POSITIVE, number_in
 from ablate.core.derived import DERIVED
 from ablate.core.facts import INTERACTION, Claim
 from ablate.core.metric import Metric, plain
+from ablate.core.metric_range import check_margin
 from ablate.study.claim_grammar import Statement, read_statement
 from ablate.study.claim_sides import Sides, find_sides
 from ablate.study.designs import Design
-
-_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,6 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
     )
 
 
-def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], given: object) -> None:
-    """Raises `Invalid` for a margin that not even guessing and the best value differ by."""
-    span = metrics[metric].span if metric in metrics else None
-    if span is not None and margin >= span:
-        rule = f"a margin must be less than the range of {metric}, or everything is equivalent"
-        raise Invalid("", rule, given, f"less than {span:g}, the distance from guessing to the best {metric}")
-
-
 def _check_metric(metric: str, claimable: Claimable, text: str) -> None:
     """Raises `Invalid` for a metric that the study cannot tell or does not know."""
     if metric in claimable.lacking:
@@ -101,22 +91,22 @@ def _margin(statement: Statement, metrics: Mapping[str, Metric]) -> float:
     if not statement.margin:
         return 0.0
     margin = _number(statement)
-    check_margin(margin, metric, metrics, statement.text)
+    check_margin(margin, metric, metrics.get(metric), statement.text)
     return margin
 
 
 def _number(statement: Statement) -> float:
     """Returns X of a claim that has one: not negative, and above 0 but for `beats`."""
     given = statement.margin
-    value = float(given) if _NUMBER.fullmatch(given) else math.nan
+    value = number_in(given)
     if statement.kind == "beats":
-        is_valid = 0 <= value < math.inf
+        domain = NOT_NEGATIVE
         rule = f"has a margin that is no finite number: {given!r}"
         example = "for instance `by 0.02`"
     else:
-        is_valid = 0 < value < math.inf
+        domain = POSITIVE
         rule = f"has a margin that is no positive number: {given!r}"
         example = "for instance `within 0.02`"
-    if not is_valid:
+    if value is None or value not in domain:
         raise Invalid("", rule, statement.text, example)
     return value

@@ -21,7 +21,7 @@ from ablate.study.designs import Config, Resolve
 from ablate.study.document import Document, base_of
 from ablate.study.expand import expand
 from ablate.study.ids import TrialIds
-from ablate.study.judged import check_metric, check_step, claimable, parse_claims
+from ablate.study.judged import check_metric, check_metric_names, check_step, claimable, parse_claims
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 from ablate.study.schema import StudyConfig, config_model
 from ablate.study.stage_config import StageOutline
@@ -70,6 +70,7 @@ def draft_study(
     is_whole = len(document.problems) == problems_before
 
     metrics = check_metric(config, descriptions, document)
+    check_metric_names(draft, descriptions)
     check_step(config, workload, metrics, document)
     claims = parse_claims(draft, claimable(draft, metrics, descriptions), sides=is_whole)
     # What is wrong with a variant itself is said once.

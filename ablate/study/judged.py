@@ -8,12 +8,13 @@ from dataclasses import replace
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.wording import joined
 from ablate.core.derived import DERIVED, StudyContext
-from ablate.core.facts import Claim
-from ablate.core.metric import Description, Metric, plain, sign
+from ablate.core.facts import TRIAL_COLUMNS, Claim
+from ablate.core.metric import Description, Metric, plain
+from ablate.core.metric_range import check_margin, check_reachable
 from ablate.core.workload import Workload
 from ablate.external.workload import External
 from ablate.study.checks import Draft, attempt
-from ablate.study.claims import Claimable, check_margin, parse_claim
+from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
 from ablate.study.document import Document
 from ablate.study.schema import StudyConfig
@@ -38,12 +39,43 @@ def check_metric(
         _check_best_checkpoint(asked.name, tasks, document)
     if asked.margin is not None:
         with document.reporting("metric", "margin"):
-            check_margin(asked.margin, judged, metrics, asked.margin)
+            check_margin(asked.margin, judged, metrics.get(judged), asked.margin)
+    _check_solved(config, tasks, document)
     if asked.target is not None and judged in metrics:
         with document.reporting("metric", "target"):
             for task in tasks:
-                _check_target(asked.target, task.metrics[judged])
+                check_reachable(asked.target, task.metrics[judged])
     return metrics
+
+
+def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
+    """Refuses metrics that tables and claims could not tell from something else of the same name."""
+    document = draft.document
+    is_declared = isinstance(document.data.get("metrics"), dict)
+    for name in dict.fromkeys(name for task in tasks for name in task.metrics):
+        path = ("metrics", name) if is_declared else ("workload",)
+        if name in TRIAL_COLUMNS:
+            rule = "is a column name that tables already use"
+            document.refuse(path, rule, name, f"any but {', '.join(TRIAL_COLUMNS)}")
+        elif name in DERIVED:
+            rule = "is the name of a metric that is derived from the runs, or measured beside them"
+            document.refuse(path, rule, name, f"any but {', '.join(DERIVED)}")
+        elif name in draft.design.paths:
+            rule = "is the name of a factor, whose levels have that column"
+            document.refuse(path, rule, name, f"any but {listed(draft.design.paths)}")
+
+
+def _check_solved(config: StudyConfig, tasks: Sequence[Description], document: Document) -> None:
+    """Refuses the value at which a task counts as solved, where the study gives it and no run can show it."""
+    given = document.data.get("tasks") or [document.data.get("task")]
+    for index, (section, task) in enumerate(zip(given, tasks, strict=False)):
+        if not isinstance(section, dict) or section.get("solved") is None:
+            continue
+        place = ("task",) if document.data.get("task") else ("tasks", index)
+        for metric in task.metrics.values():
+            if metric.solved is not None:
+                with document.reporting(*place, "solved"):
+                    check_reachable(metric.solved, metric)
 
 
 def check_step(
@@ -81,23 +113,6 @@ def _check_best_checkpoint(judged: str, tasks: Sequence[Description], document: 
         if first != judged:
             rule = f"keeps the weights that validation finds best by {first}, and the study judges {judged}"
             document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
-
-
-def _check_target(value: float, metric: Metric) -> None:
-    """Raises `Invalid` for a value that guessing has or nothing can reach."""
-    is_min = metric.direction == "min"
-    above_floor = "less than" if is_min else "more than"
-    up_to_ceiling = "at least" if is_min else "at most"
-    bounds: list[str] = []
-    if metric.floor is not None:
-        bounds.append(f"{above_floor} {metric.floor:g}")
-    if metric.ceiling is not None:
-        bounds.append(f"{up_to_ceiling} {metric.ceiling:g}")
-    allowed = ", ".join(bounds)
-    if metric.floor is not None and sign(metric) * (value - metric.floor) <= 0:
-        raise Invalid("", "is what guessing has, so that it tells nothing", value, allowed)
-    if metric.ceiling is not None and sign(metric) * (value - metric.ceiling) > 0:
-        raise Invalid("", "is out of reach, so that it tells nothing", value, allowed)
 
 
 def target_of(config: StudyConfig, metrics: Mapping[str, Metric]) -> dict[str, float]:

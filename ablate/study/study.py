@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue
-
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.core.facts import Claim
+from ablate.core.judged_variants import JudgedVariant, JudgedVariants
 from ablate.core.metric import Description
 from ablate.core.sizes import known_size
 from ablate.core.trial import Cell, Level, Trial
@@ -195,26 +194,23 @@ class Study:
         decidable = [claim for claim in self.claims if names.issuperset(claim.variants)]
         return dataclasses.replace(self, claims=decidable)
 
-    def judged_variants(self) -> Mapping[str, JsonValue]:
+    def judged_variants(self) -> JudgedVariants:
         """Returns the variants with their configs, one a task, and who chose them, as plain data."""
-        variants: list[JsonValue] = []
+        variants: list[JudgedVariant] = []
         for variant in self.variants:
-            by_seed: dict[str, JsonValue] = {
-                task: list(configs) for task, configs in variant.by_seed.items() if configs
-            }
+            by_seed = {task: list(configs) for task, configs in variant.by_seed.items() if configs}
             variants.append(
-                {
-                    "name": variant.name,
-                    "configs": list(variant.configs),
-                    "patches": dict(variant.patches),
-                    "at": list(variant.at),
-                    "placebo": variant.placebo,
-                    "tuned": {task: dict(labels) for task, labels in variant.tuned.items()},
-                    "by_seed": by_seed,
-                }
+                JudgedVariant(
+                    name=variant.name,
+                    configs=list(variant.configs),
+                    patches=dict(variant.patches),
+                    at=list(variant.at),
+                    placebo=variant.placebo,
+                    tuned={task: dict(labels) for task, labels in variant.tuned.items()},
+                    by_seed=by_seed,
+                )
             )
-        paths: list[JsonValue] = [*self.design.paths]
-        return {"by": self.selection.by or "design", "paths": paths, "variants": variants}
+        return JudgedVariants(self.selection.by or "design", [*self.design.paths], variants)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import digest_of, replacing, set_aside
+from ablate.base.sqlite import SQLITE, refuse_other_database
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
-SQLITE = "sqlite:///"
 
 # Seconds that a check of a database waits for another process that writes to it.
 LOCKED_SECONDS = 10.0
@@ -53,7 +53,10 @@ def artifacts_uri(tracking_uri: str) -> str | None:
 
 
 def check_uri(uri: str) -> None:
-    """Raises `AblateError` for a mistyped path in a tracking URI: MLflow would make folders of that name."""
+    """Raises `AblateError` for a tracking URI that leads to no folder, or to a file that is not MLflow's.
+
+    MLflow would make folders of a mistyped name, and its tables in the database of another program.
+    """
     if uri.startswith(SQLITE):
         folder = Path(uri.removeprefix(SQLITE)).parent
     elif uri.startswith("file:"):
@@ -68,6 +71,7 @@ def check_uri(uri: str) -> None:
             f"--tracking-uri: leads to no folder; given {uri!r}; allowed: the URL of a server or database, "
             f"sqlite:///FILE in a folder that exists, or such a folder. Correct it, or make the folder {folder} first"
         )
+    refuse_other_database(uri, own_table="experiments", source="--tracking-uri")
 
 
 def import_client() -> type[MlflowClient]:

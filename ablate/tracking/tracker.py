@@ -17,7 +17,7 @@ from ablate.core.events import CacheHit, Event, TrialStored
 from ablate.execution.child import Keeper, fresh, parent
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import SQLITE, check_uri, import_client, opened
+from ablate.tracking.database import check_uri, import_client, opened
 from ablate.tracking.sync import Status, sync
 
 # Seconds between two updates while a study trains.
@@ -35,7 +35,8 @@ class Tracker(Keeper):
     """
 
     def __init__(self, folder: StudyFolder, uri: str | None, warn: Callable[[str], None]) -> None:
-        check_uri(uri or SQLITE)
+        if uri:
+            check_uri(uri)
         self.folder = folder
         self.uri = uri
         self.warn = warn

@@ -1,6 +1,8 @@
 """What belongs to a process: its memory, and standard streams that cannot show every character."""
 
 import os
+import pty
+import signal
 import subprocess
 import sys
 
@@ -82,3 +84,42 @@ def test_a_closed_standard_output_is_no_fault(tmp_path):
         ["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_a_process_interrupts_it_unless_it_is_ignored(number):
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), process.interruptible():
+        os.kill(os.getpid(), number)
+    assert signal.getsignal(number) == before
+    signal.signal(number, signal.SIG_IGN)
+    try:
+        with process.interruptible():
+            os.kill(os.getpid(), number)
+    finally:
+        signal.signal(number, before)
+
+
+def test_an_interruption_ends_with_its_exit_code_wherever_it_comes(tmp_path):
+    """Python itself ends by the signal where it came into an `exec`, such as that of a dataclass."""
+    (tmp_path / "plugin.py").write_text("exec('import os; os.kill(os.getpid(), 2)')\n")
+    (tmp_path / "study.yaml").write_text("name: x\nplugins: [plugin.py]\ntask: {name: copy}\n")
+    done = ablate("plan", "study.yaml", cwd=tmp_path)
+    assert done.returncode == 130, done.stderr
+    assert "Interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_interrupted_by_a_terminal_that_is_closed_goes_on_to_its_end_without_it():
+    code = (
+        "import time\nfrom ablate.base.process import interruptible\nwith interruptible():\n    try:\n"
+        "        print('ready', flush=True)\n        time.sleep(60)\n    except KeyboardInterrupt:\n"
+        "        print('a last word', flush=True)\n        raise SystemExit(130)\n"
+    )
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    while b"ready" not in os.read(terminal, 1000):
+        pass
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130

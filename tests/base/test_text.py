@@ -4,8 +4,11 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ablate.base.text import at_results, masked, printable, typed
+from ablate.base.text import at_results, masked, printable, to_add, typed, word
+from ablate.study.plain_yaml import parse_value
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,20 @@ def test_other_text_stays(text):
 def test_commands_can_be_typed_and_name_the_results_where_they_are_not_the_usual_ones():
     assert typed("run", Path("my study.yaml"), *at_results(Path("results"))) == "ablate run 'my study.yaml'"
     assert typed("ui", *at_results(Path("my results"))) == "ablate ui --results 'my results'"
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.text(st.characters(exclude_categories=("Cc", "Cs")))
+    | st.sampled_from(["null", "True", "1e5", "x # y"])
+)
+def test_a_word_of_a_study_is_read_as_it_was(text):
+    assert parse_value(word(text)) == text
+
+
+def test_a_list_to_add_can_be_pasted_whatever_its_names():
+    names = ["a.json", "b, c", "d: e", "[f]", "#g", "null", "h"]
+    before, pasted, after = to_add("data", names, 6).split("`")
+    assert (before, after) == ("", " (and 1 more)")
+    assert parse_value(pasted) == {"data": names[:6]}
+    assert to_add("data", ["a", "b"]) == "`data: [a, b]`"

@@ -1,6 +1,8 @@
 """`ablate analyse`: runs that exist, from files of all kinds, through the command line."""
 
 import json
+import math
+import os
 import shutil
 
 import numpy as np
@@ -11,6 +13,7 @@ from statsmodels.stats.tests.test_tost import clinic
 
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
+from ablate.runs.noise import MADE
 
 LOSS = ["--baseline", "base", "--metric", "loss", "--direction", "min"]
 RUNS = "variant,seed,loss\n" + "".join(
@@ -70,6 +73,25 @@ def test_reference_values_of_a_paired_t_test(tmp_path):
     assert (row["n"], row["verdict"]) == ("15", "equivalent")
 
 
+def test_noise_is_kept_behind_a_link_and_over_nothing_that_it_has_not_written(tmp_path):
+    base = "variant,loss\nbase,1.1\nbase,1.2\nbase,1.4\n"
+    made = [word for name in MADE for word in ("--made-with", name, "v")]
+
+    def code(file):
+        return analyse(tmp_path, base, *made, "--keep-noise", file).returncode
+
+    (tmp_path / "link.json").symlink_to("noise.json")
+    assert [code("link.json"), code("link.json"), code("noise.json")] == [0, 0, 0]
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "noise.json").read_text())["noise"]["runs"]["n"] == 3
+    (tmp_path / "thesis.tex").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("thesis.tex", "pipe", os.devnull):
+        assert code(name) == 2
+    assert (tmp_path / "thesis.tex").read_text() == "mine"
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(tmp_path):
     kept = [3.2791, 3.2803, 3.2785, 3.2810, 3.2799]
     base = "variant,loss\n" + "".join(f"base,{value}\n" for value in kept)
@@ -99,8 +121,19 @@ def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(t
     refused = judge(data="d2", machine="a100")
     assert refused.returncode == 2
     assert "{data: d2, machine: a100}; allowed: {data: d, machine: h100}" in refused.stderr
-    (tmp_path / "noise.json").write_text('{"baseline": "base"}')
-    assert judge().returncode == 2
+    older = json.dumps({name: value for name, value in found.items() if name != "format"})
+    wrong = [{"values": [*kept[:4], value]} for value in (None, "3.28", math.nan, 3.5, 10**400, True)]
+    wrong += [{"values": kept[:4]}, {"values": []}, {"values": 3.28}, {"n": 4}, {"n": "5"}, {"sd": 0.1}]
+    texts = ["", "[]", "[" * 100_000, '{"baseline": "base"}', older.replace("{", '{"other": 1, ', 1)]
+    texts += [json.dumps({**found, "noise": {"runs": noise | fields}}) for fields in wrong]
+    texts += [json.dumps({**found, "format": 2}), json.dumps({**found, "noise": {}})]
+    for text in texts:
+        (tmp_path / "noise.json").write_text(text)
+        done = judge()
+        assert (done.returncode, done.stderr.startswith("noise.json: ")) == (2, True), (text, done.stderr)
+        assert "--keep-noise" in done.stderr
+    (tmp_path / "noise.json").write_text(older)
+    assert judge().returncode == 0
 
 
 def test_the_same_runs_under_two_names_are_named(tmp_path):
@@ -225,7 +258,7 @@ BAD = {
     "a claim on nothing": (RUNS, ("--claim", "wide beats base on acc"), "--claim", "unknown metric 'acc'"),
     "a reserved name": (RUNS, ("--name", "store"), "--name", "name of a new report"),
     "noise of nothing": (RUNS, ("--keep-noise", "noise.json"), "--keep-noise", "--made-with evaluation VALUE"),
-    "no noise": (RUNS, ("--known-noise", "none.json"), "none.json", "No such file"),
+    "no noise": (RUNS, ("--known-noise", "none.json"), "none.json", "does not exist"),
     "examples that differ": (
         "variant,seed,example,loss\nbase,0,a,1\nbase,0,b,2\nb,0,a,1\nb,1,a,2\nb,1,b,2\n",
         (), "RUNS: every run", "('runs', 'b')",

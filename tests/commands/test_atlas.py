@@ -10,6 +10,21 @@ from harness import ablate_here
 PUBLISHED = Path(__file__).parents[2] / "results"
 
 
+def test_a_page_and_a_figure_of_the_users_stay(tmp_path):
+    shutil.copytree(PUBLISHED / "digits", tmp_path / "digits")
+    for name in ("atlas.svg", "README.md"):
+        (tmp_path / name).write_text("mine")
+        assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 2
+        assert (tmp_path / name).read_text() == "mine"
+    (tmp_path / "atlas.svg").unlink()
+    (tmp_path / "README.md").unlink()
+    (tmp_path / "README.md").symlink_to("page.md")
+    for _ in range(2):
+        assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 0
+    assert "digits" in (tmp_path / "page.md").read_text()
+    assert (tmp_path / "README.md").is_symlink()
+
+
 def test_a_verdict_is_printed_where_repeating_it_gave_the_same(tmp_path):
     for name in ("digits", "stability"):
         shutil.copytree(PUBLISHED / name, tmp_path / name)

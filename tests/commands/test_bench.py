@@ -101,7 +101,7 @@ def test_other_commands_know_a_study_without_trials(copy):
     shutil.copytree(copy / "results/toy", copy / "results/twin")
     assert "A: " in said("diff", "toy", "twin", cwd=copy)
     said("clean", "--yes", cwd=copy)
-    printed = json.loads(said("bench", "toy", "--json", cwd=copy).splitlines()[0])
+    printed = json.loads(said("bench", "toy", "--trust", "--json", cwd=copy).splitlines()[0])
     assert {row["metric"] for row in printed["speed"]} == {"forward_seconds", "step_seconds"}
     assert (printed["trained"], printed["exit_code"]) == (0, 0)
     assert kept(copy) == before
@@ -156,7 +156,7 @@ def test_after_a_run_speed_is_added_to_its_report(write, tmp_path):
     study, folder = write(text), StudyFolder(tmp_path / "results", "toy")
     run_here(study)
     trials, claims = folder.evidence().trials, folder.claims()
-    said("bench", "toy", "--processes", 5, cwd=tmp_path)
+    said("bench", "toy", "--trust", "--processes", 5, cwd=tmp_path)
     pd.testing.assert_frame_equal(folder.evidence().trials, trials)
     assert folder.claims() == claims
     (five,) = kept(tmp_path)
@@ -189,9 +189,9 @@ def test_what_is_timed_is_what_was_trained_or_it_is_said(write, tmp_path):
         return " ".join(f"{done.stdout} {done.stderr}".split())
 
     alone("run", "study.yaml")
-    assert "trained with other sources" not in alone("bench", "toy", "--processes", 5)
+    assert "trained with other sources" not in alone("bench", "toy", "--trust", "--processes", 5)
     plugin.write_text(TOY.read_text().replace("100 * width", "101 * width"))
-    printed = alone("bench", "toy", "--processes", 5)
+    printed = alone("bench", "toy", "--trust", "--processes", 5)
     assert "baseline, model.width=40, placebo: trained with other sources" in printed
 
 
@@ -206,5 +206,5 @@ def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy):
     folder = StudyFolder(copy / "results", "toy@confirm")
     assert (folder.evidence().frames, folder.claims()) == ({}, [])
     assert kept(copy) == before
-    said("bench", "toy@confirm", cwd=copy)
+    said("bench", "toy@confirm", "--trust", cwd=copy)
     assert len(folder.evidence().frames["speed"])

@@ -1,5 +1,6 @@
 """A clock that is set back, and folders that cannot be written: really caused, through the command line."""
 
+import csv
 import json
 import os
 import re
@@ -76,9 +77,11 @@ def test_a_clock_that_is_set_back_again_and_again(write, set_back):
     done = set_back("run", study, "--jobs", 2)
     assert "3 trials to train" in done.stdout
     finished = stored(folder)
-    # The clock went back under every trial, and by hours from one to the next.
+    # The clock went back under every trial, and by hours from one to the next: none is dated before its plan.
     assert len(finished) == 9
-    assert len({record["started_at"][:13] for record in finished}) > 4
+    (claim,) = csv.DictReader((folder / "results/toy/claims.csv").read_text().splitlines())
+    assert claim["exploratory"] == "False"
+    assert all(record["started_at"] >= claim["declared"] for record in finished)
     assert all(0.3 <= seconds(record) < 60 for record in finished)
     assert_tracked_once(folder)
     runs = tracked(folder, "SELECT name, start_time, end_time FROM runs")
@@ -140,7 +143,7 @@ def test_a_folder_that_may_not_be_written_and_one_below_a_file(toy_study, locked
     for place, reason in (("closed", "Permission denied"), ("file", "Not a directory")):
         below = ("--results", f"{place}/results")
         said = refused("run", toy_study, "--jobs", 0, *below, cwd=folder)
-        assert said == f"{place}/results/store: cannot be written: {reason}; choose another --results"
+        assert said == f"{place}/results/store: cannot be written: {reason}; name another place"
         said = refused("new", f"{place}/mine", cwd=folder, code=2)
         assert f"{place}/mine.yaml: cannot be written" in said
         for command in (("ui",), ("clean",), ("report", toy_study)):
@@ -172,7 +175,7 @@ def test_results_that_may_only_be_read(made, copy, locked):
             locked(path, 0o500 if path.is_dir() else 0o400)
     denied = "Permission denied"
     said = refused("run", "study.yaml", cwd=copy)
-    assert said == f"results/store/locks/toy.lock: cannot be written: {denied}; choose another --results"
+    assert said == f"results/store/locks/toy.lock: cannot be written: {denied}; name another place"
     said = refused("report", "study.yaml", cwd=copy)
     assert said.startswith(f"results/toy/comparisons.csv: cannot be written: {denied};")
     said = refused("clean", "--yes", cwd=copy)

@@ -66,7 +66,7 @@ def test_a_run_and_a_report_say_the_same_as_the_files(call, made, words):
         ("run study.yaml --set model.width=13", "must not be unlucky"),
         ("sweep study.yaml", "search: is required"),
         ("report nothing", "nothing"),
-        ("plan study.yaml --detect nan", "--detect: is more than accuracy can differ by; given nan"),
+        ("plan study.yaml --detect nan", "'--detect': 'nan' is not a finite number"),
     ],
 )
 def test_what_cannot_be_done_is_an_object_too(call, words, part):

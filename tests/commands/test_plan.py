@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, ablate_without, features, plan_here, prepare
+from harness import TOY_STUDY, ablate_here, ablate_without, features, plan_here, prepare
 from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
@@ -252,3 +252,9 @@ def test_an_all_or_nothing_task_is_planned_by_rates(plan):
     (task,) = found.power.tasks
     assert (task.by_rate, task.prospects, task.seeds) == (True, (), 12)
     assert task.failure_rate == pytest.approx(0.7, abs=0.05)
+
+
+def test_numbers_that_no_option_takes_are_mistakes_in_the_call(toy_study):
+    for words in (("--seeds", "9" * 5000), ("--seeds", "٣"), ("--jobs", "1e9"), ("--detect", "nan")):
+        done = ablate_here("plan", toy_study, *words, cwd=toy_study.parent)
+        assert (done.returncode, f"Invalid value for '{words[0]}'" in done.stderr) == (2, True)

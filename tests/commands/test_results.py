@@ -67,6 +67,12 @@ def test_options_have_names(here):
         ablate.run(TOY_DICT, seeed=3)
     with pytest.raises(AblateError, match="jobs: must be a whole number; given -1; allowed: at least 0"):
         ablate.run(TOY_DICT, jobs=-1)
+    numbers = [("jobs", value) for value in (1.5, "2", True, float("nan"), 10**30)]
+    numbers += [("seed", value) for value in (-1, 1.5, True)]
+    numbers += [("seeds", value) for value in (-1, 1.5, "3", True, [1.5], float("nan"), 10**30)]
+    for name, value in numbers:
+        with pytest.raises(AblateError, match=f"^{name}: must be"):
+            ablate.run(TOY_DICT, **{name: value})
 
 
 def test_changes_may_be_a_dict_and_one_variant_a_word(here):

@@ -30,6 +30,34 @@ def stamps(tmp_path: Path) -> dict[str, int]:
     return {p.stem: p.stat().st_mtime_ns for p in (tmp_path / "results/store/trials").glob("*.json")}
 
 
+def test_folders_of_results_may_be_links_and_files_beside_the_report_stay(run, tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    for name in ("store", "toy"):
+        (tmp_path / "disk" / name).mkdir(parents=True)
+        (results / name).symlink_to(tmp_path / "disk" / name)
+    figures = tmp_path / "disk" / "toy" / "figures"
+    figures.mkdir()
+    for name in ("mine.svg", "mine.png"):
+        (figures / name).write_text("mine")
+    run(TOY_STUDY)
+    before = stamps(tmp_path)
+    assert len(before) == 9
+    drawn = {path.name for path in figures.iterdir()}
+    assert drawn > {"mine.svg", "mine.png"}
+    # A figure of the last report goes with it, and a link to a folder of others is not written to.
+    report = results / "toy" / "report.md"
+    report.write_text(f"{report.read_text()}\n![](figures/old.svg)\n![](figures/../mine.svg)\n")
+    (figures / "old.svg").write_text("an earlier report's")
+    report_here(results / "toy")
+    assert {path.name for path in figures.iterdir()} == drawn
+    assert stamps(tmp_path) == before
+    figures.rename(tmp_path / "pictures")
+    figures.symlink_to(tmp_path / "pictures")
+    with pytest.raises(AblateError):
+        report_here(results / "toy")
+
+
 def test_a_run_leaves_what_the_design_names(run, tmp_path):
     text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\nquestion: Which?\n"
     outcome, printed = run(text)

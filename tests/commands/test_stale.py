@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from harness import ablate, toy_changed
+from harness import TOY_CLAIMED, ablate, ablate_here, toy_changed
 
 PROJECT = {
     "pack/__init__.py": "from .inner import HALF\n",
@@ -84,3 +84,23 @@ def test_an_edit_of_an_installed_plugin(tmp_path, changed):
     }
     first = changed(files)
     assert changed({"site-packages/entered/scales.py": "CONSTANT = 0.9\n"}) - first == pytest.approx(0.1)
+
+
+def test_a_report_that_is_drawn_again_is_up_to_date_and_an_edited_one_is_not(tmp_path):
+    (tmp_path / "study.yaml").write_text(TOY_CLAIMED)
+    folder = tmp_path / "results/toy"
+
+    def is_current():
+        done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return "Nothing to train" in done.stdout
+
+    assert [is_current(), is_current()] == [False, True]
+    (folder / "report.html").unlink()
+    next(folder.glob("figures/*.svg")).unlink()
+    assert ablate_here("report", "toy", cwd=tmp_path).returncode == 0
+    assert is_current()
+    comparisons = (folder / "comparisons.csv").read_text()
+    (folder / "comparisons.csv").write_text(comparisons.replace("better", "worse"))
+    assert [is_current(), is_current()] == [False, True]
+    assert (folder / "comparisons.csv").read_text() == comparisons

@@ -1,17 +1,22 @@
 """`ablate gate`: a stream of tries of a repository, through the command line."""
 
 import json
+import math
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import asdict
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
-from committed import PRINTED, Repository, drawn
+from committed import KILL_DRIVER, PRINTED, Repository, drawn
 
+from ablate.base.errors import AblateError
+from ablate.base.kept import Journal
+from ablate.commits.lines import LINE
 from ablate.commits.stream import ALPHAS, NUM_BASE_RUNS, PAIRS, TOTAL_ALPHA, State, attempt
 
 
@@ -94,7 +99,7 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     monkeypatch.setenv("HOME", str(repository.folder.parent))
     # Under two seeds, the first run ends the process that started it.
     seeds = f"{{seed}} = {NUM_BASE_RUNS + 2} -o {{seed}} = {NUM_BASE_RUNS + 3}"
-    script = f'if [ {seeds} ] && mkdir "$HOME/killed{{seed}}"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
+    script = f'if [ {seeds} ] && mkdir "$HOME/killed{{seed}}"; then {KILL_DRIVER}; sleep 9; fi; exec "$@"'
     call = ("--", "sh", "-c", script, "sh", *PRINTED)
     words = ("gate", "ledger.jsonl", "--base", "base", "--head", "good", *call)
     for _ in range(2):
@@ -158,6 +163,22 @@ def test_runs_that_ignore_their_seed_are_refused(repository, read):
     assert (done.returncode, "under different seeds" in done.stderr) == (2, True)
 
 
+def test_a_ledger_behind_a_link_is_written_there_and_one_that_is_no_file_is_refused(repository):
+    repository.losses("bad", drawn(1, 0.05))
+    disk = repository.folder.parent / "disk"
+    disk.mkdir()
+    (repository.folder / "ledger.jsonl").symlink_to(disk / "tries.jsonl")
+    said(repository, "bad")
+    before = repository.lines("ledger.jsonl")
+    said(repository, "bad", "base")
+    assert (repository.folder / "ledger.jsonl").is_symlink()
+    assert repository.lines("../disk/tries.jsonl")[: len(before)] == before
+    os.mkfifo(repository.folder / "pipe.jsonl")
+    for ledger in ("pipe.jsonl", os.devnull, "."):
+        assert repository.call("gate", ledger, "--base", "base", "--head", "bad").returncode == 2
+    assert (repository.folder / "pipe.jsonl").is_fifo()
+
+
 def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     repository.losses("bad", drawn(1, 0.05))
     said(repository, "bad")
@@ -170,23 +191,111 @@ def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
 
 
 def test_a_ledger_of_an_older_format_is_refused_by_name_and_stays(repository):
-    repository.losses("bad", drawn(1))
-    old = [
-        {"run": "1", "commit": "base (0123456789)", "seed": 0, "value": 1.5},
-        {
-            "call": {"command": [*PRINTED]},
-            "verdict": "keep",
-            "commit": "base (0123456789)",
-            "state": {"sd": 1},
-        },
-    ]
-    for count in (1, 2):
-        text = "".join(f"{json.dumps(line)}\n" for line in old[:count])
-        (repository.folder / "ledger.jsonl").write_text(text)
-        done = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "bad")
-        assert done.returncode == 2
-        assert "ledger.jsonl: is a ledger of format 1" in done.stderr
-        assert (repository.folder / "ledger.jsonl").read_text() == text
+    """Format 2 had no digests; of a base whose runs were cut short the rest is run."""
+    repository.losses("bad", drawn(1, 0.05))
+    answer = said(repository, "bad")
+    ledger = repository.folder / "ledger.jsonl"
+    old = [without(line, "digest") for line in repository.lines("ledger.jsonl")]
+    old[NUM_BASE_RUNS]["format"] = 2
+    text = "".join(f"{json.dumps(line)}\n" for line in old)
+    ledger.write_text(text)
+    done = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "bad")
+    assert (done.returncode, ledger.read_text()) == (2, text)
+    assert "is a ledger of format 2" in done.stderr
+    ledger.write_text("".join(f"{json.dumps(line)}\n" for line in old[:4]))
+    assert said(repository, "bad") == {**answer, "time_ratio": ANY}
+    assert sum("run" in line for line in repository.lines("ledger.jsonl")) == NUM_BASE_RUNS + 1
+
+
+def without(line, *names):
+    return {name: value for name, value in line.items() if name not in names}
+
+
+def edits(lines):
+    """What the edit does → the lines after it, and the number of the line that is refused."""
+    state = NUM_BASE_RUNS
+    last = len(lines) - 1
+
+    def changed(at, **fields):
+        return [*lines[:at], lines[at] | fields, *lines[at + 1 :]], at + 1
+
+    yield changed(3, value=1.4)
+    yield changed(3, value="1.5")
+    yield changed(3, value=math.nan)
+    yield changed(3, seed=4)
+    yield changed(3, seed=True)
+    yield changed(3, seconds=-1.0)
+    yield changed(3, tree="0" * 40)
+    yield changed(3, another=1)
+    yield changed(state, format=True)
+    yield changed(state, call=None)
+    yield changed(state, verdict="discard")
+    yield changed(state, state={**lines[state]["state"], "confirmations": -1})
+    yield changed(state, state={**lines[state]["state"], "base": []})
+    yield changed(state, state={**lines[state]["state"], "all_runs": {"variance": 0.0, "df": 9}})
+    yield changed(last, verdict="retest")
+    yield changed(last, verdict="better")
+    yield changed(last, confirmations=0)
+    yield changed(last, state=lines[state]["state"])
+    yield changed(last, digest=None)
+    yield changed(last, digest=7)
+    for name in lines[last]:
+        yield [*lines[:last], without(lines[last], name)], last + 1
+    yield [*lines[:3], *lines[4:]], 4
+    yield [*lines[:3], lines[4], lines[3], *lines[5:]], 4
+    yield [*lines, lines[state]], last + 2
+    yield [*lines, lines[3]], last + 2
+    yield [*lines[:last], 7], last + 1
+    yield lines[:state] + lines[state + 1 :], state + 1
+
+
+def test_an_edited_ledger_is_refused_by_its_line_and_stays(repository):
+    repository.losses("other", drawn(1, 0.05))
+    repository.losses("good", drawn(2, -0.05))
+    for head in ("other", "good"):
+        said(repository, head)
+    lines = repository.lines("ledger.jsonl")
+    ledger = repository.folder / "ledger.jsonl"
+    for at, (edited, number) in enumerate(edits(lines)):
+        text = "".join(f"{json.dumps(line)}\n" for line in edited)
+        ledger.write_text(text)
+        with pytest.raises(AblateError, match=rf"ledger.jsonl:{number}: .*start a new one"):
+            Journal(ledger, LINE, "start a new one")
+        if at % 10 == 0:
+            done = repository.call("gate", "ledger.jsonl", "--base", "good", "--head", "other")
+            assert (done.returncode, ledger.read_text()) == (2, text), done.stderr
+            assert f"ledger.jsonl:{number}: " in done.stderr
+    # What only looks otherwise is read.
+    ledger.write_text("".join(f"{json.dumps(line, sort_keys=True, indent=None)} \r\n" for line in lines))
+    assert said(repository, "good", "good")["p"] is None
+
+
+def test_kept_runs_of_compare_that_were_edited_are_refused_and_those_of_an_older_version_count(repository):
+    repository.losses("bad", drawn(1, 0.1))
+    words = ("compare", "base", "bad", "--margin", "0.01", "--seeds", "4")
+    assert repository.call(*words).returncode == 1
+    for name in ("compare.jsonl", "compare.answers.jsonl"):
+        file = repository.folder / "results/store" / name
+        text = file.read_text()
+        for old, new in (
+            (
+                "{",
+                "[",
+            ),
+            (': "', ": 1"),
+            ('"digest"', '"other"'),
+            (text[9], "\\"),
+        ):
+            file.write_text(text.replace(old, new, 1))
+            done = repository.call(*words)
+            assert (done.returncode, file.read_text()) == (2, text.replace(old, new, 1))
+            assert f"{name}:1: " in done.stderr
+        file.write_text(text)
+    kept = repository.folder / "results/store/compare.jsonl"
+    older = [without(line, "digest") for line in repository.lines("results/store/compare.jsonl")]
+    kept.write_text("".join(f"{json.dumps(line)}\n" for line in older))
+    assert repository.call(*words).returncode == 1
+    assert len(kept.read_text().splitlines()) == 8
 
 
 def test_a_try_that_changes_what_measures_it_or_takes_longer_is_named(repository):
@@ -214,3 +323,14 @@ def test_a_try_that_changes_what_measures_it_or_takes_longer_is_named(repository
     assert found["changed_measures"] == ["losses.txt"]
     done = repository.call(*call, *read, "--measures", "eval.py", *direct)
     assert (done.returncode, "--measures eval.py" in done.stderr) == (2, True)
+
+
+def test_a_call_that_was_killed_before_it_had_said_what_is_kept_says_so_again(repository):
+    repository.losses("good", drawn(1, -0.05))
+    words = ("gate", "ledger.jsonl", "--base", "base", "--head", "good")
+    first = repository.call(*words)
+    assert (first.returncode, json.loads(first.stdout)["verdict"]) == (0, "keep")
+    kept = (repository.folder / "ledger.jsonl").read_bytes()
+    again = repository.call(*words)
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+    assert (repository.folder / "ledger.jsonl").read_bytes() == kept

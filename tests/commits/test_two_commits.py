@@ -1,6 +1,7 @@
 """`ablate compare`: two commits of a repository, judged through the command line."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from committed import PRINTED, Repository, drawn, git
+from committed import KILL_DRIVER, PRINTED, Repository, drawn, git
 from scipy import stats
 
 KEPT = "results/store/compare.jsonl"
@@ -94,17 +95,63 @@ def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(reposi
 def test_after_a_kill_it_goes_on(repository, monkeypatch):
     repository.losses("head", drawn(1))
     # Once, the run under seed 2 ends the process that started it.
-    script = 'if [ {seed} = 2 ] && mkdir "$HOME/killed"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
+    killed = f'mkdir "$HOME/killed"; then {KILL_DRIVER}; sleep 9; fi'
+    script = f'if [ {{seed}} = 2 ] && {killed}; exec "$@"'
     call = ("compare", "base", "head", *MARGIN, "--seeds", "5", "--", "sh", "-c", script, "sh", *PRINTED)
     monkeypatch.setenv("HOME", str(repository.folder.parent))
     assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL
     kept = repository.lines(KEPT)
     assert len(kept) == 4
-    assert repository.left_behind
+    assert not repository.left_behind
     assert repository.call(*call).returncode == 0
     assert not repository.left_behind
     assert repository.lines(KEPT)[:4] == kept
     assert len({(line["commit"], line["seed"]) for line in repository.lines(KEPT)}) == 10
+
+
+def test_a_kill_leaves_the_repository_as_it_was_and_the_next_call_tidies_up(
+    repository, monkeypatch, tmp_path
+):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    (place / "ablate-commits-elsewhere-1-abcdefgh").mkdir()  # Another machine's.
+    # Checking out takes a while, and a hook would run where git makes a work tree.
+    git(repository.folder, "config", "filter.slow.smudge", "sleep 2; cat")
+    hook = repository.folder / ".git/hooks/post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hook\n")
+    hook.chmod(0o755)
+    (repository.folder / ".gitattributes").write_text("part/* filter=slow\n")
+    repository.commit("head", **{"part/x_txt": ""})
+    before = registered(repository)
+    words = ["compare", "base", "head", *MARGIN, "--seeds", "2", "--read", r"loss=^loss: (\S+)"]
+    command = [sys.executable, "-m", "ablate", *words, "--direction", "min", "--", *PRINTED]
+    with subprocess.Popen(command, cwd=repository.folder) as process:
+        while not list(place.glob("ablate-commits-*/head/.git")):
+            time.sleep(0.02)
+        process.kill()
+    assert len(list(place.glob("ablate-commits-*"))) == 2
+    assert registered(repository) == before
+    assert repository.call(*words, "--", *PRINTED, fresh=True).returncode in (0, 3)
+    assert [path.name for path in place.iterdir()] == ["ablate-commits-elsewhere-1-abcdefgh"]
+    assert registered(repository) == before
+    assert not (tmp_path / "hook").exists()
+
+
+def registered(repository):
+    """What the user's repository knows, but for its index, which git refreshes."""
+    files = sorted(path for path in (repository.folder / ".git").rglob("*") if path.name != "index")
+    return files, git(repository.folder, "worktree", "list"), git(repository.folder, "for-each-ref")
+
+
+def test_commits_of_the_same_files_differ_by_nothing_and_run_once(repository):
+    repository.commit("other", notes_txt="")
+    (repository.folder / "notes.txt").unlink()
+    repository.commit("back")  # Another commit of the same files.
+    row = found(repository.call("compare", "base", "back", "--margin", "1e-9", "--json"))
+    assert (row["verdict"], row["exit_code"], row["n"]) == ("equivalent", 0, 5)
+    assert (row["diff"], row["ci_low"], row["ci_high"], len(row["notes"])) == (0, 0, 0, 1)
+    assert [line["seed"] for line in repository.lines(KEPT)] == [0, 1, 2, 3, 4]
 
 
 def test_an_interruption_says_what_is_kept(repository):
@@ -252,9 +299,24 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     ("words", "said"),
     [
         (("base", "nowhere", *MARGIN), "nowhere"),
+        (("base", "HEAD^{tree}", *MARGIN), "names no commit"),
+        (("base", "head:losses.txt", *MARGIN), "names no commit"),
+        (("base", "base..head", *MARGIN), "names no commit"),
+        (("base", "", *MARGIN), "names no commit"),
+        (("base", "h\udcff", *MARGIN), "names no commit"),
+        (("base", "head", *MARGIN, "--link", "pipe.jsonl"), "--link pipe.jsonl: is a pipe"),
+        (
+            ("base", "head", *MARGIN, "--link", "/dev/zero"),
+            "--link /dev/zero: is a pipe, a socket or a device",
+        ),
+        (("base", "head", *MARGIN, "--read", "step=(x)"), "--read: is not the name of a metric"),
+        (("base", "head", *MARGIN, "--", "echo", "{seed:999999999}"), "at most 3 digits"),
         (("base", "head", *MARGIN, "--seeds", "5:12"), "5:12"),
         (("base", "head", *MARGIN, "--seeds", "1"), "'1'"),
         (("base", "head", "--margin", "0"), "--margin"),
+        (("base", "head", "--margin", "inf"), "--margin"),
+        (("base", "head", "--margin", "nan"), "--margin"),
+        (("base", "head", *MARGIN, "--seeds", "5:99999999999995"), "at most 1000"),
         (("base", "head", *MARGIN, "--link", "losses.txt"), "--link losses.txt: is in base"),
         (("base", "head", *MARGIN, "--link", ".."), "--link ..: contains"),
         (("base", "head", *MARGIN, "--read", "loss=loss"), "--read: has 0 groups"),
@@ -264,10 +326,27 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
 )
 def test_a_mistake_in_the_call_is_explained(repository, words, said):
     repository.losses("head", drawn(1))
+    os.mkfifo(repository.folder / "pipe.jsonl")
     done = repository.call("compare", *words)
     assert done.returncode == 2
     assert said in done.stderr
     assert not repository.left_behind
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("mkdir $ABLATE_DIR/x.json", "x.json is a folder"),
+        ("mkfifo $ABLATE_DIR/files-1.txt; echo loss: 1e999", "loss is inf"),
+        ("printf '\\377\\0' > $ABLATE_DIR/files-1.txt; echo loss: none", "'none' is not a number"),
+        ("echo 'ablate metrics: [1'", "cannot be read as JSON"),
+        ("rm -r $ABLATE_DIR; echo > $ABLATE_DIR", "loss was not read"),
+    ],
+)
+def test_what_a_command_leaves_is_a_number_or_an_error(repository, script, said):
+    done = repository.call("compare", "base", "base", *MARGIN, "--", "sh", "-c", f"{script} # {{seed}}")
+    assert done.returncode == 4
+    assert said in done.stderr
 
 
 def test_changes_that_are_in_no_commit_and_folders_without_a_repository_are_refused(repository, tmp_path):

@@ -1,16 +1,18 @@
 """A command is split first and filled in then, and ends with everything that it has started."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
 from ablate.base.errors import AblateError, Invalid
-from ablate.external.command import filled, lines
+from ablate.external.command import MAX_LINE, TimeLimit, filled, lines
 
 
 @pytest.mark.parametrize(
@@ -42,11 +44,23 @@ def test_a_command_is_split_and_then_filled_in(command, values, words):
         ("t {", "{{"),
         ("t {} x", "{{"),
         ("t {lr:q}", "q"),
+        ("t {lr!r}", "!r"),
+        ("t {on:--lr={lr}}", "inside of {on}"),
+        ("t {lr:{seed}}", "inside of {lr}"),
+        ("t {opt}", "{opt} is a section"),
+        ("t {opt.x}", "has no value"),
+        ("t {lr.real}", "{lr.real} has no value"),
+        ("t {lr[0]}", "{lr[0]} has no value"),
+        ("t '{ lr }'", "{ lr } has no value"),
+        ("t {lr:999999999}", "3 digits"),
+        ("t {lr:.1000f}", "3 digits"),
+        (["t", "a\0b"], "NUL"),
+        (["t", "\ud800"], "surrogates"),
     ],
 )
 def test_what_cannot_be_filled_in_is_refused(command, said):
     with pytest.raises(Invalid) as error:
-        filled(command, {"lr": 1.0, "seed": 0})
+        filled(command, {"lr": 1.0, "seed": 0, "on": False, "opt": {"lr": 2}, "opt.lr": 2})
     assert said in str(error.value)
 
 
@@ -67,12 +81,40 @@ def test_megabytes_are_heard_whole(tmp_path):
     assert found[1] == "é" * 5_000_000
 
 
+ENDLESS = "import sys\nwhile True: sys.stdout.write('.' * 1000); sys.stdout.flush()"
+
+
+def test_a_line_without_an_end_is_cut_short_in_little_memory(tmp_path):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(AblateError, match="line of more than"):
+        list(lines([sys.executable, "-c", ENDLESS], tmp_path, {}))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10 * MAX_LINE / 2**10
+
+
+def test_reading_counts_towards_the_time(tmp_path):
+    """The command ends at once, and whoever reads its lines does not."""
+    printed = lines(["seq", "1", "100"], tmp_path, {}, TimeLimit(0.5))
+    with pytest.raises(AblateError, match=r"time limit of 0\.5 s exceeded"):
+        [time.sleep(0.2) for _ in printed]
+
+
+# Starts three processes that would go on: a child, one in a session of its own, and a daemon without an environment.
 FORKS = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-print(child.pid, flush=True)
+sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+child = subprocess.Popen(sleep)
+away = subprocess.Popen(sleep, start_new_session=True)
+script = 'nohup setsid env -i "$0" "$@" > /dev/null 2>&1 & echo $!'
+daemon = subprocess.run(["setsid", "sh", "-c", script, *sleep], capture_output=True, text=True).stdout.strip()
+print(child.pid, away.pid, daemon, flush=True)
 time.sleep({0})
 """
+NUM_STARTED = 3 if sys.platform == "linux" else 1
+"""Of these processes, those that are ended."""
+
+
+def started(line: str) -> list[int]:
+    return [int(pid) for pid in line.split()][:NUM_STARTED]
 
 
 def gone(pid: int) -> bool:
@@ -87,17 +129,41 @@ def gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("sleeps", "limit"), [(0, None), (60, 0.5), (60, None)])
+@pytest.mark.parametrize(("sleeps", "limit"), [(0, None), (60, 1.5), (60, None)])
 def test_what_it_has_started_ends_with_it(tmp_path, sleeps, limit):
     heard, began = [], time.monotonic()
-    with closing(lines([sys.executable, "-c", FORKS.format(sleeps)], tmp_path, {}, limit)) as printed:
+    with closing(
+        lines([sys.executable, "-c", FORKS.format(sleeps)], tmp_path, {}, TimeLimit(limit))
+    ) as printed:
         if limit:
-            with pytest.raises(AblateError, match=r"time limit of 0\.5 s exceeded"):
+            with pytest.raises(AblateError, match=r"time limit of 1\.5 s exceeded"):
                 heard.extend(printed)
         else:
             heard.extend([next(filter(None, printed))] if sleeps else printed)
     assert time.monotonic() - began < 10
-    assert gone(int(next(filter(None, heard))))
+    assert all(gone(pid) for pid in started(next(filter(None, heard))))
+
+
+def test_processes_that_start_others_until_the_end_are_ended(tmp_path):
+    code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    while not os.fork():\n        time.sleep(0.001)\n"
+    code += "    os._exit(0)\nprint(os.environ['MARKED'])"
+    marked = f"marked-{tmp_path.name}-{os.getpid()}"
+    assert marked in lines([sys.executable, "-c", code], tmp_path, {"MARKED": marked})
+    environments = []
+    for process in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            environments.append(process.read_bytes())
+    assert not [one for one in environments if marked.encode() in one]
+
+
+def test_it_ends_where_its_guard_is_killed(tmp_path):
+    code = "import os, time; print(os.getppid(), os.getpid(), flush=True); time.sleep(60)"
+    with closing(lines([sys.executable, "-c", code], tmp_path, {})) as printed:
+        guard, pid = next(filter(None, printed)).split()
+        os.kill(int(guard), signal.SIGKILL)
+        with pytest.raises(AblateError, match="guards it was killed"):
+            list(printed)
+    assert gone(int(pid))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -109,11 +175,11 @@ def test_it_ends_with_the_process_that_runs_it(tmp_path, number):
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
-    pid = int(next(line for line in process.stdout if line.strip()))
+    pids = started(next(line for line in process.stdout if line.strip()).decode())
     os.kill(process.pid, number)
     process.wait(timeout=10)
     process.stdout.close()
-    assert gone(pid)
+    assert all(gone(pid) for pid in pids)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a trial of one's own code gets of a repository, frozen and copied."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -205,7 +206,7 @@ def test_too_much_to_copy_is_refused_with_the_heaviest_folders(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("kind", ["main", "linked", "submodule", "unborn"])
-def test_git_of_a_copy_finds_the_commit_and_what_is_committed_there_changes_no_branch(kind, tmp_path):
+def test_git_of_a_copy_finds_the_commit_and_what_is_done_there_changes_no_repository(kind, tmp_path):
     root = repository(tmp_path / "repo", **{"train.py": "1", ".gitignore": ""})
     if kind == "linked":
         git(root, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
@@ -222,10 +223,21 @@ def test_git_of_a_copy_finds_the_commit_and_what_is_committed_there_changes_no_b
     assert said(copy, "rev-parse", "--show-toplevel") == str(copy)
     if kind == "unborn":
         return
+    git(root, "tag", "v1")
+    shutil.rmtree(copy / ".git")
+    link_repository(root, copy)
     first = said(root, "rev-parse", "HEAD")
+    assert said(copy, "describe", "--tags") == "v1"
+    assert said(copy, "config", "user.name") == said(root, "config", "user.name")
+    before = [said(root, *words) for words in (("for-each-ref",), ("config", "--local", "--list"))]
     assert (said(copy, "rev-parse", "HEAD"), said(copy, "status", "--porcelain")) == (first, "")
     (copy / "train.py").write_text("2")
     git(copy, "commit", "-qam", "of a trial")
+    git(copy, "tag", "made")
+    git(copy, "branch", "made-by-a-trial")
+    git(copy, "config", "user.name", "a trial")
+    assert said(copy, "config", "user.name") == "a trial"
+    assert [said(root, *words) for words in (("for-each-ref",), ("config", "--local", "--list"))] == before
     assert said(copy, "rev-parse", "HEAD~") == first
     assert (said(root, "rev-parse", "HEAD"), said(root, "status", "--porcelain")) == (first, "")
     assert (root / "train.py").read_text() == "1"

@@ -46,7 +46,7 @@ def test_it_is_judged_like_any_other(folder, kind):
     shown = {
         "function": """runner.py train.py:train '{"rate": 1.0, "steps": 4}' 0""",
         "command": "python walk.py --rate 0.5 --act gelu --dead 0 --steps 6 --seed 0",
-        "script": """walk.py '{"RATE": 1.0, "STEPS": 6, "SEED": 0}' 0""",
+        "script": """script.py walk.py '{"RATE": 1.0, "STEPS": 6, "SEED": 0}'""",
     }
     assert shown[kind] in planned
     assert len(load(folder / "results" / "own").curves) > 6
@@ -148,7 +148,30 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
             {"workload": {"command": "python walk.py --rate {rtae}"}},
             "workload.command: {rtae} has no value",
         ),
+        (
+            "function",
+            {"workload": {"function": "train.py:train", "data": ["pipe.py"]}},
+            "workload.data[0]: is a pipe",
+        ),
+        (
+            "function",
+            {"workload": {"function": "train.py:train", "data": ["/dev/zero"]}},
+            "workload.data[0]: is a pipe, a socket or a device",
+        ),
+        (
+            "function",
+            {"workload": {"function": "train.py:train", "data": ["x" * 300]}},
+            "workload.data[0]: cannot be read",
+        ),
+        ("function", {"workload": {"function": "pipe.py:train"}}, "is not a function in pipe.py"),
+        ("script", {"workload": {"script": "pipe.py"}}, "workload.script: is a pipe"),
         ("command", {"workload": {"command": "walk '"}}, "workload.command: cannot be filled in"),
+        ("command", {"workload": {"command": "walk {rate:999999999}"}}, "at most 3 digits"),
+        (
+            "command",
+            {"workload": {"command": "walk", "read": {"val_loss": "(a{99999999999})"}}},
+            "is no regular expression",
+        ),
         (
             "command",
             {"workload": {"command": "walk", "read": {"val_loss": "loss"}}},
@@ -161,6 +184,7 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
     ],
 )
 def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):
+    os.mkfifo(folder / "pipe.py")
     found = problems(written(folder, kind, **changes))
     assert any(said in text for text in found), found
 
@@ -204,6 +228,8 @@ def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name
             "val_loss was reported twice: 1, and 2 in two.json",
         ),
         ("echo val loss x", "'x' is not a number"),
+        ("sh -c 'mkfifo $ABLATE_DIR/metrics.jsonl'", "metrics.jsonl is a pipe"),
+        ("""echo 'ablate metrics: {{"step": 1e999, "val_loss": 1}}'""", "step: inf is not a step"),
     ],
 )
 def test_a_command_that_does_not_count_says_why(folder, command, said):

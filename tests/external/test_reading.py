@@ -1,11 +1,14 @@
 """Numbers that a run prints or writes: the last counts, all are the curve."""
 
 import math
+import os
+import socket
 
 import pytest
 
-from ablate.base.errors import AblateError, Invalid
-from ablate.external.reading import Reading, check_pattern
+from ablate.base.errors import AblateError
+from ablate.external.command import TimeLimit
+from ablate.external.reading import MAX_FILE, Reading
 
 
 def reading(*metrics: str, **patterns: str) -> Reading:
@@ -82,8 +85,85 @@ def test_nothing_read_and_what_is_no_number(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"), [("(", "no regular expression"), ("loss", "0 groups"), ("(a)(b)", "2 groups")]
+    ("line", "said"),
+    [
+        ("step 1e999", "step: '1e999' is not a step"),
+        ("step nan", "step: 'nan' is not a step"),
+        ("step -1", "step: '-1' is not a step"),
+        ("step 1e17", "step: '1e17' is not a step"),
+        ("step later", "step: 'later' is not a number"),
+        ('ablate metrics: {"step": NaN, "acc": 1}', "step: nan is not a step"),
+        ('ablate metrics: {"step": 1e999, "acc": 1}', "step: inf is not a step"),
+        (f'ablate metrics: {{"step": 1{"0" * 400}}}', "step: inf is not a step"),
+        ('ablate metrics: {"acc": 1, "acc": 2}', "two values"),
+        ('ablate metrics: {"acc": ' + "[" * 100_000, "JSON"),
+        ('ablate metrics: {"acc": ' + "[" * 900 + "]" * 900 + "}", "not a number"),
+        ("ablate metrics: acc", "JSON"),
+    ],
 )
-def test_patterns_are_checked(pattern, said):
-    with pytest.raises(Invalid, match=said):
-        check_pattern(pattern)
+def test_what_is_printed_is_a_number_or_an_error(line, said):
+    with pytest.raises(AblateError, match=said):
+        reading("acc", step=r"^step (\S+)").hear(line)
+
+
+def test_other_values_of_json_are_no_numbers_of_a_run():
+    found = reading("acc")
+    assert [found.hear(f"ablate metrics: {text}") for text in ("[]", "3", '"acc"', "null")] == [{}] * 4
+    assert found.last == {}
+
+
+@pytest.mark.parametrize("digits", [400, 10_000])
+def test_a_number_beyond_all_floats_is_infinite(tmp_path, digits):
+    (tmp_path / "a.json").write_text(f'{{"acc": -1{"0" * digits}}}')
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.last == {"acc": -math.inf}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_files_in_other_encodings(tmp_path, encoding):
+    (tmp_path / "a.jsonl").write_bytes('{"é\u2028": 1, "acc": 0.5}\n{"acc": 0.75}\n'.encode(encoding))
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert [value for _, value in found.values["acc"]] == [0.5, 0.75]
+
+
+def test_what_is_no_plain_file_is_no_file_of_numbers(tmp_path):
+    """One after the other, each named."""
+    found = reading("acc")
+    folder = tmp_path / "numbers"
+    folder.mkdir()
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(MAX_FILE + 1)
+
+    def lead(target):
+        (folder / "x.json").symlink_to(target)
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        ways = {
+            "is a folder": lambda: (folder / "x.json").mkdir(),
+            "is a pipe": lambda: os.mkfifo(folder / "x.json"),
+            "a socket": lambda: listening.bind(str(folder / "x.json")),
+            "a device": lambda: lead("/dev/zero"),
+            "does not exist": lambda: lead("nowhere"),
+            "symbolic links": lambda: lead("x.json"),
+            "too large": lambda: lead(large),
+            "JSON": lambda: (folder / "x.json").write_bytes(bytes(range(256))),
+        }
+        for said, make in ways.items():
+            make()
+            with pytest.raises(AblateError, match=rf"x\.json.*{said}"):
+                found.finish(folder)
+            place = folder / "x.json"
+            place.rmdir() if place.is_dir() else place.unlink()
+    lead(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").write_text('{"acc": 0.25}')
+    found.finish(folder)
+    assert found.last == {"acc": 0.25}
+
+
+def test_reading_files_counts_towards_the_time(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"acc": 0.5}\n' * 100)
+    with pytest.raises(AblateError, match="time limit"):
+        reading("acc").finish(tmp_path, TimeLimit(0))

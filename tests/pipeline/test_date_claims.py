@@ -1,9 +1,11 @@
 """Claims get their dates before the first trial; one that could have been read from results is exploratory."""
 
+import time
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from harness import TOY_STUDY, run_here
 from made_evidence import study
 
 from ablate.core.facts import Claim
@@ -35,6 +37,12 @@ def test_a_claim_keeps_its_first_date_and_a_late_one_is_exploratory(folder):
     folder.write_claims([])
     late = date_claims(folder, [FIRST, LATE], {"accuracy"})
     assert [claim.exploratory for claim in late] == [False, True]
+
+
+def test_a_claim_on_trained_variants_is_late_whatever_the_clock_says(folder):
+    assert not date_claims(folder, [FIRST], [], {"a"})[0].exploratory
+    first, late = date_claims(folder, [FIRST, LATE], [], {"a", "baseline"})
+    assert (first.exploratory, late.exploratory) == (False, True)
 
 
 FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less=["baseline"])
@@ -81,3 +89,41 @@ def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder):
         late.declared,
         "not judged yet",
     )
+
+
+@pytest.mark.slow
+def test_with_the_clock_set_back_results_still_come_before_what_is_declared_after_them(write, monkeypatch):
+    """Two days back: of an existing result no claim and no plan becomes one of before."""
+    run_here(write(TOY_STUDY))
+    of_day = time.time
+    monkeypatch.setattr(time, "time", lambda: of_day() - 2 * 24 * 3600)
+    renamed = TOY_STUDY.replace("name: toy", "name: renamed", 1)
+    late = run_here(
+        write(f"{renamed}claims: [model.effect=0.2 beats baseline on accuracy]\n", "renamed.yaml")
+    )
+    changed = TOY_STUDY.replace("seeds: 3", "seeds: 5")
+    replanned = run_here(write(f"{changed}metric: {{name: accuracy, margin: 0.05}}\n"))
+    facts = [StudyFolder.at(outcome.folder).facts() for outcome, _ in (late, replanned)]
+    assert [claim.exploratory for claim in facts[0].claims] == [True]
+    assert facts[0].claims[0].declared < facts[1].replanned.first
+    assert [change.path for change in facts[1].replanned.changes] == ["metric.margin", "seeds"]
+    assert not facts[1].replanned.known
+
+
+@pytest.mark.slow
+def test_with_the_clock_set_back_what_is_trained_still_comes_after_what_was_declared(write, monkeypatch):
+    """An hour, between a run and the one that goes on."""
+    study = write(f"{TOY_STUDY}claims: [model.effect=0.2 beats baseline on accuracy]\n")
+    run_here(study, seed=0)
+    of_day = time.time
+    monkeypatch.setattr(time, "time", lambda: of_day() - 3600)
+    outcome, _ = run_here(study)
+    folder = StudyFolder.at(outcome.folder)
+    facts = folder.facts()
+    assert [claim.exploratory for claim in facts.claims] == [False]
+    assert facts.replanned is None
+    store = Store(folder.results / "store")
+    records = [store.load(trial) for trial in folder.ids()]
+    assert len(records) == 9
+    assert all(record.started_at >= facts.claims[0].declared for record in records)
+    assert all(0 <= record.seconds < 30 for record in records)

@@ -126,3 +126,15 @@ def test_what_is_of_one_layer_is_no_column():
     assert {"dead_units", "val/f1"} <= set(found.trials.columns)
     assert not any(name.startswith("dead_units/") for name in found.trials.columns)
     assert not len(found.curves)
+
+
+def test_a_number_of_a_record_takes_no_column_of_its_trial():
+    """A workload may keep more numbers than it declares."""
+    record = Record(
+        "x", {}, 7, "completed", metrics={"accuracy": 0.5, "seed": 1.0, "variant": 2.0, "status": 3.0}
+    )
+    trials = gathered("last", record).trials
+    assert trials[["variant", "seed", "status", "accuracy"]].values.tolist() == [
+        ["baseline", 7, "completed", 0.5],
+        ["a", 7, "completed", 0.5],
+    ]

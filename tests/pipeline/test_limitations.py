@@ -75,3 +75,26 @@ def test_of_several_tasks_each_is_named(known, of):
 
 def test_a_workload_that_knows_nothing_says_nothing(toy_study):
     assert limitations(prepare(toy_study), selects=False) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "column", "given", "said"),
+    [
+        ("n/a", 1, "", ["price of prices.csv holds 199 numbers and 1 word, the first in line 17, 'n/a'"]),
+        ("inf", 1, "", ["price of prices.csv holds 199 numbers and 1 word, the first in line 17, 'inf'"]),
+        ("?", 0, "", ["area of prices.csv holds 199 numbers and 1 word, the first in line 17, '?'"]),
+        ("nan", 0, "", []),  # A gap.
+        ("n/a", 1, ", predict: label", []),
+        ("?", 0, ", categorical: [area]", []),
+    ],
+)
+def test_a_word_that_makes_names_of_numbers_is_named_with_its_line(cell, column, given, said, of, tmp_path):
+    rows = [[f"{0.37 * row % 5:.2f}", f"{0.61 * row % 7:.3f}"] for row in range(200)]
+    rows[15][column] = cell
+    text = "area,price\n" + "\n".join(map(",".join, rows))
+    (tmp_path / "prices.csv").write_text(text)
+    found = of(
+        f"name: limits\ntask: {{name: table, file: prices.csv, target: price{given}}}\n"
+        "model: {d_model: 8, num_layers: 1}\nfactors: {model.d_model: [16]}\n"
+    )
+    assert [line.partition(":")[0] for line in found if "prices.csv holds" in line] == said

@@ -79,7 +79,7 @@ def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path):
     assert noticed
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [1, 4])
 def test_a_table_of_another_format_is_refused_by_name(tmp_path, monkeypatch, version):
     folder = StudyFolder.at(tmp_path)
     with monkeypatch.context() as patched:
@@ -87,7 +87,7 @@ def test_a_table_of_another_format_is_refused_by_name(tmp_path, monkeypatch, ver
         folder.save_evidence(evidence())
     for read in (folder.evidence, folder.facts):
         with pytest.raises(
-            AblateError, match=rf".parquet: is of format {version}, .* reads 2; use the version"
+            AblateError, match=rf".parquet: is of format {version}, .* reads 2 to 3; use the version"
         ):
             read()
 
@@ -114,5 +114,5 @@ def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
     folder = StudyFolder(tmp_path, "deep")
     folder.trial_list.path.parent.mkdir(parents=True)
     folder.trial_list.path.write_text('{"format": 1, "cells": ' + "[" * 100_000)
-    with pytest.raises(AblateError, match="cannot be read"):
+    with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
         folder.trial_list.cells()

@@ -9,4 +9,9 @@ breaks an invariant it tells `place.violation`; what this machine cannot do it r
 
     no traceback; nothing over 10 s for a refusal; no finished trial lost or trained twice; no wrong number accepted;
     final tables bitwise those of an uninterrupted run (columns in _seconds, _per_second or _memory may differ)
+
+and beside studies, of own code, `analyse`, `compare` and `gate`:
+
+    nothing over 15 s; numbers as the program printed them, by its own notes; intervals as scipy has them; no process
+    survives; the user's repository is as it was; no finished run is made again; each α of a gate is spent once
 """

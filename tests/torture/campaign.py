@@ -16,24 +16,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from .analyses import analyses
 from .case import OUTCOMES, Kind, Place, Result, Shared, Skipped
+from .comparisons import comparisons
 from .crowds import crowds
 from .damage import damage
 from .disks import disks
 from .kills import kills
 from .mutations import mutations
+from .own import own
 from .process import ROOT, warm_up
 from .sets import sets
+from .streams import streams
 
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("mutations", mutations, 950),
-        Kind("sets", sets, 200),
-        Kind("kills", kills, 50),  # of two kills each
-        Kind("damage", damage, 200),
-        Kind("crowds", crowds, 10),
-        Kind("disks", disks, 20),
+        Kind("mutations", mutations, 500),
+        Kind("sets", sets, 100),
+        Kind("kills", kills, 26),  # of two kills each
+        Kind("damage", damage, 100),
+        Kind("crowds", crowds, 5),
+        Kind("disks", disks, 10),
+        Kind("own", own, 50),
+        Kind("analyse", analyses, 120),
+        Kind("compare", comparisons, 50),
+        Kind("gate", streams, 30),
     )
 }
 """All kinds of attack, and how many cases of each a whole campaign has."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import re
 import shutil
 import threading
 from collections import Counter
@@ -10,8 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .process import SLOWEST_REFUSAL, Done, Started
+from .process import ROOT, SLOWEST_REFUSAL, Done, Started
 
+MOST_PATIENCE = 6
+"""How often its time a command may take on a machine that others use."""
 OUTCOMES = ("refused", "accepted", "recovered")
 BIDIRECTIONAL = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A)), "\u200e", "\u200f"}
 
@@ -52,8 +56,37 @@ class Place:
             done = self.start(*arguments, **options).wait(limit)
         return self.hold(done, slowest=slowest)
 
-    def hold(self, done: Done, codes: tuple[int, ...] = (0, 1, 2), slowest: float = SLOWEST_REFUSAL) -> Done:
-        """Notes what no command may do: hang, crash, show a traceback, refuse late or without a word."""
+    def hold_quick(
+        self, started: Started, slowest: float, codes: tuple[int, ...], own_code: bool = False
+    ) -> Done:
+        """Waits for a command that has little to do, and holds it to an end in time, longer on a busy machine."""
+        others = os.getloadavg()[0] / (os.cpu_count() or 1)
+        patience = slowest * min(MOST_PATIENCE, max(1.0, others))
+        return self.hold(started.wait(patience), codes, slowest=patience, own_code=own_code)
+
+    def hold_struck(self, done: Done, codes: tuple[int, ...], own_code: bool = False) -> Done:
+        """Notes what a command may not do that was sent a signal: go on, show a traceback."""
+        if done.code in (-9, -15, -2):
+            # It had no chance of a word.
+            self.heard.append(f"$ ablate {' '.join(done.arguments)}\n[{done.code}]\n{done.output}")
+            if _shows_traceback(done.output, own_code):
+                self.violation(f"a traceback after a signal: {done.output[-300:]!r}")
+            if done.code not in codes:
+                self.violation(f"ended with {done.code} after a signal: {done.output[-300:]!r}")
+            return done
+        return self.hold(done, codes, own_code=own_code)
+
+    def hold(
+        self,
+        done: Done,
+        codes: tuple[int, ...] = (0, 1, 2),
+        slowest: float = SLOWEST_REFUSAL,
+        own_code: bool = False,
+    ) -> Done:
+        """Notes what no command may do: hang, crash, show a traceback, refuse late or without a word.
+
+        own_code: whether the tracebacks of a user's program may be shown.
+        """
         self.heard.append(
             f"$ ablate {' '.join(done.arguments)}\n[{done.code}, {done.seconds:.1f} s]\n{done.output}"
         )
@@ -61,7 +94,7 @@ class Place:
         if done.code is None:
             self.violation(f"{said} did not end within {done.seconds:.0f} s")
             return done
-        if "Traceback (most recent call last)" in done.output:
+        if _shows_traceback(done.output, own_code):
             last = [line for line in done.output.splitlines() if line.strip()][-1]
             self.violation(f"{said}: traceback: {last[:300]}")
         elif done.code not in codes:
@@ -75,6 +108,13 @@ class Place:
         if strange := BIDIRECTIONAL & set(done.output):
             self.violation(f"{said}: bidirectional characters {sorted(strange)} reach the terminal")
         return done
+
+
+def _shows_traceback(text: str, own_code: bool) -> bool:
+    """Whether there is a traceback; of a user's program, one that does not end in the program."""
+    if not own_code:
+        return "Traceback (most recent call last)" in text
+    return bool(re.search(rf'File "{re.escape(str(ROOT / "ablate"))}/(?!external/runner\.py)', text))
 
 
 Attack = Callable[[random.Random, Place], str]

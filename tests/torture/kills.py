@@ -1,4 +1,4 @@
-"""`kill -9` at random moments: of the driver with its workers, of the driver alone, or of one worker."""
+"""`kill -9` and interruptions at random moments: of the driver with its workers, of the driver alone, of one worker."""
 
 import os
 import shutil
@@ -16,6 +16,9 @@ from .tables import finished
 KILLS = 2
 """In one case; what was killed last is then brought to its end."""
 ATTEMPTS = 8
+ENDS = (*[signal.SIGKILL] * 4, *[signal.SIGINT] * 2, signal.SIGTERM, signal.SIGHUP)
+"""Signals, as often as they are chosen; workers are killed only."""
+INTERRUPTED = 130
 AIMS = ("anywhere", "anywhere", "MLflow's start", "report")
 
 
@@ -81,7 +84,11 @@ def _struck(
     if not started.running():
         return place.hold(started.wait())
     workers = started.workers()
-    started.kill(whole=whom == "group")
+    number = rng.choice(ENDS)
+    times = rng.choice((1, 1, 2, 3)) if number == signal.SIGINT else 1
+    for _ in range(times):
+        started.send(number, whole=whom == "group")
+        time.sleep(rng.choice((0, 0.05, 0.3)))
     if whom == "driver":
         until = time.monotonic() + 20
         while any(map(_alive, workers)):
@@ -89,8 +96,14 @@ def _struck(
                 place.violation("a worker goes on 20 s after its driver was killed")
                 break
             time.sleep(0.02)
-    done = started.wait(20)
-    return None if done.code == -signal.SIGKILL else place.hold(done)
+    done = started.wait()
+    if done.code == -number:
+        return None
+    if number == signal.SIGKILL or done.code != INTERRUPTED:
+        return place.hold(done)
+    place.counts[f"interruptions by {number.name}"] += 1
+    place.hold(done, codes=(INTERRUPTED,))
+    return None
 
 
 def _worker_struck(rng: Random, watched: Watched, started: Started) -> Done | None:

@@ -159,9 +159,13 @@ class Started:
 
     def kill(self, whole: bool = True) -> None:
         """`kill -9`: of its whole process group, or of the driver alone."""
-        with suppress(ProcessLookupError):
-            (os.killpg if whole else os.kill)(self.pid, signal.SIGKILL)
+        self.send(signal.SIGKILL, whole)
         self._ends(60)
+
+    def send(self, number: signal.Signals, whole: bool = True) -> None:
+        """Sends a signal to its whole process group, or to the driver alone."""
+        with suppress(ProcessLookupError):
+            (os.killpg if whole else os.kill)(self.pid, number)
 
     def workers(self) -> list[int]:
         """The processes that it has started and that still run."""

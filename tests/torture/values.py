@@ -1,8 +1,10 @@
 """Values that no field of a study asks for, and how trees of values are changed."""
 
 import copy
+import json
 import math
 from collections.abc import Iterator
+from pathlib import Path as FilePath
 from random import Random
 from typing import Any
 
@@ -104,3 +106,67 @@ def tweaked(rng: Random, value: Any) -> Any:
     if isinstance(value, list):
         return rng.choice((value[::-1], value * 2, value[:1]))
     return dict(reversed(value.items())) if isinstance(value, dict) else value
+
+
+BAD_NUMBERS = (
+    "inf",
+    "-inf",
+    "nan",
+    "-1",
+    "0",
+    "1e999",
+    "9" * 400,
+    "",
+    " ",
+    "1,5",
+    "0x10",
+    "one",
+    "\u0661",
+    "1_0",
+    "-0.0",
+)
+"""Texts that are no positive finite number."""
+
+
+def edited_line(rng: Random, path: FilePath) -> str:
+    """Edits a file of JSON lines as a careless hand or disk does; what was done."""
+    lines = path.read_text().splitlines()
+    number = rng.randrange(len(lines))
+    way = rng.choice(
+        ("field", "field", "field", "field", "cut", "lost", "word", "doubled", "moved", "bytes", "blank")
+    )
+    if way == "field":
+        data = json.loads(lines[number])
+        holder = data
+        key = rng.choice(sorted(data))
+        while isinstance(holder[key], dict) and holder[key] and rng.random() < 0.7:
+            holder = holder[key]
+            key = rng.choice(sorted(holder))
+        if rng.random() < 0.25:
+            del holder[key]
+        else:
+            odd = rng.choice((*ODD, *("nan", 10**400, math.nan, math.inf)))
+            holder[key] = tweaked(rng, holder[key]) if rng.random() < 0.5 else odd
+        way = f"line {number + 1}, {key} → {str(holder.get(key, 'gone'))[:40]!r}"
+        lines[number] = json.dumps(data)
+    elif way == "cut":
+        text = path.read_text()
+        path.write_text(text[: rng.randrange(len(text))])
+        return "cut"
+    elif way == "lost":
+        del lines[number]
+    elif way == "word":
+        lines[number] = rng.choice(("[]", "1", "null", "{}", '"x"', "[" * 50_000, "{", "x", '{"commit": 1}'))
+    elif way == "doubled":
+        lines.insert(number, lines[number])
+    elif way == "moved":
+        lines.insert(rng.randrange(len(lines)), lines.pop(number))
+    elif way == "bytes":
+        content = bytearray(path.read_bytes())
+        content[rng.randrange(len(content))] = rng.randrange(256)
+        path.write_bytes(content)
+        return "a byte"
+    elif way == "blank":
+        lines.insert(number, "")
+    path.write_text("\n".join(lines) + "\n")
+    return way

@@ -12,9 +12,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from harness import give_up_the_rights_of_root
+from harness import give_up_the_rights_of_root, run_here
 from mlflow_helpers import NOLOAD, report, shown, synced, told, track, tracked
 
+from ablate.base.errors import AblateError
 from ablate.records import cleanup
 from ablate.tracking import database as databases
 from ablate.tracking.ui import bring_up_to_date
@@ -212,3 +213,15 @@ def test_a_kill_while_a_database_is_made_leaves_none(results):
     assert not (store / "mlflow.db").exists()
     track(results, tracked("baseline", 0))
     assert shown(results) == DONE
+
+
+def test_no_run_writes_its_tables_into_the_database_of_another_program(toy_study, tmp_path):
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE people (name)")
+        connection.commit()
+    before = other.read_bytes()
+    with pytest.raises(AblateError):
+        run_here(toy_study, tracking_uri=f"sqlite:///{other}")
+    assert other.read_bytes() == before
+    assert not (tmp_path / "results" / "toy").exists()

@@ -1,8 +1,8 @@
 """Python runs this before the code of a trial: modules come from its copy, and what it opens is noted in $ABLATE_TRACE.
 
-A line has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what is appended to,
-and the path; or `e`, and a variable of the environment that the code of the trial names, with a digest of its value;
-or `s`, and a file outside of the copy that is written after it was read.
+A note ends with a NUL and has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what
+is appended to, and the path; or `e`, and a variable of the environment that the code of the trial names, with a digest
+of its value; or `s`, and a file outside of the copy that is written after it was read.
 Each process writes a file of its own, and of each path the first of each kind.
 """
 
@@ -116,11 +116,11 @@ class Trace:
                 self.write("e", variable)
 
     def write(self, kind: str, path: str) -> None:
-        """Writes a line, to a file that a fork begins anew."""
+        """Writes a note, to a file that a fork begins anew."""
         if self.pid != os.getpid():
             self.pid = os.getpid()
             self.file = os.open(f"{TRACE}{self.pid}-{id(self)}.txt", self.flags, 0o600)
-        os.write(self.file, f"{time.time_ns()}\t{kind}\t{path}\n".encode("utf-8", "surrogateescape"))
+        os.write(self.file, f"{time.time_ns()}\t{kind}\t{path}\0".encode("utf-8", "surrogateescape"))
 
 
 def hear_variables(trace: Trace) -> None:

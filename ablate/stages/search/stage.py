@@ -9,8 +9,10 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Cell
+from ablate.records.trial_list import UNKNOWN_ROLE
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages.probe import ProbeStage
 from ablate.stages.search.section import SearchConfig, SearchSection
@@ -139,7 +141,10 @@ class SearchStage(Stage):
 
     def has_results(self, study: Study, folder: StudyFolder, store: Store) -> bool:
         """Returns whether a setting was trained."""
-        tried = [cell for cell in folder.trial_list.cells() if cell.role == TRIED]
+        try:
+            tried = [cell for cell in folder.trial_list.cells() if cell.role in (TRIED, UNKNOWN_ROLE)]
+        except AblateError:
+            return True  # Nobody knows.
         return any(store.has(cell.id) for cell in tried)
 
     def select(self, study: Study, session: Session) -> Study:

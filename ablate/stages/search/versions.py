@@ -27,14 +27,15 @@ def say_versions_changed(session: Session, spec: SearchSpec, most: int) -> None:
     """
     from ablate.report.words import message
 
-    if not session.folder.has_report:
+    facts = session.folder.reported_facts()
+    if facts is None:
         return
-    reported = session.folder.facts().features.get(NAME, {})
+    reported = facts.features.get(NAME, {})
     installed = installed_versions()
     changed: list[str] = []
     for package, version in reported.get("versions", {}).items():
         if version != installed.get(package):
             changed.append(f"{package} {version}")
-    if changed and reported["parameters"] == [asdict(parameter) for parameter in spec.space.parameters]:
+    if changed and reported.get("parameters") == [asdict(parameter) for parameter in spec.space.parameters]:
         current = [f"{package} {version}" for package, version in installed.items()]
         session.say(message("search.versions", changed, current, most))

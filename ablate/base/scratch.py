@@ -1,0 +1,50 @@
+"""Temporary folders that no kill leaves for good: the next process that makes one removes those of killed processes."""
+
+import fcntl
+import functools
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def scratch(kind: str) -> Iterator[str]:
+    """Yields a temporary folder, `ablate-KIND-…`, which is removed at the end."""
+    prefix = f"ablate-{kind}-"
+    _remove_left(prefix)
+    folder, lock = _made(prefix)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _made(prefix: str) -> tuple[str, int]:
+    """Returns a new folder, and the descriptor that holds its lock."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=prefix)
+        with suppress(FileNotFoundError):  # Another process has removed it: it was not locked yet.
+            lock = os.open(folder, os.O_RDONLY)
+            with suppress(OSError):  # A file system without locks, where nobody removes it either.
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.exists(folder):
+                return folder, lock
+            os.close(lock)
+
+
+@functools.cache
+def _remove_left(prefix: str) -> None:
+    """Removes the folders of this user that no process has locked, once in a process."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):  # It is in use, gone, or no folder.
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(lock).st_uid == os.getuid():
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)

@@ -1,0 +1,124 @@
+"""The lines of ledgers and of kept runs.
+
+A ledger begins with the runs of its base. All other kinds of lines have the `state` after them: the one that begins it,
+the starts of confirmations, and the answers to tries. The runs of `ablate compare` stand in a file of runs alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter
+
+from ablate.base.kept import STRICT
+from ablate.commits.stream import State, Verdict
+from ablate.core.metric import Direction
+
+FORMAT = 3
+"""The format of ledgers: it rises when the fields of a line change."""
+Seconds = Annotated[float, Field(ge=0)]
+
+
+@dataclass(frozen=True)
+class Call:
+    """The command that is run at each commit, and how its number is read."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    command: Sequence[str]
+    metric: str
+    pattern: str
+    """The regular expression of the number in a line of output; empty where the command writes it as JSON."""
+    direction: Direction
+    links: Sequence[str]
+    """The paths of data that the command needs and git ignores."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    run: str
+    """A digest of all that its number depends on."""
+    commit: str
+    tree: str
+    seed: Annotated[int, Field(ge=0)]
+    value: float
+    seconds: Seconds
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The first base, after its runs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    format: int
+    call: Call
+    data: list[str]
+    """The identity of each entry of linked data."""
+    verdict: Literal["keep"]
+    commit: str
+    tree: str
+    state: State
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The start of a confirmation."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    verdict: Literal["confirm"]
+    commit: str
+    tree: str
+    state: State
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer to a try, as it was printed."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+
+    verdict: Verdict
+    difference: float
+    p: Annotated[float, Field(ge=0, le=1)] | None
+    alpha: Annotated[float, Field(ge=0, le=1)] | None
+    confirmations: Annotated[int, Field(ge=0)]
+    smallest_effect: float
+    alpha_left: float
+    time_ratio: Seconds | None
+    changed_measures: list[str]
+    notes: list[str]
+    commit: str
+    tree: str
+    state: State
+
+
+def _kind(line: object) -> str:
+    """Returns the kind of a line, from its data or itself."""
+    if not isinstance(line, dict):
+        return str(_KIND_OF.get(type(line)))
+    if "run" in line:
+        return "run"
+    if "call" in line:
+        return "begun"
+    return "confirmation" if line.get("verdict") == "confirm" else "answer"
+
+
+_KIND_OF = {Run: "run", Begun: "begun", Confirmation: "confirmation", Answered: "answer"}
+StateLine = Begun | Confirmation | Answered
+Line = Run | StateLine
+LINE: TypeAdapter[Line] = TypeAdapter(
+    Annotated[
+        Annotated[Run, Tag("run")]
+        | Annotated[Begun, Tag("begun")]
+        | Annotated[Confirmation, Tag("confirmation")]
+        | Annotated[Answered, Tag("answer")],
+        Discriminator(_kind),
+    ]
+)
+"""The schema of a line of any kind."""

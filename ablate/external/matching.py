@@ -1,0 +1,81 @@
+"""The patterns of a run on the lines that it prints, within a time that is linear in what it prints.
+
+The time that a regular expression takes may be exponential in the length of a line.
+"""
+
+import re
+import signal
+import threading
+from collections.abc import Mapping
+
+from ablate.base.errors import AblateError, Invalid
+
+_SPARE = 2.0
+"""Seconds of computing that a run's patterns may take beside those that its lines give."""
+_PER_CHARACTER = 1e-5
+"""Seconds that a character of a line gives: hundreds of times what an ordinary pattern takes."""
+_PER_LINE = 0.5
+"""The most seconds that a line gives; what it does not use is lost."""
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises `Invalid` for a pattern without exactly one group, the number."""
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Invalid("", f"is no regular expression: {error}", pattern) from None
+    if groups != 1:
+        allowed = r"exactly one, as in '^loss: (\S+)'; (?:…) groups without being one"
+        raise Invalid("", f"has {groups} groups, and one must hold the number", pattern, allowed)
+
+
+class _Overrun(BaseException):
+    """The end of the time; no `Exception`, which something on the way could catch."""
+
+
+class Matching:
+    """The patterns of a run, with the time that is left to them."""
+
+    def __init__(self, patterns: Mapping[str, str], spare: float = _SPARE) -> None:
+        """`patterns`: name → pattern for one line. `spare`: seconds that they may take beside those of the lines."""
+        self._patterns = {name: re.compile(pattern) for name, pattern in patterns.items()}
+        self._spare = spare
+        self._left = spare
+
+    def found(self, line: str) -> dict[str, str]:
+        """Returns name → the last match of its pattern in a line. Raises `AblateError` where that takes too long."""
+        if not self._patterns:
+            return {}
+        if threading.current_thread() is not threading.main_thread():
+            return self._found(line)  # Signals interrupt the main thread alone.
+
+        given = min(_PER_CHARACTER * len(line), _PER_LINE)
+        before = signal.signal(signal.SIGVTALRM, _stop)
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, self._left + given)
+            try:
+                found = self._found(line)
+            finally:
+                left, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        except _Overrun:
+            raise AblateError(
+                f"the patterns of `read` take too long on a line of {len(line):,} characters that begins "
+                f"{line[:60]!r}: have each begin with ^ or a word, and no repetition inside of another"
+            ) from None
+        finally:
+            signal.signal(signal.SIGVTALRM, before)
+        self._left = min(left, self._spare)
+        return found
+
+    def _found(self, line: str) -> dict[str, str]:
+        """Returns name → the last match."""
+        found: dict[str, str] = {}
+        for name, pattern in self._patterns.items():
+            for match in pattern.finditer(line):
+                found[name] = match[1]
+        return found
+
+
+def _stop(*_: object) -> None:
+    """Ends the matching that takes too long."""
+    raise _Overrun

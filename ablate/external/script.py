@@ -1,0 +1,222 @@
+"""Runs a script with other constants: a file that is run, and imports nothing of ours.
+
+python -P script.py train.py '{"LEARNING_RATE": 0.1}'
+"""
+
+import ast
+import dis
+import io
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import tokenize
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+# The errors of Python for source that it cannot run.
+UNREADABLE = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
+
+_OF_MODULE = ("STORE_GLOBAL", "DELETE_GLOBAL")
+_AT_TOP_LEVEL = (*_OF_MODULE, "STORE_NAME", "DELETE_NAME")
+
+
+class NotReplaceable(ValueError):
+    """A script in which a value cannot be replaced, and nothing else with it; the message says why."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of a script: names that code of the module binds once, alone, at the top level."""
+
+    # Name of the module → the lines that bind it, once for each place.
+    lines: Mapping[str, list[int]]
+    # Name → its value, where a statement at the top level assigns that name alone.
+    values: Mapping[str, ast.expr]
+    # The lines of `from … import *`.
+    stars: list[int]
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> "Constants":
+        """Returns the constants of a script. Raises one of `UNREADABLE`."""
+        values: dict[str, ast.expr] = {}
+        stars: list[int] = []
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                target: ast.expr = statement.targets[0]
+            elif isinstance(statement, ast.AnnAssign):
+                target = statement.target
+            else:
+                continue
+            if isinstance(target, ast.Name) and statement.value is not None:
+                values[target.id] = statement.value
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                stars.append(node.lineno)
+        return cls(_bindings(tree), values, stars)
+
+    def names(self) -> list[str]:
+        """Returns the names whose values can be replaced."""
+        return [name for name in self.values if not self.fault(name)]
+
+    def fault(self, name: str) -> str:
+        """Returns why the value of a name cannot be replaced alone; nothing where it can."""
+        lines = self.lines.get(name, [])
+        if not lines:
+            return "it is not assigned there"
+        if len(lines) > 1:
+            shown = ", ".join(map(str, dict.fromkeys(lines)))
+            return f"it is assigned, imported, defined or deleted {len(lines)} times, in lines {shown}"
+        (line,) = lines
+        if name not in self.values:
+            return f"line {line} binds it with other names, or inside of another statement"
+        value = self.values[name]
+        if any(isinstance(node, ast.NamedExpr) for node in ast.walk(value)):
+            return f"its value in line {line} assigns another name"
+        later = [star for star in self.stars if star > line]
+        if later:
+            return f"`import *` in line {later[0]} may replace it"
+        return ""
+
+    def has_other_keys(self, name: str, value: object) -> bool:
+        """Returns whether a constant has keys that are no texts, and a value for it cannot: JSON has none."""
+        node = self.values.get(name)
+        if not isinstance(value, dict) or not isinstance(node, ast.Dict):
+            return False
+        return any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys)
+
+
+def parsed_source(source: bytes) -> ast.Module:
+    """Returns the syntax tree of a script. Raises one of `UNREADABLE`."""
+    with warnings.catch_warnings():
+        # Python warns when the script runs.
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def _bindings(tree: ast.Module) -> dict[str, list[int]]:
+    """Returns name of the module → the lines that bind or delete it. Raises one of `UNREADABLE`.
+
+    The compiler knows them all: loops, imports, patterns, `global`, and what later versions of Python add.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        top_level = compile(tree, "script", "exec", dont_inherit=True)
+    places: dict[str, set[tuple[int, int]]] = {}
+    for code in _codes(top_level):
+        binding = _AT_TOP_LEVEL if code is top_level else _OF_MODULE
+        for instruction in dis.get_instructions(code):
+            where = instruction.positions
+            # What stands nowhere, Python does by itself at the end of `except … as`.
+            if instruction.opname in binding and where is not None and where.lineno is not None:
+                # The compiler repeats the end of a branch.
+                places.setdefault(instruction.argval, set()).add((where.lineno, where.col_offset or 0))
+    return {name: [line for line, _ in sorted(found)] for name, found in places.items()}
+
+
+def _codes(top_level: CodeType) -> Iterator[CodeType]:
+    """Yields the code of a module and of all that is defined in it."""
+    waiting = [top_level]
+    while waiting:
+        code = waiting.pop()
+        yield code
+        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+
+
+def literal(value: object) -> str:
+    """Returns a value of JSON as an expression of Python, which no name of a script can change."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{literal(key)}: {literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, float) and math.isnan(value):
+        return "(1e999 - 1e999)"
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"
+    return ascii(value)
+
+
+def edited(source: bytes, values: Mapping[str, object]) -> bytes:
+    """Returns the source of a script with other values of constants, every other byte as it was.
+
+    Raises `NotReplaceable`, and one of `UNREADABLE` for a script that cannot be run as it is.
+    """
+    tree = parsed_source(source)
+    constants = Constants.of(tree)
+    for name in values:
+        fault = constants.fault(name)
+        if fault:
+            raise NotReplaceable(f"{name}: {fault}")
+
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    # Lines end as Python has them end, and its columns count bytes of UTF-8.
+    lines = [line.encode() for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", source.decode(encoding))]
+    # From the end, so that the places of those before stay as they are.
+    for name in sorted(values, key=lambda name: _start(constants.values[name]), reverse=True):
+        node = constants.values[name]
+        first = node.lineno - 1
+        last = (node.end_lineno or node.lineno) - 1
+        before = lines[first][: node.col_offset]
+        rest = lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [before + literal(values[name]).encode() + rest]
+    copy = b"".join(lines).decode().encode(encoding)
+    _check_copy(tree, copy, {constants.values[name]: literal(value) for name, value in values.items()})
+    return copy
+
+
+def explained(error: BaseException) -> str:
+    """Returns what one of `UNREADABLE` says, with its line."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
+    return str(error) or "it is nested too deeply"
+
+
+def _start(node: ast.expr) -> tuple[int, int]:
+    """Returns line and column of an expression."""
+    return node.lineno, node.col_offset
+
+
+def _check_copy(tree: ast.Module, copy: bytes, replaced: Mapping[ast.expr, str]) -> None:
+    """Raises `NotReplaceable` unless an edited copy has the syntax tree with these expressions replaced alone."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            text = replaced.get(statement.value)
+            if text is not None:
+                statement.value = ast.parse(text, "value", "eval").body
+    try:
+        is_alike = ast.dump(parsed_source(copy)) == ast.dump(tree)
+    except UNREADABLE:
+        is_alike = False
+    if not is_alike:
+        raise NotReplaceable("a copy with other values would differ in more than these")
+
+
+def copied(script: Path, values: Mapping[str, object], folder: Path) -> Path:
+    """Writes a copy of a script with other constants, beside links to the script's neighbours, and returns it."""
+    source = edited(script.read_bytes(), values)
+    for other in script.parent.iterdir():
+        # Bytecode of the script may be that of other values.
+        if other.name not in (script.name, "__pycache__"):
+            (folder / other.name).symlink_to(other)
+    copy = folder / script.name
+    copy.write_bytes(source)
+    return copy
+
+
+def main(target: str, config: str) -> None:
+    """Runs a script with these values of its constants."""
+    folder = Path(tempfile.mkdtemp(dir=os.environ.get("ABLATE_DIR")))
+    try:
+        copy = copied(Path(target).absolute(), json.loads(config), folder)
+    except UNREADABLE as error:
+        sys.exit(f"{target} cannot be run with other constants: {explained(error)}")
+    os.execv(sys.executable, [sys.executable, str(copy)])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

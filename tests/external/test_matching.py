@@ -1,0 +1,55 @@
+"""Patterns are checked, and take a time that is linear in what is printed."""
+
+import signal
+import time
+
+import pytest
+
+from ablate.base.errors import AblateError, Invalid
+from ablate.external.matching import Matching, check_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(", "no regular expression"),
+        ("(a{99999999999999999999})", "no regular expression"),
+        ("(" * 5000 + ")" * 5000, "no regular expression"),
+        ("loss", "0 groups"),
+        ("(a)(b)", "2 groups"),
+    ],
+)
+def test_patterns_are_checked(pattern, said):
+    with pytest.raises(Invalid, match=said):
+        check_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [(r"(?:x+x+)+(y)", "x" * 60), (r"(?:x|x)*(y)", "x" * 60), (r"x*(y)", "x" * 3_000_000)],
+)
+def test_a_pattern_that_would_take_years_ends(pattern, line):
+    before = signal.getsignal(signal.SIGVTALRM)
+    matching = Matching({"loss": pattern}, spare=0.2)
+    assert matching.found("xxy") == {"loss": "y"}
+    began = time.process_time()
+    with pytest.raises(AblateError, match=f"{len(line):,} characters that begins 'xxxx"):
+        matching.found(line)
+    assert time.process_time() - began < 2
+    assert signal.getsignal(signal.SIGVTALRM) == before
+
+
+def test_many_lines_that_each_take_long_end_as_well():
+    matching = Matching({"loss": r"(?:x|x)*(y)"}, spare=0.2)
+    with pytest.raises(AblateError, match="take too long"):
+        [matching.found("x" * 18) for _ in range(1000)]
+
+
+def test_much_output_is_in_time():
+    matching = Matching({"loss": r"loss: (\S+)", "step": r"^step (\d+)"})
+    for step in range(50_000):
+        assert matching.found(f"step {step}, loss: 0.5 after some words") == {
+            "loss": "0.5",
+            "step": str(step),
+        }
+    assert matching.found("x" * 5_000_000 + "loss: 2 loss: 3") == {"loss": "3"}

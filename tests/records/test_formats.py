@@ -1,0 +1,38 @@
+"""The format number of every kept file rises when its fields change."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from ablate.base.files import digest_of_data
+from ablate.commits import lines
+from ablate.core.facts import StudyFacts
+from ablate.records import record_file, tables, trial_list
+from ablate.runs import noise
+
+RECORDED = Path(__file__).with_name("formats.json")
+"""Kept file → its format → a digest of its fields in that format."""
+KEPT = {
+    "evidence": (tables.FORMAT, TypeAdapter(StudyFacts)),
+    "record": (record_file.FORMAT, TypeAdapter(record_file._Stored)),
+    "trial list": (trial_list.FORMAT, trial_list._CONTENT),
+    "ledger": (lines.FORMAT, lines.LINE),
+    "known noise": (noise.KeptNoise.format, noise._NOISE),
+}
+
+
+def fields(node):
+    """A JSON schema without its words, and with fields in the order of their names."""
+    if isinstance(node, dict):
+        return {key: fields(node[key]) for key in sorted(node) if key not in ("title", "description")}
+    return [fields(item) for item in node] if isinstance(node, list) else node
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_fields_change_with_their_format_alone(name):
+    """After a change of fields: raise the number, and record the digest that this prints under it."""
+    number, schema = KEPT[name]
+    digest = digest_of_data(fields(schema.json_schema()))
+    assert json.loads(RECORDED.read_text())[name].get(str(number)) == digest, (number, digest)
