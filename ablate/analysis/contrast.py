@@ -148,8 +148,8 @@ class Contrast:
         """Yields what blocks scores so near a bound of the metric that `margin` could not be seen."""
         metric = self.metric
         near = max(margin, CEILING_STEPS * metric.resolution) + ROUNDED
-        at_ceiling = self._oriented_ceiling() - near
         oriented = sign(metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
+        at_ceiling = self._oriented_ceiling(oriented) - near
         if self.interaction:
             at_lowest = -np.inf if metric.floor is None else sign(metric) * metric.floor + near
             means = sign(metric) * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
@@ -169,12 +169,15 @@ class Contrast:
         if self.differences.all_zero:
             yield Block(Reason("degenerate", {"n": self.n}))
 
-    def _oriented_ceiling(self) -> float:
-        """Returns the best value of the metric, oriented; 0 for a loss that does not say, infinite where unknown."""
+    def _oriented_ceiling(self, oriented: Floats) -> float:
+        """Returns the best value of the metric, oriented; infinite where it is unknown.
+
+        It is 0 for a loss that does not say, unless a run has less, as the negative log-likelihood of a density may.
+        """
         if self.metric.ceiling is not None:
             return sign(self.metric) * self.metric.ceiling
         is_loss = self.metric.direction == "min" and self.of_task
-        return 0.0 if is_loss else np.inf
+        return 0.0 if is_loss and (oriented <= ROUNDED).all() else np.inf
 
 
 def unseen(n: int) -> float:

@@ -85,6 +85,18 @@ class Runs:
 
         return self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", some_variant_is_grouped)
 
+    def worst(self, task: TaskFacts, metric: str) -> float:
+        """Returns the worst value of a completed run on a task; the best imaginable where there is none."""
+        better = sign(task.metrics[metric])
+
+        def worst_of(evidence: Evidence) -> float:
+            trials = evidence.trials
+            is_of_task = (trials["task"] == task.name) & (trials["status"] == "completed")
+            values = better * self.column(self.facts.column_of(metric))[:-1][is_of_task.to_numpy(bool)]
+            return better * float(np.min(values[np.isfinite(values)], initial=np.inf))
+
+        return self.memo(f"worst {metric} on {task.name}", worst_of)
+
     def of(self, variant: str, task: TaskFacts) -> Side:
         """Returns the runs of one variant on one task; of a constant of the task, its value on every seed."""
         if variant in task.constants and variant not in [known.name for known in self.facts.variants]:
@@ -216,9 +228,15 @@ class Side:
         return np.where(np.isfinite(values) & (self.status == "completed"), values, np.nan)
 
     def scored(self, metric: str) -> Floats:
-        """Returns `values`, with the metric's floor for a run that diverged, or NaN where it has no floor."""
-        floor = self.task.metrics[metric].floor
-        score_of_diverged = np.nan if floor is None else floor
+        """Returns `values`, with a score for a run that diverged, NaN where the metric has no floor.
+
+        It is the floor, or the worst value of a run of the task where that is worse: to diverge is never better.
+        """
+        settings = self.task.metrics[metric]
+        score_of_diverged = np.nan
+        if settings.floor is not None:
+            worst = sign(settings) * self.runs.worst(self.task, metric)
+            score_of_diverged = sign(settings) * min(sign(settings) * settings.floor, worst)
         return np.where(self.status == "diverged", score_of_diverged, self.values(metric))
 
     def by_example(self, metric: str) -> Floats | None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -111,9 +112,10 @@ def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
 
     Raises `AblateError` where a folder below `folder` is a link, behind which other files may lie.
     """
-    for below in {parent for name in files for parent in PurePath(name).parents}:
-        if below.name and (folder / below).is_symlink():
-            raise AblateError(f"{folder / below}: is a link to another folder; remove the link")
+    for name in files:
+        for below in PurePath(name).parents:
+            if below.name and (folder / below).is_symlink():
+                raise AblateError(f"{folder / below}: is a link to another folder; remove the link")
     for name, content in files.items():
         if content is None:
             (folder / name).unlink(missing_ok=True)
@@ -164,6 +166,18 @@ def remove_leftovers(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def remove_tree(path: Path) -> None:
+    """Removes a file, or a folder with all its files, including write-protected ones."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+        return
+    if not path.is_dir():
+        return
+    for folder, _, _ in os.walk(path):
+        os.chmod(folder, 0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def unreadable(path: Path, limit: int) -> str | None:
     """Returns why `path` is not read as a file of at most `limit` bytes, to follow its name; None where it can be.
 
@@ -184,6 +198,21 @@ def unreadable(path: Path, limit: int) -> str | None:
     if found.st_size > limit:
         return f"is too large: {size(found.st_size)}, and at most {size(limit)} are read"
     return None
+
+
+class NotReadableError(AblateError):
+    """A file that is not read; the message follows its name."""
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """Returns the content of a plain file of at most `limit` bytes. Raises `NotReadableError` for any other."""
+    fault = unreadable(path, limit)
+    if fault is not None:
+        raise NotReadableError(fault)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NotReadableError(f"cannot be read: {error.strerror}") from None
 
 
 def digest_of(*contents: bytes) -> str:

@@ -7,10 +7,12 @@ from typing import Generic, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ablate.base.errors import NOT_GIVEN, AblateError, Problem
-from ablate.base.files import digest_of_data, unreadable, write_text
+from ablate.base.files import NotReadableError, digest_of_data, read_plain, write_text
 
-STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-"""The settings of every schema of kept files: no other fields, no other types, finite numbers."""
+STRICT = ConfigDict(extra="forbid", strict=True, defer_build=True)
+"""The settings of every schema of kept files: no other fields, no other types. It is built when it is first used."""
+FINITE = ConfigDict(**STRICT, allow_inf_nan=False)
+"""Those of one whose numbers are finite."""
 MAX_BYTES = 2**30
 """The largest kept file that is read; the list of 100,000 trials takes a twentieth."""
 _DIGEST = "digest"
@@ -30,13 +32,10 @@ def content_of(path: Path, remedy: str) -> bytes | None:
         return None
     except OSError:
         pass  # What is wrong is said below.
-    fault = unreadable(path, MAX_BYTES)
     try:
-        if fault is None:
-            return path.read_bytes()
-    except OSError as error:
-        fault = f"cannot be read: {error.strerror}"
-    raise AblateError(str(Problem(fault, hint=remedy, source=str(path))))
+        return read_plain(path, MAX_BYTES)
+    except NotReadableError as error:
+        raise AblateError(str(Problem(str(error), hint=remedy, source=str(path)))) from None
 
 
 def validated(

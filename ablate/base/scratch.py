@@ -3,11 +3,12 @@
 import fcntl
 import functools
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from ablate.base.files import remove_tree
 
 
 @contextmanager
@@ -19,7 +20,8 @@ def scratch(kind: str) -> Iterator[str]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # Something in it is another user's.
+            remove_tree(Path(folder))
         os.close(lock)
 
 
@@ -45,6 +47,6 @@ def _remove_left(prefix: str) -> None:
             try:
                 if os.fstat(lock).st_uid == os.getuid():
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove_tree(folder)
             finally:
                 os.close(lock)

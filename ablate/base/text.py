@@ -40,6 +40,15 @@ def printable(text: str) -> str:
     return _UNSEEN.sub(_escaped, text)
 
 
+def is_utf8(text: str) -> bool:
+    """Returns whether a text can be written as UTF-8; a name of other bytes cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _escaped(match: re.Match[str]) -> str:
     """Returns a character that cannot be shown as its escape, and the flag of a region as it is."""
     return match["flag"] or match[0].encode("unicode_escape").decode("ascii")

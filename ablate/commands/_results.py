@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
 from ablate.core.facts import RUNNER_UPS
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
@@ -172,12 +173,12 @@ def run(
     if to_list is not None:
         seeds = to_list()
     options = Options(
-        results=Path(results),
+        results=_path(results, "results"),
         jobs=jobs,
         engine=engine,
         seeds=tuple(seeds) if isinstance(seeds, Iterable) else seeds,
-        sets=as_sets(sets),
-        only=[only] if isinstance(only, str) else only,
+        sets=as_sets(sets) if isinstance(sets, Mapping | str) else _listed(sets),
+        only=(only,) if isinstance(only, str) else _listed(only),
         seed=seed,
         tracking_uri=tracking_uri,
         fresh=fresh,
@@ -187,6 +188,8 @@ def run(
         sweep=sweep,
         confirm=confirm,
     )
+    if not isinstance(study, Mapping):
+        study = _path(study, "study")
     with as_file(study) as path:
         return load(run_study(path, options, Console(file=sys.stderr)).folder)
 
@@ -213,7 +216,7 @@ def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:
 
 def load(folder: str | Path) -> Results:
     """Returns the results of a study from its folder alone; raises `AblateError` when they are not there."""
-    study = StudyFolder.at(Path(folder))
+    study = StudyFolder.at(_path(folder, "folder"))
     evidence = study.evidence()
     tables = study.frames()
     comparisons = tables.comparisons
@@ -226,3 +229,15 @@ def load(folder: str | Path) -> Results:
         stability=tables.stability,
         speed=tables.speed,
     )
+
+
+def _path(given: str | Path, name: str) -> Path:
+    """Returns the path that an argument names. Raises `Invalid` for what names none."""
+    if not isinstance(given, str | os.PathLike) or not str(given) or "\0" in str(given):
+        raise Invalid(name, "must be the path of a file or folder, as text or a `Path`", given)
+    return Path(given)
+
+
+def _listed(given: Sequence[str]) -> Sequence[str]:
+    """Returns what can be gone through once as a list, and anything else as it is, for `Options` to refuse."""
+    return tuple(given) if isinstance(given, Iterable) else given

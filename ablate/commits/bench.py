@@ -15,6 +15,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.kept import Journal
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
+from ablate.base.text import is_utf8
 from ablate.commits.lines import LINE, Call, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
@@ -24,6 +25,8 @@ from ablate.external.reading import STEP, Reading
 
 RUNS = 2
 """The format of the digests by which finished runs are known again."""
+MAX_VALUE = 1e60
+"""The largest number of a run, whose fourth power is a float, too."""
 SHOWN = 2000
 """Characters of a run's output that an error shows."""
 
@@ -98,8 +101,8 @@ class Bench:
                 reading.finish(Path(place))
             check_unchanged(self.data)
             value = reading.last[metric]
-            if not abs(value) < float("inf"):
-                raise AblateError(f"{metric} is {value}")
+            if not abs(value) <= MAX_VALUE:
+                raise AblateError(f"{metric} is {value:g}, no number of at most {MAX_VALUE:g}")
         except AblateError as error:
             raise NotMeasured(f"{tree.name}, seed {seed}: {error}; it printed:\n{printed.strip()}") from None
         return value, seconds
@@ -145,7 +148,10 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterato
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
+    words = [*names, *call.command, call.metric, call.pattern, *call.links]
     with Gather() as at:
+        for word in words:
+            at.refuse(not is_utf8(word), "call", "each word must be UTF-8, as the file of its runs is", word)
         with at("--read"):
             check_pattern(call.pattern or "()")
         is_taken = call.metric in ("", STEP)

@@ -1,6 +1,6 @@
 """Two commits on the same seeds, interleaved, until a look of METHODS §5 decides whether one is worse."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +75,20 @@ def compare(
         "verdict": verdict,
         "exit_code": EXIT_CODES.get(verdict, 0),
     }
+    return data, _in_words(data, call, looks[-1], alpha)
+
+
+def _in_words(data: Mapping[str, Any], call: Call, max_seeds: int, alpha: float) -> str:
+    """Returns a verdict as text."""
     better = "less" if call.direction == "min" else "more"
-    text = (
-        f"{spelled(call.metric)} of {bench.head.name} against {bench.base.name}: {verdict}\n"
-        f"  difference {difference_of(data, call.direction)} at {level(alpha)}, {better} is better; "
-        f"{differences.n} seeds each\n"
-        f"  margin {margin:g}; {looks[-1]} seeds detect {significant(data['mde'])} with 80 % power"
-    )
-    text += "".join(f"\n  {note}" for note in notes)
-    return data, text
+    lines = [
+        f"{spelled(call.metric)} of {data['head']} against {data['base']}: {data['verdict']}",
+        f"difference {difference_of(data, call.direction)} at {level(alpha)}, {better} is better; "
+        f"{data['n']} seeds each",
+        f"margin {data['margin']:g}; {max_seeds} seeds detect {significant(data['mde'])} with 80 % power",
+        *data["notes"],
+    ]
+    return "\n  ".join(lines)
 
 
 def _verdict(differences: Differences, margin: float, alpha: float) -> str:

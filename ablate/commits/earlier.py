@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from ablate.analysis.earlier_looks import error_rate_of_looks, looks_of
 from ablate.base.errors import listed
 from ablate.base.files import digest_of_data
-from ablate.base.kept import STRICT, Journal
+from ablate.base.kept import FINITE, Journal
 from ablate.commits.bench import RUNS, Bench
 from ablate.report.words import significant
 
@@ -20,7 +20,7 @@ from ablate.report.words import significant
 class Earlier:
     """A line of the file of answers."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     answer: str
     """A digest of what was compared, and of how it was measured."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.commits.bench import Bench, opened
-from ablate.commits.lines import FORMAT, Answered, Begun, Call, Confirmation, Run, StateLine
+from ablate.commits.lines import FORMAT, OLDEST, Answered, Begun, Call, Confirmation, Run, StateLine
 from ablate.commits.stream import NUM_BASE_RUNS, Answer, State, attempt
 from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 
@@ -46,9 +46,10 @@ def _check_begun(bench: Bench) -> None:
     for number, line in enumerate(bench.journal.lines, 1):
         if isinstance(line, Run):
             continue
-        if isinstance(line, Begun) and line.format != FORMAT:
+        if isinstance(line, Begun) and line.format not in range(OLDEST, FORMAT + 1):
             raise AblateError(
-                f"{bench.path}: is a ledger of format {line.format}; this version reads format {FORMAT}. {REMEDY}"
+                f"{bench.path}: is a ledger of format {line.format}; this version reads {OLDEST} to {FORMAT}. Use the "
+                "version that wrote it, or start a new ledger with the last kept commit as --base"
             )
         if isinstance(line, Begun) == has_begun:
             raise AblateError(

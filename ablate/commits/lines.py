@@ -10,12 +10,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter
 
-from ablate.base.kept import STRICT
+from ablate.base.kept import FINITE
 from ablate.commits.stream import State, Verdict
 from ablate.core.metric import Direction
 
 FORMAT = 3
 """The format of ledgers: it rises when the fields of a line change."""
+OLDEST = 2
+"""The oldest format that is read and goes on: its lines have these fields, and no digests."""
 Seconds = Annotated[float, Field(ge=0)]
 
 
@@ -23,7 +25,7 @@ Seconds = Annotated[float, Field(ge=0)]
 class Call:
     """The command that is run at each commit, and how its number is read."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     command: Sequence[str]
     metric: str
@@ -38,7 +40,7 @@ class Call:
 class Run:
     """A finished run."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     run: str
     """A digest of all that its number depends on."""
@@ -53,7 +55,7 @@ class Run:
 class Begun:
     """The first base, after its runs."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     format: int
     call: Call
@@ -69,7 +71,7 @@ class Begun:
 class Confirmation:
     """The start of a confirmation."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     verdict: Literal["confirm"]
     commit: str
@@ -81,7 +83,7 @@ class Confirmation:
 class Answered:
     """The answer to a try, as it was printed."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     verdict: Verdict
     difference: float

@@ -30,7 +30,8 @@ from pydantic import ConfigDict, Field
 from scipy import special
 
 from ablate.analysis.power import POWER, t_p_above
-from ablate.base.kept import STRICT
+from ablate.base.errors import AblateError
+from ablate.base.kept import FINITE
 
 Verdict = Literal["keep", "discard", "retest"]
 NUM_BASE_RUNS = 10
@@ -41,6 +42,8 @@ SCREENING_P = 0.2
 """The largest one-sided p of a single run at which a try is confirmed."""
 TOTAL_ALPHA = 0.04
 """The sum of the α_j of all confirmations."""
+MIN_VARIANCE = 1e-120
+"""The smallest variance of a run, whose square is a float, too."""
 NODES = 40
 """Values of a variance over which power is averaged."""
 ALPHAS = [TOTAL_ALPHA * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
@@ -54,15 +57,21 @@ class Spread:
     All formulas take arrays of variances, too.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     variance: Annotated[float, Field(gt=0)]
     df: Annotated[float, Field(gt=0)]
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Returns the variance of two values or more."""
-        return cls(variance(values), len(values) - 1)
+        """Returns the variance of two values or more. Raises `AblateError` for one whose square is no float."""
+        spread = cls(variance(values), len(values) - 1)
+        if spread.variance < MIN_VARIANCE:
+            raise AblateError(
+                f"{len(values)} runs under different seeds differ by less than {MIN_VARIANCE**0.5:g}, too little to "
+                "be judged; print the metric in a smaller unit"
+            )
+        return spread
 
     def pooled_with(self, *others: "Spread") -> "Spread":
         """Returns the mean of this variance and of others, weighted by their degrees of freedom."""
@@ -75,7 +84,7 @@ class Spread:
 class State:
     """The runs and the spent α on which the decision about the next try depends."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     base: Annotated[Sequence[float], Field(min_length=PAIRS)]
     """Runs of the present base, against which single runs are screened."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from ablate.base.errors import AblateError, listed
+from ablate.base.text import printable
 from ablate.commits.bench import Bench
 from ablate.commits.trees import Tree, git
 
@@ -77,8 +78,11 @@ def measured_otherwise(files: Sequence[str]) -> str:
 def _changed_files(base: Tree, head: Tree, patterns: Sequence[str]) -> list[str]:
     """Returns the files that differ between two commits, of those that `patterns` match, or of all."""
     globs = [f":(glob){pattern}" for pattern in patterns]
-    names = git("diff", "--name-only", "--no-renames", "-z", base.commit, head.commit, "--", *globs)
-    return [name for name in names.split("\0") if name]
+    names = git(
+        "diff", "--name-only", "--no-relative", "--no-renames", "-z", base.commit, head.commit, "--", *globs
+    )
+    # Printable: a name of bytes that are no UTF-8 cannot stand in a ledger.
+    return [printable(name) for name in names.split("\0") if name]
 
 
 def _named_files(command: Sequence[str], inside: str) -> set[str]:

@@ -3,13 +3,9 @@
 Files that a run writes beside the code, such as a checkpoint from which the next would go on, go with its copy.
 """
 
-import glob
 import os
-import platform
-import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ablate.base.errors import AblateError, dotted_path
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
+from ablate.base.git import without_repository
+from ablate.base.scratch import scratch
 from ablate.external.data import Data, link_data
 from ablate.external.repository import check_out
 
-PREFIX = f"ablate-commits-{platform.node()}-"
-"""The start of the name of a folder of checked out commits; the process that made it follows."""
 SIDES = ("base", "head")
 MAX_LISTING = 10 * 2**20
 """Bytes of a list of loaded files."""
@@ -61,10 +57,11 @@ class Tree:
         """
         files = []
         for listing in lists.glob("files-*.txt"):
-            # The code may have put something else in its place.
-            if unreadable(listing, MAX_LISTING) is None:
-                names = listing.read_bytes().split(b"\n")
-                files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
+            try:
+                names = read_plain(listing, MAX_LISTING).split(b"\n")
+            except NotReadableError:
+                continue  # The code has put something else in its place.
+            files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
         wrong = []
         checked_out_here = [self.root.parent / side for side in SIDES]
         for other in [*_work_trees(), *checked_out_here]:
@@ -83,8 +80,7 @@ def checked_out(names: Sequence[str], data: Sequence[Data]) -> Iterator[list[Tre
 
     Raises `AblateError` for an unknown commit, and for data that are in one.
     """
-    _remove_left_behind()
-    with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-", ignore_cleanup_errors=True) as place:
+    with scratch("commits") as place:
         trees = []
         for name, side in zip(names, SIDES, strict=True):
             trees.append(_check_out(name, Path(place, side).resolve(), data))
@@ -116,33 +112,6 @@ def _commit_of(name: str) -> str:
         ) from None
 
 
-def _remove_left_behind() -> None:
-    """Removes the folders of this user's calls on this machine that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{glob.escape(PREFIX)}*"):
-        owner = re.fullmatch(rf"{re.escape(PREFIX)}(\d+)-\w+", folder.name)
-        if owner and _is_own(folder) and not _is_running(int(owner[1])):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_own(folder: Path) -> bool:
-    """Returns whether a folder is this user's; not where another call has removed it meanwhile."""
-    try:
-        return folder.lstat().st_uid == os.getuid()
-    except FileNotFoundError:
-        return False
-
-
-def _is_running(process: int) -> bool:
-    """Returns whether a process of this number runs."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def _work_trees() -> list[Path]:
     """Returns the work trees of the repository, that of the user among them."""
     listing = git("worktree", "list", "--porcelain").splitlines()
@@ -155,6 +124,7 @@ def git(*words: object) -> str:
         return subprocess.run(
             ["git", *map(str, words)],
             capture_output=True,
+            env=without_repository(os.environ),
             encoding="utf-8",
             errors="surrogateescape",
             check=True,

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from pydantic import ConfigDict, JsonValue
 
-_STRICT = ConfigDict(extra="forbid", strict=True)
+from ablate.base.kept import STRICT
 
 
 @dataclass(frozen=True)
 class JudgedVariant:
     """A variant as it was judged."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     name: str
     configs: list[dict[str, JsonValue]]  # One a task.
@@ -30,7 +30,7 @@ class JudgedVariant:
 class JudgedVariants:
     """The variants as they were judged, and who chose them."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     by: str  # `design`, or as in `Selection`.
     paths: list[str]

@@ -18,6 +18,7 @@ from select import select
 from typing import IO, Any
 
 from ablate.base.errors import AblateError, Invalid, listed, nearest
+from ablate.base.git import without_repository
 from ablate.base.wording import size
 from ablate.external import guard
 
@@ -101,7 +102,8 @@ def lines(
     """Yields the lines that a command prints in `folder`, as it prints them; to be closed by `contextlib.closing`.
 
     When closed, or when this process is gone, the processes that the command has started are ended, as `guard` says.
-    `env` is laid over the environment of this process, and `python` is the one that runs this process. Raises
+    `env` is laid over the environment of this process, `python` is the one that runs this process, and git finds the
+    repository of the folder, also where a hook of git has started this process. Raises
     `AblateError` for a program that cannot be started, past the `limit`, for a line that is too long, and for an exit
     code other than 0.
     """
@@ -193,7 +195,7 @@ def _guarded(
     """Starts a command, yields it, and ends all that it has started. Raises `AblateError` where it does not start."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # Unbuffered, what it has printed is known when it is ended.
-    env = os.environ | {"PATH": path, "PYTHONUNBUFFERED": "1"} | dict(env)
+    env = without_repository(os.environ) | {"PATH": path, "PYTHONUNBUFFERED": "1"} | dict(env)
     given = b"".join(os.fsencode(word) + b"\0" for word in words)
     fault = f"{words[0]}: cannot be started in {folder}"
     try:
@@ -225,5 +227,6 @@ def _guarded(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        command.kill()
+        if process.returncode:  # Else the guard has ended all, and the number may be that of another process.
+            command.kill()
         process.stdout.close()

@@ -94,16 +94,18 @@ def _read(entry: Data) -> Data:
 def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
     """Yields path and state of the plain files of an entry."""
     if not place.is_dir():
-        yield ".", _state(place)
+        state = _state(place)
+        if state is not None:
+            yield ".", state
         return
     for folder, _, names in _walked(place):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), place)
             if matches(path, exclude):
                 continue
-            # Left out are links to nowhere and files that are gone, and pipes and devices, which may never end.
-            if os.path.isfile(place / path):
-                yield path, _state(place / path)
+            state = _state(place / path)
+            if state is not None:
+                yield path, state
 
 
 def _folders(place: Path) -> Iterator[str]:
@@ -124,9 +126,16 @@ def _walked(place: Path) -> Iterator[tuple[str, list[str], list[str]]]:
         yield folder, folders, names
 
 
-def _state(path: Path) -> State:
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns
+def _state(path: Path) -> State | None:
+    """Returns the state of a plain file.
+
+    None: a link to nowhere, a file that is gone or, as it may never end, a pipe or a device.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 def _identity(given: str, place: Path, files: Mapping[str, State]) -> str:

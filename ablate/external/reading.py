@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ablate.base.errors import AblateError, shown
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import printable
 from ablate.core.record import Curve
 from ablate.external.command import TimeLimit
@@ -128,13 +128,10 @@ class Reading:
 
 def _texts(file: Path) -> Iterator[str]:
     """Yields the texts of a file that are to be JSON: all of it, or its lines. Raises `AblateError`."""
-    fault = unreadable(file, MAX_FILE)
-    if fault is not None:
-        raise AblateError(f"{printable(file.name)} {fault}")
     try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise AblateError(f"{printable(file.name)} cannot be read: {error.strerror}") from None
+        content = read_plain(file, MAX_FILE)
+    except NotReadableError as error:
+        raise AblateError(f"{printable(file.name)} {error}") from None
     text = content.decode(json.detect_encoding(content), errors="replace")
     if file.suffix == ".json":
         yield text
@@ -147,6 +144,8 @@ def _texts(file: Path) -> Iterator[str]:
 def _number(name: str, given: object) -> float:
     """Returns the number that a text or a value of JSON is. Raises `AblateError`."""
     try:
+        if isinstance(given, str) and "_" in given:
+            raise ValueError("1_0 is a number of Python alone")
         return float(given)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError):
         raise AblateError(f"{name}: {_shown(given)} is not a number") from None

@@ -3,11 +3,13 @@
 What a trial commits, stages, tags, stashes or configures reaches neither other trials nor the repository of the user.
 """
 
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from ablate.base.errors import AblateError
-from ablate.external.tree import git
+from ablate.external.tree import git, run_git
 
 
 def link_repository(root: Path, copy: Path) -> None:
@@ -31,9 +33,10 @@ def link_repository(root: Path, copy: Path) -> None:
     for name, source in (("index", place), ("config.worktree", place), ("shallow", common)):
         if (source / name).is_file():
             shutil.copy2(source / name, git_folder / name)
-    if (common / "info" / "exclude").is_file():
-        (git_folder / "info").mkdir()
-        shutil.copy2(common / "info" / "exclude", git_folder / "info")
+    (git_folder / "info").mkdir()
+    for name in ("attributes", "exclude"):
+        if (common / "info" / name).is_file():
+            shutil.copy2(common / "info" / name, git_folder / "info")
 
 
 def _config(root: Path, original: Path, has_own_config: bool) -> str:
@@ -60,15 +63,29 @@ def _config(root: Path, original: Path, has_own_config: bool) -> str:
 def check_out(root: Path, commit: str, copy: Path) -> None:
     """Makes a folder with the files of a commit, and a `.git` that the repository of a work tree knows nothing of.
 
-    So nothing is left there, whenever the process is killed. Raises `AblateError`.
+    So nothing is left there, whenever the process is killed. Submodules that the work tree has are checked out, too.
+    Raises `AblateError`.
     """
-    copy.mkdir()
+    copy.mkdir(exist_ok=True)
     link_repository(root, copy)
     git_folder = copy / ".git"
     (git_folder / "index").unlink(missing_ok=True)  # Which may leave files out.
     (git_folder / "HEAD").write_text(f"{commit}\n")
-    if git(copy, "read-tree", "--reset", "-u", "HEAD") is None:
-        raise AblateError(f"{copy}: git cannot check out {commit[:10]} there: free space, or set TMPDIR")
+    done = run_git(copy, "read-tree", "--reset", "-u", "HEAD")
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip()
+        raise AblateError(f"{root}: git cannot check out {commit[:10]} to {copy}: {reason}")
+    for path, commit_of_submodule in _submodules(copy):
+        if _folder_of_git(root / path) is not None:
+            check_out(root / path, commit_of_submodule, copy / path)
+
+
+def _submodules(copy: Path) -> Iterator[tuple[str, str]]:
+    """Yields path and commit of the submodules in the index of a copy."""
+    for entry in (git(copy, "ls-files", "--stage", "-z") or b"").split(b"\0"):
+        if entry.startswith(b"160000 "):
+            state, path = entry.split(b"\t", 1)
+            yield os.fsdecode(path), state.split()[1].decode()
 
 
 def _folder_of_git(root: Path) -> Path | None:

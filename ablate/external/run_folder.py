@@ -16,14 +16,14 @@ from pathlib import Path
 from filelock import FileLock
 
 from ablate.base.errors import AblateError, listed
-from ablate.base.files import digest_of_file
+from ablate.base.files import digest_of_file, remove_tree
 from ablate.base.text import to_add
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.kinds import is_cached, is_document
 from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
-from ablate.external.snapshot import RUNS, Snapshot, remove
+from ablate.external.snapshot import RUNS, Snapshot
 from ablate.external.trace import Opening, Trace, digest_of_variable, variables
 from ablate.external.tree import matches, paths_below
 
@@ -204,7 +204,7 @@ class RunFolder:
 
     def tidy(self, keep: Sequence[str]) -> None:
         """Removes all but the files that the trial has written, of large ones those that `keep` matches."""
-        remove(self.place / ".git")
+        remove_tree(self.place / ".git")
         for relative in list(paths_below(self.place)):
             path = self.place / relative
             inside = Path(relative)
@@ -217,7 +217,7 @@ class RunFolder:
         for folder, _, _ in os.walk(self.place, topdown=False):
             if not os.listdir(folder):
                 os.rmdir(folder)
-        remove(self.trace_folder)
+        remove_tree(self.trace_folder)
 
     def _opened_in_original(self, trace: Trace) -> list[str]:
         """Returns the files of the original that were opened, except data, caches and below folders of variables."""
@@ -292,7 +292,7 @@ def _make(folder: RunFolder) -> None:
         )
     temporary = folder.place.with_name(f"{folder.place.name}.part")
     for path in (folder.place, folder.trace_folder, temporary):
-        remove(path)
+        remove_tree(path)
     make_copy(frozen, temporary)
     link_data(folder.snapshot.data, temporary)
     (temporary / folder.snapshot.inside).mkdir(parents=True, exist_ok=True)

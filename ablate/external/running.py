@@ -11,9 +11,9 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
-from ablate.base.scratch import scratch
 from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
+from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
 from ablate.external.reading import Reading
@@ -69,7 +69,7 @@ class Run:
         folder = snapshot.root / snapshot.inside
         try:
             _check_code(snapshot)
-            is_pruned = self._run(folder, {})
+            is_pruned = self._run(folder, {}, Attempts())
             _check_code(snapshot)
             record = self._record(is_pruned)
         except AblateError as error:
@@ -81,8 +81,9 @@ class Run:
         """Runs in the folder of the trial, and checks how it has used its code and data."""
         root = folder.snapshot.root
         self.words = [path_in_copy(word, root, folder.place) for word in self.words]
+        attempts = Attempts(folder.trace_folder if self.options["resume"] else None)
         try:
-            is_pruned = self._run(folder.folder, folder.environment())
+            is_pruned = self._run(folder.folder, folder.environment(), attempts)
         except AblateError:
             folder.check_missing(self.printed)
             raise
@@ -106,15 +107,16 @@ class Run:
         folder.tidy(self.options["keep"])
         return record
 
-    def _run(self, folder: Path, env: Mapping[str, str]) -> bool:
+    def _run(self, folder: Path, env: Mapping[str, str], attempts: Attempts) -> bool:
         """Runs the command and reads its numbers; returns whether it was asked to stop. Raises `AblateError`."""
+        attempts.restore(self.reading)
         resources = self.options["resources"]
         limit = TimeLimit(resources["time"])
         words = self.words
         if resources["memory"] is not None:
             memory = str(int(resources["memory"] * 2**20))
             words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', memory, *words]
-        with scratch("trial") as place:
+        with attempts.files() as place:
             env = {**dict.fromkeys(THREADS, str(resources["threads"])), **env}
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
@@ -125,7 +127,10 @@ class Run:
                     if line.strip():
                         self.printed.append(line.strip()[:MAX_SHOWN])
                     numbers = self.reading.hear(line)
-                    if numbers and self.emit(self._step_of(numbers), numbers):
+                    if not numbers:
+                        continue
+                    attempts.keep(self.reading, numbers)
+                    if self.emit(self._step_of(numbers), numbers):
                         return True
             self.reading.finish(Path(place), limit)
         return False

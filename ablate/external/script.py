@@ -196,23 +196,44 @@ def _check_copy(tree: ast.Module, copy: bytes, replaced: Mapping[ast.expr, str])
         raise NotReplaceable("a copy with other values would differ in more than these")
 
 
+def root_of(script: Path) -> Path:
+    """Returns the folder to which paths from a script may lead: the copy of a trial, or the repository, or its own."""
+    copy = os.environ.get("ABLATE_COPY")
+    if copy and script.is_relative_to(copy):
+        return Path(copy)
+    for folder in script.parents:
+        if (folder / ".git").exists():
+            return folder
+    return Path.cwd() if script.is_relative_to(Path.cwd()) else script.parent
+
+
 def copied(script: Path, values: Mapping[str, object], folder: Path) -> Path:
-    """Writes a copy of a script with other constants, beside links to the script's neighbours, and returns it."""
+    """Writes a copy of a script with other constants below a folder, and returns it.
+
+    Relative paths lead from it where they lead from the script: the folders above it are made anew, and all else in
+    them is linked.
+    """
     source = edited(script.read_bytes(), values)
-    for other in script.parent.iterdir():
-        # Bytecode of the script may be that of other values.
-        if other.name not in (script.name, "__pycache__"):
-            (folder / other.name).symlink_to(other)
-    copy = folder / script.name
-    copy.write_bytes(source)
-    return copy
+    original = root_of(script)
+    for part in script.relative_to(original).parts:
+        for other in original.iterdir():
+            # Bytecode of the script may be that of other values.
+            is_bytecode = original == script.parent and other.name == "__pycache__"
+            if other.name != part and not is_bytecode:
+                (folder / other.name).symlink_to(other)
+        original = original / part
+        folder = folder / part
+        if original != script:
+            folder.mkdir()
+    folder.write_bytes(source)
+    return folder
 
 
 def main(target: str, config: str) -> None:
     """Runs a script with these values of its constants."""
     folder = Path(tempfile.mkdtemp(dir=os.environ.get("ABLATE_DIR")))
     try:
-        copy = copied(Path(target).absolute(), json.loads(config), folder)
+        copy = copied(Path(os.path.abspath(target)), json.loads(config), folder)
     except UNREADABLE as error:
         sys.exit(f"{target} cannot be run with other constants: {explained(error)}")
     os.execv(sys.executable, [sys.executable, str(copy)])

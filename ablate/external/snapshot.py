@@ -3,7 +3,6 @@
 import functools
 import importlib.metadata
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -142,15 +141,3 @@ def versions(modules: Iterable[str]) -> dict[str, str]:
 
 
 _distributions = functools.cache(importlib.metadata.packages_distributions)
-
-
-def remove(path: Path) -> None:
-    """Removes a file, or a folder with all its files, including write-protected ones."""
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-        return
-    if not path.is_dir():
-        return
-    for folder, _, _ in os.walk(path):
-        os.chmod(folder, 0o700)
-    shutil.rmtree(path, ignore_errors=True)

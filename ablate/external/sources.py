@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
 from ablate.base.plugins import named_by
 from ablate.external.script import UNREADABLE, parsed_source
 
@@ -54,9 +54,7 @@ def locks_of(folder: Path) -> dict[str, str]:
 
 def parsed(file: Path) -> ast.Module:
     """Returns the syntax tree of a file; an empty one where it cannot be read as Python."""
-    if unreadable(file, MAX_SOURCE) is not None:
-        return ast.Module([], [])
     try:
-        return parsed_source(file.read_bytes())
-    except (OSError, *UNREADABLE):
+        return parsed_source(read_plain(file, MAX_SOURCE))
+    except (NotReadableError, *UNREADABLE):
         return ast.Module([], [])

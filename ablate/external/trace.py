@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
 from ablate.base.plugins import is_users
 
 HOOK = Path(__file__).with_name("hook")
@@ -43,10 +43,11 @@ class Trace:
         """Reads the notes of all processes of a trial in a folder."""
         events: list[tuple[int, str, str]] = []
         for file in folder.glob("*.txt"):
-            # The code of the trial may have put something else in its place.
-            if unreadable(file, MAX_NOTES) is not None:
-                continue
-            for line in file.read_bytes().split(b"\0"):
+            try:
+                notes = read_plain(file, MAX_NOTES)
+            except NotReadableError:
+                continue  # The code of the trial has put something else in its place.
+            for line in notes.split(b"\0"):
                 note = _NOTE.fullmatch(line)
                 if note:
                     time, kind, path = note.groups()

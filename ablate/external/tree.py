@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Invalid
 from ablate.base.files import digest_of_data
+from ablate.base.git import without_repository
 from ablate.external.kinds import (
     AMBIGUOUS_SUFFIXES,
     CHECKPOINTS,
@@ -27,6 +28,8 @@ from ablate.external.tree_file import File, read_file
 
 MAX_FILES = 20_000
 MAX_BYTES = 500 * 2**20
+# What git says of a folder in no repository, or in one without a work tree.
+_NO_REPOSITORY = ("not a git repository (or any", "must be run in a work tree")
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,31 @@ class Tree:
 
 
 def root_of(folder: Path) -> Path:
-    """Returns the git repository of a folder; the folder itself where none holds it, or the repository ignores it."""
+    """Returns the git repository of a folder; the folder itself where none holds it, or the repository ignores it.
+
+    Raises `Invalid` for a repository that git does not read, since only git knows what it ignores.
+    """
     top = git(folder, "rev-parse", "--show-toplevel")
     if not top:
+        _refuse_unreadable(folder)
         return folder.resolve()
     root = Path(os.fsdecode(top.rstrip(b"\n"))).resolve()
     is_ignored = root != folder.resolve() and git(folder, "check-ignore", "-q", ".") is not None
     return folder.resolve() if is_ignored else root
+
+
+def _refuse_unreadable(folder: Path) -> None:
+    """Raises `Invalid` where a folder is in a repository that git does not read, as that of another user."""
+    try:
+        done = run_git(folder, "rev-parse", "--show-toplevel")
+    except OSError:
+        return  # There is no git.
+    fault = done.stderr.decode(errors="replace").strip()
+    if done.returncode and not any(said in fault for said in _NO_REPOSITORY):
+        rule = f"lies in a repository that git does not read: {' '.join(fault.split())}"
+        raise Invalid(
+            "workload", rule, str(folder), hint="Only git knows which files it ignores; do as it says"
+        )
 
 
 def read_tree(
@@ -267,11 +288,14 @@ def _names(listing: bytes) -> list[str]:
 
 def git(folder: Path, *words: str) -> bytes | None:
     """Returns the output of git in a folder; None where it fails, or is not installed."""
-    # Hooks of git set variables that would name another repository.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {"GIT_OPTIONAL_LOCKS": "0"}
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, env=env, check=True)
-    except (OSError, subprocess.CalledProcessError):
+        done = run_git(folder, *words)
+    except OSError:
         return None
-    return done.stdout
+    return None if done.returncode else done.stdout
+
+
+def run_git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs git in a folder. Raises `OSError` where it is not installed."""
+    env = without_repository(os.environ) | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, env=env, check=False)

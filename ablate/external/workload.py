@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.files import digest_of_data, unreadable
+from ablate.base.files import NotReadableError, digest_of_data, read_plain
 from ablate.base.registry import register
+from ablate.base.scratch import scratch
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
@@ -207,7 +207,7 @@ class External(Workload):
             return run.in_place(snapshot)
         if snapshot.frozen.is_dir() or snapshot.tree is None:
             return run.in_copy(snapshot)
-        with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as store:
+        with scratch("store") as store:
             # A trial outside of a run, such as a check, has no store.
             snapshot = replace(snapshot, store=Path(store))
             snapshot.freeze()
@@ -324,10 +324,11 @@ def _values(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def _source(file: Path) -> bytes:
     """Returns the source of a script. Raises `Invalid`."""
-    rule = unreadable(file, MAX_SOURCE)
-    if rule:
-        raise Invalid("workload.script", rule, file.name, "a Python file, by its path relative to the study")
-    return file.read_bytes()
+    try:
+        return read_plain(file, MAX_SOURCE)
+    except NotReadableError as error:
+        allowed = "a Python file, by its path relative to the study"
+        raise Invalid("workload.script", str(error), file.name, allowed) from None
 
 
 @lru_cache(maxsize=8)

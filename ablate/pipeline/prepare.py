@@ -54,14 +54,26 @@ def reread(
     code that a results folder names may run. Raises `AblateError` where it may not.
     """
     is_given = path.is_file()
-    file = path if is_given else report_folder(path, options.results).study_file
-    document = read_document(file).override(options, CONFIGS)
+    named = report_folder(path, options.results)
+    document = read_document(path if is_given else named.study_file).override(options, CONFIGS)
+    if not is_given:
+        _refuse_other_folder(named, document, options.results)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
     study, stages = prepare(document, STAGES, options)
     refuse_another(study, options.results)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
+
+
+def _refuse_other_folder(named: StudyFolder, document: Document, results: Path) -> None:
+    """Raises `AblateError` for a folder that is not where its study reports, as one that was copied or renamed."""
+    own = StudyFolder(results, str(document.written.get("name") or document.data.get("name")))
+    if own.path.resolve() != named.path.resolve():
+        raise AblateError(
+            f"{named.path}: reports the study {own.name}, whose folder is {own.path}, where the result would stand. "
+            f"Give it its name back, {own.name}, and its results folder with --results; or give the study file"
+        )
 
 
 def _refuse_code_of_folder(document: Document) -> None:

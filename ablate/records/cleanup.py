@@ -12,10 +12,9 @@ from itertools import chain
 from pathlib import Path
 
 from ablate.base.errors import AblateError, StoreError
-from ablate.base.files import leftovers, remove_leftovers
+from ablate.base.files import leftovers, remove_leftovers, remove_tree
 from ablate.core.record import CODE
 from ablate.external.snapshot import CODE_FOLDER, RUNS
-from ablate.external.snapshot import remove as remove_folder
 from ablate.records.folder import StudyFolder
 from ablate.records.store import ANY_ID, Store, stored
 
@@ -123,7 +122,7 @@ def remove(rubbish: Rubbish) -> int:
         for path in sorted(set(rubbish.files) - set(rubbish.unfinished)):
             path.unlink(missing_ok=True)
         for path in rubbish.folders:
-            remove_folder(path)
+            remove_tree(path)
         # Unfinished files are looked for again: those that have changed meanwhile stay.
         remove_leftovers(rubbish.results)
     except OSError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ablate.base.git import without_repository
 from ablate.base.text import masked
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
@@ -138,7 +139,9 @@ def _git(folder: Path, *arguments: str) -> str | None:
     """Returns the output of a git command in a folder; None where it fails."""
     command = ["git", "-C", str(folder), *arguments]
     try:
-        process = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        process = subprocess.run(
+            command, env=without_repository(os.environ), capture_output=True, text=True, timeout=10
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return process.stdout.strip() if process.returncode == 0 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ablate.base.errors import AblateError, Problem
 from ablate.base.kept import problem_of
 from ablate.core.facts import EXAMPLE_COLUMNS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import JUDGED, Cell, Trial
-from ablate.records.tables import load_frame, rows_and_facts, save_frame
+from ablate.records.tables import frames_beside, load_frame, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 TRIALS = "trials.parquet"
 CURVES = "curves.parquet"
 EXAMPLES = "examples.parquet"
+_EXAMPLES = "examples"
 _PLACE = {"id", "variant", "task", "seed"}  # The columns of a frame that has a row a trial.
 
 
@@ -60,16 +62,29 @@ class EvidenceFolder:
         frames = {}
         for name, path in self._files_of_stages().items():
             _, frames[name] = load_frame(path)
-        return Evidence(facts, trials, curves, examples=examples, frames=frames)
+        evidence = Evidence(facts, trials, curves, examples=examples, frames=frames)
+        self._refuse_missing(evidence)
+        _check_examples(self.path / EXAMPLES, evidence)
+        return evidence
+
+    def _refuse_missing(self, evidence: Evidence) -> None:
+        """Raises `AblateError` where a frame is missing that was written with these."""
+        expected = frames_beside(self.path / TRIALS)
+        if expected is None:
+            expected = [_EXAMPLES] if _has_shared_examples(evidence.facts) else []
+        present = _named(evidence)
+        for name in expected:
+            if name not in present:
+                raise AblateError(f"{self.path / name}.parquet: does not exist. {_remedy(self.path)}")
 
     def save_evidence(self, evidence: Evidence) -> None:
         """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
-        save_frame(self.path / TRIALS, evidence.trials, evidence.facts)
+        frames = _named(evidence)
+        save_frame(self.path / TRIALS, evidence.trials, evidence.facts, beside=frames)
         save_frame(self.path / CURVES, evidence.curves)
-        frames = {**evidence.frames, Path(EXAMPLES).stem: evidence.examples}
-        for name in {*frames, *self._files_of_stages()}:
+        for name in {_EXAMPLES, *frames, *self._files_of_stages()}:
             path = self.path / f"{name}.parquet"
-            if name in frames and len(frames[name]):
+            if name in frames:
                 save_frame(path, frames[name])
             else:
                 path.unlink(missing_ok=True)
@@ -150,8 +165,59 @@ def _check_frame(path: Path, frame: pd.DataFrame, columns: Mapping[str, str], ke
     if not fault and frame.duplicated([*key]).any():
         fault = f"two rows have the same {', '.join(key)}"
     if fault:
-        remedy = f"Restore it, or run {path.parent.name} again, which replaces the report"
-        raise AblateError(str(Problem(fault, hint=remedy, source=str(path))))
+        raise AblateError(str(Problem(fault, hint=_remedy(path.parent), source=str(path))))
+
+
+def _named(evidence: Evidence) -> dict[str, pd.DataFrame]:
+    """Returns the frames beside trials and curves that have rows, by name."""
+    frames = {**evidence.frames, _EXAMPLES: evidence.examples}
+    return {name: frame for name, frame in frames.items() if len(frame)}
+
+
+def _has_shared_examples(facts: StudyFacts) -> bool:
+    """Returns whether the primary metric is the share of the test examples of a task, which all seeds share."""
+    for task in facts.tasks:
+        metric = task.metrics.get(facts.metric)
+        num_examples = task.sampling.test
+        if metric is None or task.sampling.pool != "held_out" or num_examples < 2:
+            continue
+        if math.isclose(metric.resolution * num_examples, 1.0):
+            return True
+    return False
+
+
+def _remedy(folder: Path) -> str:
+    return f"Restore it, or run {folder.name} again, which replaces the report"
+
+
+def _check_examples(path: Path, evidence: Evidence) -> None:
+    """Raises `AblateError` for examples of other trials, and where one lacks those that others have of a metric.
+
+    Without them, comparisons would be over seeds alone, and their intervals narrower.
+    """
+    examples = evidence.examples
+    trials = evidence.trials
+    if trials.empty:
+        return
+    known = {*zip(examples["id"], examples["metric"], strict=True)}
+    own = {*trials["id"]}
+    for frame in evidence.frames.values():
+        own |= {*frame.get("id", ())}
+    foreign = sum(trial not in own for trial in examples["id"].unique())
+    fault = f"has {foreign} trials that the report does not have" if foreign else ""
+    completed = trials[trials["status"] == "completed"]
+    for task in evidence.facts.tasks:
+        of_task = completed[completed["task"] == task.name]
+        for name in task.metrics:
+            column = evidence.facts.column_of(name)
+            if column not in of_task:
+                continue
+            ids = of_task.loc[of_task[column].notna(), "id"]
+            lacking = [trial for trial in ids if (trial, name) not in known]
+            if 0 < len(lacking) < len(ids):
+                fault = fault or f"lacks the {name} by example of {len(lacking)} of {len(ids)} trials"
+    if fault:
+        raise AblateError(str(Problem(fault, hint=_remedy(path.parent), source=str(path))))
 
 
 def _holds(column: pd.Series[Any], content: str) -> bool:

@@ -23,7 +23,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.files import digest_of_file, remove_leftovers, write_files, write_text
@@ -58,14 +58,11 @@ _MARKDOWN = "report.md"
 _VARIANTS = "variants.json"
 _PLAN = "plan.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, _PAGE, _MARKDOWN)  # The files of every report.
-
-
 # The endings of the files that a report writes from the evidence.
 _WRITTEN_AGAIN = (".csv", ".txt", ".html", ".md", ".svg", ".png")
 
-
 _JUDGED = TypeAdapter(JudgedVariants)
-_PLANS = TypeAdapter(list[DatedPlan])
+_PLANS = TypeAdapter(list[DatedPlan], config=ConfigDict(defer_build=True))
 
 
 class ReportTables(NamedTuple):
@@ -275,20 +272,21 @@ class StudyFolder(EvidenceFolder):
         return read_csv(self.path / name)
 
     def frames(self) -> ReportTables:
-        """Returns comparisons, judged claims, stability and speed of the last report."""
-        claims = self._frame(CLAIMS)
+        """Returns comparisons, judged claims, stability and speed of the last report. Raises `AblateError`."""
+        claims = self._frame(CLAIMS, CLAIM_COLUMNS)
         return ReportTables(
-            comparisons=self._frame(COMPARISONS),
+            comparisons=self._frame(COMPARISONS, ("variant",)),
             claims=claims[claims["verdict"].notna()].reset_index(drop=True),
             stability=self._frame(STABILITY),
             speed=self._frame(SPEED),
         )
 
-    def _frame(self, name: str) -> pd.DataFrame:
-        """Returns a CSV file of the folder as a frame, an empty one where there is no such file."""
+    def _frame(self, name: str, columns: Sequence[str] = ()) -> pd.DataFrame:
+        """Returns a CSV file of the folder as a frame, an empty one without a file. Raises `AblateError`."""
         import pandas as pd
 
         path = self.path / name
+        read_csv(path, columns)  # Refuses what no report has written.
         return pd.read_csv(path) if path.is_file() else pd.DataFrame()
 
     def answer(self) -> list[str]:
@@ -325,8 +323,11 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
     is_name = path == Path(name)
     if by_path.has_report and not (is_name and by_name.has_report):
         return by_path
-    if by_name.has_report or by_name.path.is_dir() or path.exists():
+    # A path names one place: the study of the same name elsewhere is another.
+    if path.is_file() or (is_name and (by_name.has_report or by_name.path.is_dir())):
         return by_name
+    if path.is_dir():
+        return by_path
     raise AblateError(str(_unknown_study(path, results)))
 
 

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 OLDEST = 2  # The oldest format that is read, as far as its facts are those of today.
-# The attributes of a frame that hold the facts, the format, and a digest of facts and columns. They stand in the
-# parquet file where pandas looks for them; its pages have checksums of their own.
+# The attributes of a frame that hold the facts, the format, the names of the frames beside it, and a digest of all that
+# and the columns. They stand in the parquet file where pandas looks for them; its pages have checksums of their own.
 _FACTS = "ablate"
 _FORMAT = "ablate_format"
 _DIGEST = "ablate_digest"
+_BESIDE = "ablate_beside"
 _ATTRIBUTES = b"PANDAS_ATTRS"
 FEW_VALUES = 64  # The most different values of a column that are numbered, in six bits each.
 MANY_VALUES = (
@@ -43,11 +44,18 @@ _WORDS = {"verdict": _OUTCOMES, "exploratory": _TRUTH, "placebo": _TRUTH}
 _NUMBERS = ("n", "diff", "ci_low", "ci_high", "level", "p", "mde", "mean_variant", "mean_baseline", "ratio")
 
 
-def save_frame(path: Path, frame: pd.DataFrame, facts: StudyFacts | None = None) -> None:
-    """Writes a frame, with facts in its attributes, whole or not at all."""
+def save_frame(
+    path: Path, frame: pd.DataFrame, facts: StudyFacts | None = None, beside: Iterable[str] = ()
+) -> None:
+    """Writes a frame, with facts in its attributes, whole or not at all.
+
+    beside: the names of the frames without which the facts are not whole.
+    """
     import pyarrow.parquet
 
-    content = {} if facts is None else {_FACTS: dataclasses.asdict(facts)}
+    content: dict[str, object] = {}
+    if facts is not None:
+        content = {_FACTS: dataclasses.asdict(facts), _BESIDE: sorted(beside)}
     digest = digest_of_data([content, list(frame.columns)])
     attributes = {_FORMAT: FORMAT, _DIGEST: digest, **content}
     table = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
@@ -95,6 +103,19 @@ def load_frame(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
         table, facts = _read(path)
         # By the names that the digest covers, and not those that pandas keeps beside.
         return facts, table.replace_schema_metadata(None).to_pandas()
+
+
+def frames_beside(path: Path) -> list[str] | None:
+    """Returns the names of the frames that were written with this one; None where an older version has written it.
+
+    Raises `AblateError`.
+    """
+    import pyarrow.parquet
+
+    with reading(path):
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        names: list[str] | None = json.loads(metadata.get(_ATTRIBUTES, b"{}")).get(_BESIDE)
+        return names
 
 
 def rows_and_facts(
@@ -156,6 +177,8 @@ def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
     try:
         reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
         present = reader.fieldnames or ()
+        if not present:
+            raise ValueError("it has no columns")
         missing = [name for name in columns if name not in present]
         if missing:
             raise ValueError(f"the column {missing[0]} is missing")

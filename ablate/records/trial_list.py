@@ -17,22 +17,21 @@ from pydantic import ConfigDict, TypeAdapter
 
 from ablate.base.errors import AblateError, Problem
 from ablate.base.files import digest_of_data, write_text
-from ablate.base.kept import content_of, validated
+from ablate.base.kept import STRICT, content_of, validated
 from ablate.core.trial import JUDGED, Cell, Level, Trial
 
 FORMAT = 2
 """The format of the list; format 1, without a digest, is read too."""
 UNKNOWN_ROLE = ""
 """The role of a cell on which no verdict rests, where an older version has not kept which one it was."""
-_STRICT = ConfigDict(extra="forbid", strict=True)
-_OLDER = ConfigDict(extra="ignore", strict=True)
+_OLDER = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
 
 @dataclass(frozen=True)
 class _Entry:
     """A cell as the list keeps it, without the config of its trial."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     id: str
     variant: str
@@ -73,7 +72,7 @@ class _Entry:
 class ReportSources:
     """What the last report was made from."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     digest: str
     """Of all sources."""
@@ -91,7 +90,7 @@ class ReportSources:
 class _Content:
     """The content of the file."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     format: Literal[2]
     cells: list[_Entry]

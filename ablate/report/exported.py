@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ablate.base.errors import AblateError, listed
-from ablate.base.files import destination, digest_of, unreadable, write_text, write_whole
+from ablate.base.files import NotReadableError, destination, digest_of, read_plain, write_text, write_whole
 
 LIST = ".ablate-export.json"
 """The file beside those of an export that has the digest of each, with that of its study."""
@@ -42,9 +42,10 @@ def write_exported(
 
 def _is_ours(file: Path, content: bytes, digest: object, study: str) -> bool:
     """Returns whether a file may be written over with a content: it has that already, or is as an export left it."""
-    if unreadable(file, MAX_BYTES) is not None:
+    try:
+        present = read_plain(file, MAX_BYTES)
+    except NotReadableError:
         return False
-    present = file.read_bytes()
     return present == content or _digest(study, present) == digest
 
 
@@ -54,10 +55,8 @@ def _digest(study: str, content: bytes) -> str:
 
 def _written(file: Path) -> dict[str, object]:
     """Returns name → digest of the files that exports have left; none where that cannot be read."""
-    if unreadable(file, MAX_BYTES) is not None:
-        return {}
     try:
-        digests = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        digests = json.loads(read_plain(file, MAX_BYTES))
+    except (NotReadableError, ValueError, RecursionError):
         return {}
     return digests if isinstance(digests, dict) else {}

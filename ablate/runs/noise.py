@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from ablate.base.errors import AblateError, Gather, Problem, shown
 from ablate.base.files import destination, write_text
-from ablate.base.kept import STRICT, content_of, validated
+from ablate.base.kept import FINITE, content_of, validated
 from ablate.base.process import now
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
@@ -34,7 +34,7 @@ _REMEDY = "Restore it, or measure the noise again with --keep-noise"
 class _OfTask:
     """The runs of the baseline on a task."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     n: int
     sd: Annotated[float, Field(ge=0)]
@@ -52,7 +52,7 @@ class _OfTask:
 class KeptNoise:
     """The content of the file."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     date: str
     made_with: dict[str, str]

@@ -6,6 +6,7 @@ A row is a run, or an example of a run; the index says where it was read. What i
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -243,6 +244,9 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     trials = grouped.agg(columns).reset_index()
     # A metric that is the same on all examples is of the run.
     varying = [name for name in metrics if grouped[name].nunique().max() > 1]
+    # The mean over some examples is not that over all of them, which other runs have.
+    has_all = grouped[varying].count().eq(grouped.size(), axis=0).reset_index(drop=True)
+    trials[varying] = trials[varying].where(has_all)
     examples: list[tuple[str, str, list[float]]] = []
     for name in varying:
         examples += [
@@ -264,7 +268,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     texts = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
     by_status = endings(texts["status"])
     is_completed = by_status.map(lambda ending: ending.outcome == "completed")
-    numbers = texts[metrics].apply(pd.to_numeric, errors="coerce")
+    numbers = texts[metrics].apply(lambda column: column.map(_number_in).astype(float))
     # As objects: a column of numbers with one that is none is one of floats, which are not exact.
     seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
     is_blank = texts[metrics].apply(lambda column: column.str.lower().isin(_NO_NUMBER))
@@ -289,6 +293,14 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
         status=ended.map(lambda ending: ending.outcome),
         reason=ended.map(lambda ending: ending.why),
     )
+
+
+def _number_in(text: str) -> float:
+    """Returns the float that is nearest to the number in a text; NaN where it is none."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
 
 
 def _replaced(rows: pd.DataFrame) -> pd.Series:

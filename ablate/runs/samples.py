@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from ablate.base.errors import AblateError, Gather, listed, nearest
-from ablate.base.files import unreadable
+from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 
 _SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
@@ -74,13 +74,10 @@ def _table_of(path: Path) -> pd.DataFrame:
 
 def _samples_of(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yields the number of each line that is not blank, and its sample. Raises `AblateError`."""
-    fault = unreadable(path, _MAX_FILE)
-    if fault is not None:
-        raise AblateError(f"{path}: {fault}. {_REMEDY}")
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise AblateError(f"{path}: cannot be read: {error.strerror}. {_REMEDY}") from None
+        content = read_plain(path, _MAX_FILE)
+    except NotReadableError as error:
+        raise AblateError(f"{path}: {error}. {_REMEDY}") from None
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue

@@ -139,13 +139,21 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        """Raises `Invalid` for numbers that no run takes; the study judges the seeds."""
+        """Raises `Invalid` for values that no run takes, as they may be in Python; the study judges the seeds."""
         seeds = self.seeds if isinstance(self.seeds, Sequence) else [self.seeds]
         with Gather() as at:
             for name, number in (("jobs", self.jobs), ("seed", self.seed)):
                 if number is not None:
                     with at():
                         COUNT.check(name, number)
+            for name in ("sets", "only"):
+                texts = getattr(self, name)
+                is_list = isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts)
+                at.refuse(not is_list, name, "must be a list of texts", texts)
+            for each in fields(self):
+                value = getattr(self, each.name)
+                if isinstance(each.default, bool):
+                    at.refuse(not isinstance(value, bool), each.name, "must be true or false", value)
             if self.seeds is not None and not all(seed in COUNT for seed in seeds):
                 allowed = "a number of seeds, such as 5, or a list of seeds, such as [0, 3, 7]"
                 at.refuse(True, "seeds", "must be whole numbers from 0", self.seeds, allowed)

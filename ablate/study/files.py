@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -16,6 +15,7 @@ from ruamel.yaml.representer import SafeRepresenter
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
+from ablate.base.scratch import scratch
 from ablate.core.names import GIVEN
 from ablate.study.document import base_of
 from ablate.study.study import Study
@@ -32,7 +32,7 @@ def as_file(study: str | Path | Mapping[str, object]) -> Iterator[Path]:
         yield Path(study)
         return
     text = _json_text(study)
-    with TemporaryDirectory(prefix="ablate-") as folder:
+    with scratch("study") as folder:
         path = Path(folder) / GIVEN
         # JSON is YAML. Half a surrogate pair stays an escape, which the reader refuses with its place.
         path.write_text(text, "utf-8", "backslashreplace")
@@ -48,10 +48,14 @@ def as_file(study: str | Path | Mapping[str, object]) -> Iterator[Path]:
 
 def _json_text(study: Mapping[str, object]) -> str:
     folder = Path.cwd() / str(study.get("folder", "."))
-    data = {**study, "folder": str(folder)}
+    return _json({**study, "folder": str(folder)}, indent=1)
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    """Returns a value of a study as JSON. Raises `StudyError` for what a file cannot hold."""
     try:
-        return json.dumps(data, indent=1, ensure_ascii=False, default=_plain)
-    except TypeError as error:
+        return json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
         allowed = "text, numbers, True, False, None, and lists and dicts of these"
         raise StudyError([Problem(f"cannot be written in a study: {error}", allowed=allowed)]) from None
 
@@ -68,7 +72,7 @@ def _plain(value: object) -> object:
 def as_sets(sets: Sequence[str] | Mapping[str, object]) -> list[str]:
     """Returns changes to a study as `--set` takes them, each a `PATH=VALUE`."""
     if isinstance(sets, Mapping):
-        return [f"{path}={json.dumps(value, ensure_ascii=False)}" for path, value in sets.items()]
+        return [f"{path}={_json(value)}" for path, value in sets.items()]
     if isinstance(sets, str):
         return [sets]
     return list(sets)

@@ -52,7 +52,10 @@ def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
     """Refuses metrics that tables and claims could not tell from something else of the same name."""
     document = draft.document
     is_declared = isinstance(document.data.get("metrics"), dict)
-    for name in dict.fromkeys(name for task in tasks for name in task.metrics):
+    names: dict[str, None] = {}
+    for task in tasks:
+        names |= dict.fromkeys(task.metrics)
+    for name in names:
         path = ("metrics", name) if is_declared else ("workload",)
         if name in TRIAL_COLUMNS:
             rule = "is a column name that tables already use"

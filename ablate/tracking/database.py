@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import digest_of, replacing, set_aside
-from ablate.base.sqlite import SQLITE, refuse_other_database
+from ablate.base.sqlite import SQLITE, path_of, refuse_other_database
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -47,9 +47,8 @@ def database_uri(path: Path) -> str:
 
 def artifacts_uri(tracking_uri: str) -> str | None:
     """Returns the URI of the folder of artifacts beside a SQLite database; None for a server, which has its own."""
-    if not tracking_uri.startswith(SQLITE):
-        return None
-    return (_path_of(tracking_uri).parent / ARTIFACTS).as_uri()
+    database = path_of(tracking_uri)
+    return None if database is None else (database.resolve().parent / ARTIFACTS).as_uri()
 
 
 def check_uri(uri: str) -> None:
@@ -57,8 +56,9 @@ def check_uri(uri: str) -> None:
 
     MLflow would make folders of a mistyped name, and its tables in the database of another program.
     """
-    if uri.startswith(SQLITE):
-        folder = Path(uri.removeprefix(SQLITE)).parent
+    database = path_of(uri)
+    if database is not None:
+        folder = database.parent
     elif uri.startswith("file:"):
         folder = Path(uri.removeprefix("file:").removeprefix("//"))
     elif ":" not in uri and uri != "databricks":
@@ -93,20 +93,22 @@ def opened(store: Path, uri: str | None, wait: float, warn: Callable[[str], None
     another schema than that of the installed MLflow, and made where there is none. What `uri` names is left as it is.
     Raises `StoreError`, and whatever MLflow, SQLite and the disk raise.
     """
-    own_uri = database_uri(store / DATABASE)
+    own = (store / DATABASE).resolve()
+    own_uri = database_uri(own)
     uri = uri or own_uri
     store.mkdir(parents=True, exist_ok=True)
     if uri == own_uri:
         with _locked(store / ".mlflow.lock", wait), _written_without_waiting():
             client_class = import_client()
-            _set_aside_unusable(_path_of(uri), warn)
-            _create_missing(_path_of(uri))
+            _set_aside_unusable(own, warn)
+            _create_missing(own)
             yield client_class(tracking_uri=uri)
     else:
         with _locked(store / f".mlflow-{digest_of(uri.encode())}.lock", wait):
             client_class = import_client()
-            if uri.startswith(SQLITE):
-                _create_missing(_path_of(uri))
+            database = path_of(uri)
+            if database is not None:
+                _create_missing(database.resolve())
             yield client_class(tracking_uri=uri)
 
 
@@ -139,11 +141,6 @@ def _written_without_waiting() -> Iterator[None]:
 
 def _do_not_synchronise(connection: DBAPIConnection, _: object) -> None:
     connection.execute("PRAGMA synchronous = OFF")
-
-
-def _path_of(uri: str) -> Path:
-    """Returns the path of a SQLite file from its tracking URI."""
-    return Path(uri.removeprefix(SQLITE)).resolve()
 
 
 def _has_content(database: Path) -> bool:

@@ -163,3 +163,31 @@ def test_a_trial_in_two_rows_is_refused():
     twice = pd.concat([evidence.trials, evidence.trials.tail(1)], ignore_index=True)
     with pytest.raises(AblateError, match=r"'a' on 'recall' with seed 4 has several"):
         compare(Evidence(evidence.facts, twice, evidence.curves))
+
+
+@pytest.mark.parametrize("level", [-3.0, 0.0])
+def test_a_loss_that_goes_below_zero_has_no_best_value_at_zero(level):
+    base = level + np.array([0.011, -0.009, 0.004, -0.002, 0.001, 0.0])
+    noise = np.array([0.001, -0.001, 0.002, 0.0, -0.002, 0.0005])
+    values = {"baseline": base, "a": base + noise, "worse": base + 0.5 + noise}
+    frame = compare(study(values, metrics={"nll": Metric("min")}, metric="nll", margin=0.2))
+    assert only(frame)["verdict"] == "equivalent"
+    assert only(frame, "worse")["verdict"] == "worse"
+
+
+def test_a_variant_that_diverges_is_not_better_than_runs_beyond_the_floor():
+    base = 9.0 + np.array([0.01, -0.02, 0.015, 0.0, -0.01, 0.02])
+    statuses = {("a", seed): "diverged" for seed in range(6)}
+    loss = {"loss": Metric("min", floor=2.3)}
+    frame = compare(
+        study(
+            {"baseline": base, "a": np.full(6, np.nan)},
+            metric="loss",
+            metrics=loss,
+            statuses=statuses,
+            margin=0.1,
+        )
+    )
+    row = only(frame)
+    assert row["verdict"] in ("worse", "inconclusive")
+    assert row["diff"] <= 0

@@ -31,6 +31,9 @@ def test_what_a_kill_leaves_goes_and_what_is_in_use_stays(tmp_path):
     living, used = holding(tmp_path, 60)
     killed.kill()
     killed.wait()
+    (left / "protected").mkdir()
+    (left / "protected/file").touch()
+    (left / "protected").chmod(0o500)
     assert (left / "file").exists()
     last, ended = holding(tmp_path, 0)
     assert last.wait() == 0

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from ablate.base.errors import AblateError
+from ablate.records import tables
 from ablate.records.folder import StudyFolder
 
 STUDY = """
@@ -31,3 +34,13 @@ def test_every_trial_leaves_what_each_test_example_gave_on_the_judged_metric(run
     before = StudyFolder.at(folder).stamps()
     (folder / "examples.parquet").unlink()
     assert StudyFolder.at(folder).stamps() != before
+    with pytest.raises(AblateError, match=r"examples\.parquet: does not exist"):
+        StudyFolder.at(folder).evidence()
+
+    # Nor is one with those of other trials, or of some.
+    for others in (examples.assign(id=[*"abcd"]), examples[:3]):
+        tables.save_frame(folder / "examples.parquet", others)
+        with pytest.raises(AblateError, match=r"examples\.parquet: (has|lacks)"):
+            StudyFolder.at(folder).evidence()
+    run(STUDY)
+    assert len(StudyFolder.at(folder).evidence().examples) == 4

@@ -93,3 +93,41 @@ def test_figures_and_their_data_have_the_same_names(here):
     forest = data["forest"].set_index("variant")
     known = results.comparisons.set_index(["variant", "metric"])["diff"]
     assert forest.loc["model.effect=0.2", "value"] == known["model.effect=0.2", "accuracy"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"fresh": "no"},
+        {"retrain": 1},
+        {"only": 3},
+        {"only": [3]},
+        {"sets": None},
+        {"sets": [("training.steps", 3)]},
+        {"sets": {"model.width": {1, 2}}},
+        {"results": ""},
+        {"results": None},
+        {"results": "a\0b"},
+    ],
+)
+def test_an_argument_of_another_type_is_refused_before_anything_is_trained(given, here):
+    with pytest.raises(AblateError, match=next(iter(given)) if "width" not in str(given) else "cannot be"):
+        ablate.run(TOY_DICT, **{"jobs": 0} | given)
+    assert not (here / "results/toy").exists()
+
+
+def test_what_is_no_path_is_refused_and_values_of_numpy_are_changes(here):
+    for wrong in (None, 3, b"x", ""):
+        with pytest.raises(AblateError):
+            ablate.run(wrong)
+        with pytest.raises(AblateError):
+            ablate.load(wrong)
+    results = ablate.run(
+        TOY_DICT, sets={"model.width": np.int64(5)}, only={"baseline", "model.noise=0.3"}, jobs=0
+    )
+    assert (
+        results.folder.name
+        == ablate.run(
+            TOY_DICT, sets=["model.width=5"], only=("model.noise=0.3", "baseline"), jobs=0
+        ).folder.name
+    )

@@ -101,3 +101,22 @@ def test_a_study_of_ones_own_is_evaluated_without_the_plugins_of_the_folder(sent
     file = sent / "results/sent/study.yaml"
     file.write_text(file.read_text().replace("- parts.py", "- evil.py"))
     assert call(sent, "eval", "study.yaml") == {"sender"}
+
+
+@pytest.mark.parametrize("command", ["eval", "bench"])
+def test_a_folder_that_was_copied_is_not_measured_into_another(command, sent):
+    results = sent / "results"
+    shutil.copytree(results / "sent", results / "copy")
+    shutil.copytree(results, sent / "elsewhere")
+    before = {path: path.read_bytes() for path in sent.rglob("*") if path.is_file()}
+    for name in ("copy", "results/copy", "elsewhere/sent"):
+        done = ablate_here(command, name, "--trust", cwd=sent)
+        assert (done.returncode, "reports the study sent" in done.stderr) == (2, True)
+    assert not ran(sent)
+    assert before == {path: path.read_bytes() for path in sent.rglob("*") if path.is_file()}
+
+
+def test_a_path_names_one_folder(sent):
+    for command in (["report", "nowhere/sent"], ["diff", "nowhere/sent", "sent"]):
+        done = ablate_here(*command, cwd=sent)
+        assert (done.returncode, "nowhere/sent" in done.stderr) == (2, True)

@@ -190,18 +190,25 @@ def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     assert (repository.folder / "ledger.jsonl").read_bytes() == before
 
 
-def test_a_ledger_of_an_older_format_is_refused_by_name_and_stays(repository):
+def test_a_ledger_of_an_older_format_goes_on_or_is_refused_by_name_and_stays(repository):
     """Format 2 had no digests; of a base whose runs were cut short the rest is run."""
     repository.losses("bad", drawn(1, 0.05))
     answer = said(repository, "bad")
     ledger = repository.folder / "ledger.jsonl"
     old = [without(line, "digest") for line in repository.lines("ledger.jsonl")]
-    old[NUM_BASE_RUNS]["format"] = 2
+    old[NUM_BASE_RUNS]["format"] = 1
     text = "".join(f"{json.dumps(line)}\n" for line in old)
     ledger.write_text(text)
     done = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "bad")
     assert (done.returncode, ledger.read_text()) == (2, text)
-    assert "is a ledger of format 2" in done.stderr
+    assert "is a ledger of format 1" in done.stderr
+    old[NUM_BASE_RUNS]["format"] = 2
+    ledger.write_text("".join(f"{json.dumps(line)}\n" for line in old))
+    repository.losses("other", drawn(2, 0.05))
+    said(repository, "other")
+    lines = repository.lines("ledger.jsonl")
+    assert [without(line, "digest") for line in lines[: len(old)]] == old
+    assert lines[-1]["state"]["seed"] == old[-1]["state"]["seed"] + 1 + PAIRS
     ledger.write_text("".join(f"{json.dumps(line)}\n" for line in old[:4]))
     assert said(repository, "bad") == {**answer, "time_ratio": ANY}
     assert sum("run" in line for line in repository.lines("ledger.jsonl")) == NUM_BASE_RUNS + 1
@@ -334,3 +341,19 @@ def test_a_call_that_was_killed_before_it_had_said_what_is_kept_says_so_again(re
     again = repository.call(*words)
     assert (again.returncode, again.stdout) == (0, first.stdout)
     assert (repository.folder / "ledger.jsonl").read_bytes() == kept
+
+
+def test_names_that_are_no_utf8_lose_no_run(repository):
+    """A word of the call is refused before a run, and a file of such a name is told escaped."""
+    repository.losses("good", drawn(1, -0.05))
+    name = os.fsdecode(b"eval\xff.py")
+    (repository.folder / name).write_text("")
+    repository.losses("try", drawn(2, -0.05))
+    call = (*PRINTED, os.fsdecode(b"\xff"))
+    for words in (("--head", "good", "--", *call), ("--head", os.fsdecode(b"good\xff"))):
+        refused = repository.call("gate", "ledger.jsonl", "--base", "base", *words)
+        assert (refused.returncode, refused.stdout) == (2, "")
+    assert not (repository.folder / "ledger.jsonl").exists()
+    answer = said(repository, "try")
+    assert r"eval\udcff.py" in answer["changed_measures"]
+    assert repository.lines("ledger.jsonl")[-1]["verdict"] == answer["verdict"]

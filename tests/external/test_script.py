@@ -1,6 +1,7 @@
 """A script is run with other values of the named constants, and of nothing else; what is not certain is refused."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from own import own_study
 
+from ablate.external import script as script_module
 from ablate.external.cautions import assigning
 from ablate.external.script import (
     UNREADABLE,
@@ -238,6 +240,28 @@ def test_the_copy_runs_beside_its_neighbours_but_not_with_their_bytecode(tmp_pat
     done = subprocess.run([sys.executable, str(copy)], capture_output=True, text=True, check=True)
     assert float(done.stdout) == 0.2
     assert not [*(own / "__pycache__").iterdir()]
+
+
+@pytest.mark.parametrize("place", [".", "jobs", "jobs/new"])
+def test_paths_from_the_copy_lead_where_they_lead_from_the_script(place, tmp_path, monkeypatch):
+    own = tmp_path / "own"
+    copies = tmp_path / "copies"
+    (own / "jobs/new").mkdir(parents=True)
+    copies.mkdir()
+    (own / "helper.py").write_text("B = 7")
+    (own / "jobs/train.py").write_text(
+        "import sys\nfrom pathlib import Path\nA = 1\nabove = Path(__file__).resolve().parents[1]\n"
+        "sys.path.append(f'{Path(__file__).parent}/..')\nimport helper\n"
+        "print(A, helper.B, *sorted(path.name for path in above.glob('[!_]*')))"
+    )
+    monkeypatch.chdir(own / place)
+    monkeypatch.setenv("ABLATE_COPY", str(own))
+    script = os.path.relpath(own / "jobs/train.py")
+    monkeypatch.setenv("ABLATE_DIR", str(copies))
+    done = subprocess.run(
+        [sys.executable, script_module.__file__, script, '{"A": 2}'], capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["2", "7", "helper.py", "jobs"], done.stderr
 
 
 def test_a_study_of_a_script_is_refused_by_name_with_the_line(tmp_path):

@@ -53,7 +53,8 @@ def test_a_table_is_small(tmp_path):
         shares = (draws.integers(steps + 1, size=(50, 600)) / steps).astype(np.float32)
         rows = [(f"{trial:016x}", "accuracy", values) for trial, values in enumerate(shares)]
         examples = pd.DataFrame(rows, columns=["id", "metric", "values"])
-        folder.save_evidence(replace(evidence(), examples=examples))
+        untrained = evidence().trials[:0]
+        folder.save_evidence(replace(evidence(), trials=untrained, examples=examples))
         assert np.array_equal(np.stack(folder.evidence().examples["values"]), shares)
         assert (tmp_path / "examples.parquet").stat().st_size < shares.size * bits / 8 + 2_500
     assert (tmp_path / "trials.parquet").read_bytes().count(b'"question"') == 1
@@ -116,3 +117,12 @@ def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
     folder.trial_list.path.write_text('{"format": 1, "cells": ' + "[" * 100_000)
     with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
         folder.trial_list.cells()
+
+
+def test_tables_that_no_report_has_written_are_refused_as_frames(tmp_path):
+    folder = StudyFolder(tmp_path, "quickstart")
+    folder.path.mkdir()
+    for content in (b"\0\xff", b"", b"claim,verdict\nx,superb\n"):
+        (folder.path / "claims.csv").write_bytes(content)
+        with pytest.raises(AblateError, match="claims"):
+            folder.frames()

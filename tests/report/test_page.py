@@ -162,11 +162,11 @@ def test_pictures_of_an_earlier_report_go(publish):
     folder = publish(evidence)
     without = Evidence(evidence.facts, evidence.trials, evidence.curves.iloc[:0])
     (folder / "figures" / "notes.txt").write_text("kept")
-    (folder / "figures" / "forest.png").write_bytes(b"of an earlier version")
+    (folder / "figures" / "mine.svg").write_text("not of the report")
     publish(without)
     names = {path.name for path in (folder / "figures").iterdir()}
     kept = {f"{name}.svg" for name in ("forest", "seeds", "cost")}
-    assert names == {*kept, "notes.txt"}
+    assert names == {*kept, "notes.txt", "mine.svg"}
 
 
 def test_a_study_without_trials(publish):

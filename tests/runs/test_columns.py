@@ -128,3 +128,29 @@ def test_versions_of_the_code_that_are_one_float_are_two(values, tmp_path):
     assert (only.returncode, row(tmp_path)["n"]) == (0, "2")
     spelled = table(seeds=range(4)).assign(lr=["0.1", "0.10"] * 4)
     assert analyse(tmp_path, spelled).returncode == 0
+
+
+def test_a_number_of_any_spelling_is_the_nearest_float(tmp_path):
+    runs = table()
+    numbers = np.random.default_rng(0).normal(1000, 1, len(runs)).tolist()
+    runs["loss"] = [f"{number:+.17g}" for number in numbers]
+    assert analyse(tmp_path, runs).returncode == 0
+    assert list(StudyFolder(tmp_path / "results", "runs").evidence().trials["loss"]) == numbers
+
+
+def test_a_metric_of_some_examples_is_none_of_the_run(tmp_path):
+    draw = np.random.default_rng(0)
+    rows = []
+    for variant in ("base", "wide"):
+        for seed in range(5):
+            for example in range(20):
+                hard = example < 10
+                f1 = 0.9 - 0.6 * hard + 0.1 * draw.random()
+                has_f1 = not (variant == "wide" and hard)
+                loss = draw.random()
+                rows.append((variant, seed, example, loss, f1 if has_f1 else ""))
+    runs = pd.DataFrame(rows, columns=["variant", "seed", "example", "loss", "f1"])
+    claim = ("--also", "f1", "max", "--claim", "wide beats base on f1")
+    assert analyse(tmp_path, runs, *claim).returncode == 0
+    (judged,) = StudyFolder(tmp_path / "results", "runs").claims()
+    assert (judged["verdict"], judged["reason"].partition(" ")[0]) == ("inconclusive", "incomplete")
