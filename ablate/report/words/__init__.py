@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -66,6 +66,22 @@ def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
     return wording.joined([*every[:most], *rest])
 
 
+def from_to(counts: Iterable[int]) -> str:
+    """Returns `5`, or `3 to 8` of counts that differ; nothing without one."""
+    known = sorted({*counts})
+    return " to ".join(map(str, dict.fromkeys([*known[:1], *known[-1:]])))
+
+
+def counted(count: object, noun: str, ending: str = "s") -> str:
+    """Returns `1 seed`, `2 seeds`; a count may be words."""
+    return f"{count} {noun}" if count in (1, "1") else f"{count} {noun}{ending}"
+
+
+def plural(items: Sized, noun: str, ending: str = "s") -> str:
+    """Returns the noun for so many items."""
+    return noun if len(items) == 1 else f"{noun}{ending}"
+
+
 def templates(folder: Path, **options: Any) -> Environment:
     """The templates of a folder, which are compiled once and for all."""
     from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
@@ -85,7 +101,8 @@ def templates(folder: Path, **options: Any) -> Environment:
 def _module(file: str) -> ModuleType:
     environment = templates(Path(__file__).parent)
     environment.filters |= {
-        "counted": lambda count, noun, ending="s": f"{count} {noun}{ending if count != 1 else ''}",
+        "counted": counted,
+        "plural": plural,
         "exact": wording.exact,
         "significant": wording.significant,
         "brief": wording.brief,
