@@ -13,12 +13,13 @@ from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, StudyFacts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
+from ablate.report.claim_tables import claim_table
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
 from ablate.report.page import markdown, markdown_table, marked
 from ablate.report.summary import Spent, spent
-from ablate.report.verdicts import claim_table, level_of, planned_rows
+from ablate.report.verdicts import level_of, planned_rows
 from ablate.report.words import Table, difference, templates
 
 # Of claims, in the order of the page: what contradicts the literature comes first. `not confirmed` is what was decided

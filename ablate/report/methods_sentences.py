@@ -1,4 +1,4 @@
-"""The sentences of the paragraph on methods: what was compared, on which data, how it was judged, and what became of it."""
+"""The sentences on methods: what was compared, on which data, how it was judged, and what became of the runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ COMPARED = {
     "documents": "methods.runs_documents",
 }
 """How runs were given → the sentence on how they were compared."""
-SPLITS = {
+SPLITS: Mapping[tuple[str, ...], str] = {
     ("split_builtin",): "methods.held_out_split_anew",
     ("split_builtin_fixed",): "methods.held_out_one_split",
 }

@@ -14,9 +14,10 @@ from rich.text import Text
 
 from ablate.base.text import printable
 from ablate.records.folder import SPEED, StudyFolder
+from ablate.report.claim_tables import claim_table
 from ablate.report.speed_tables import brief_tables
 from ablate.report.verdict_words import verdict_parts
-from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
+from ablate.report.verdicts import level_of, names_of, verdict_tables
 from ablate.report.words import Column, Table, text
 
 COLOURS = {

@@ -41,7 +41,10 @@ class Interaction(Section, title="How changes act together", open=True):
                 for row in known[:MOST_ANSWERED]
             ]
             where = task.name if len(facts.tasks) > 1 else ""
-            lines.append(message("interaction.answer", where, told, len(known)))
+            if len(known) > len(told):
+                lines.append(message("interaction.largest", where, told, len(known)))
+            else:
+                lines.append(message("interaction.answer", where, told))
         return lines
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
@@ -76,8 +79,10 @@ def interaction_table(rows: Sequence[Row], facts: StudyFacts) -> Table:
         Column("difference", "Interaction [95 %]", True, show=lambda row: _difference(row, facts)),
         Column("n", as_sentence(f"{facts.unit}s"), True, show=lambda row: count(row["n"]), spare=True),
     ]
-    less = facts.metric in less_is_better(rows, facts)
-    caption = message("interaction.caption", facts.metric, less, len(rows))
+    less = message("interaction.less") if facts.metric in less_is_better(rows, facts) else ""
+    caption = message("interaction.caption", facts.metric, less)
+    if len(rows) > 1:
+        caption += message("interaction.by_chance", len(rows), 0.05 * len(rows))
     return tabulated(columns, rows, caption, "interactions.csv")
 
 
