@@ -87,7 +87,7 @@ def title(report_data: ReportData) -> str:
     sentence = (
         re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else report_data.facts.question
     )
-    return message("figures.summary_title", sentence, steps)
+    return message("figures.summary_title", sentence, steps) if steps else sentence
 
 
 def _steps(evidence: Evidence) -> int:
@@ -105,8 +105,14 @@ def footer(report_data: ReportData, task: TaskFacts) -> str:
     facts = report_data.facts
     cost = spent(report_data.evidence)
     command = facts.environment.get("command") or facts.study
+    parts = [command]
     parameters = facts.variants[0].parameters.get(task.name)
-    time = duration(cost.seconds)
-    # What code that is not ours runs on is its own affair.
-    on_one_core = stated_of(facts) is None
-    return message("figures.summary_footer", command, parameters, cost.trainings, time, on_one_core)
+    if parameters:
+        parts.append(message("figures.parameters", parameters))
+    if cost.trainings:
+        time = duration(cost.seconds)
+        # What code that is not ours runs on is its own affair.
+        on_one_core = stated_of(facts) is None
+        parts.append(message("figures.trainings", cost.trainings))
+        parts.append(message("figures.of_one_core", time) if on_one_core else time)
+    return " · ".join(parts)

@@ -123,7 +123,8 @@ class Facets:
     def left_out(self, facts: StudyFacts) -> str:
         """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
         count = sum(not variant.placebo for variant in facts.variants[1:])
-        return message("figures.left_out", len(self.variants), count) if len(self.variants) < count else ""
+        shown = len(self.variants)
+        return message("figures.first_variants", shown, count) if shown < count else ""
 
     def spread(self, data: pd.DataFrame) -> pd.DataFrame:
         """Returns the rows of each facet with its title in the column `facet`: the baseline's stand in every one."""

@@ -16,7 +16,7 @@ from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.verdicts import Names, difference_of, direction_of, less_is_better, names_of
-from ablate.report.words import Column, Row, Table, count, message, number, rows_of, tabulated
+from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
 
 MOST_ANSWERED = 3
 """The interactions that the answer names."""
@@ -58,11 +58,15 @@ class Interaction(Section, title="How changes act together", open=True):
             data = interactions(report_data.evidence, task)
             if data["value"].isna().all():
                 continue
-            shown = min(data["pair"].nunique(), MAX_PAIRS)
+            num_pairs = data["pair"].nunique()
+            shown = min(num_pairs, MAX_PAIRS)
+            caption = message("figures.interaction", facts.metric)
+            if shown < num_pairs:
+                caption = paragraph(caption, message("figures.first_pairs", shown, num_pairs))
             yield Picture(
                 f"interaction{end}",
                 f"{self.title}{of}",
-                message("figures.interaction", facts.metric, shown, data["pair"].nunique()),
+                caption,
                 message("figures.interaction_alt", facts.metric, shown, of),
                 data,
                 interaction,

@@ -14,7 +14,17 @@ from ablate.records.evaluated import TEST, Evaluated
 from ablate.report.figures.heads import attention_maps
 from ablate.report.section import Block, Picture, ReportData, Section, Text
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import NOTHING, Column, Table, message, number, plus_minus, rows_of, tabulated
+from ablate.report.words import (
+    NOTHING,
+    Column,
+    Table,
+    message,
+    number,
+    paragraph,
+    plus_minus,
+    rows_of,
+    tabulated,
+)
 
 
 class KeptWeights(
@@ -96,16 +106,19 @@ class Attention(
         places = places.sort_values("variant", key=lambda column: column.map(order), kind="stable")
         top = max(float(weights.max()) for weights in found["weights"]) or 1.0
         left = max(0, len(places) - MAX_FIGURES)
-        yield Text(message("figures.attention", int(maps["seed"].iloc[0]), left), aside=True)
+        more = message("figures.more_attention", left) if left else ""
+        yield Text(paragraph(message("figures.attention", int(maps["seed"].iloc[0])), more), aside=True)
         for i, (variant, task) in enumerate(places.head(MAX_FIGURES).itertuples(index=False), 1):
             data = found[(found["variant"] == variant) & (found["task"] == task)]
             short = names.get(variant, variant)
             name = f"{short} on {task}" if len(facts.tasks) > 1 else short
+            counts = data["layer"].value_counts(sort=False)
+            layers = [message("figures.layer", layer, count) for layer, count in counts.items()]
             yield Picture(
                 f"attention-{i}",
                 name,
                 "",  # It would be the same for all: the text above them has it.
-                message("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items())),
+                message("figures.attention_alt", name, layers),
                 data,
                 attention_maps,
                 (top,),

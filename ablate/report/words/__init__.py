@@ -66,6 +66,11 @@ def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
     return wording.joined([*every[:most], *rest])
 
 
+def paragraph(*sentences: str) -> str:
+    """Returns sentences as one paragraph; empty ones are left out."""
+    return " ".join(filter(None, sentences))
+
+
 def from_to(counts: Iterable[int]) -> str:
     """Returns `5`, or `3 to 8` of counts that differ; nothing without one."""
     known = sorted({*counts})
