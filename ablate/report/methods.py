@@ -15,7 +15,9 @@ def search_methods(evidence: Evidence) -> str:
     if table is None:
         return ""
     facts = table.facts
-    return message("search.method", evidence.facts.searched, facts.trials, len(facts.seeds), table.paths)
+    if evidence.facts.searched == "sweep":
+        return message("search.method_of_sweep", facts.trials, table.paths)
+    return message("search.method_of_tuning", facts.trials, len(facts.seeds), table.paths)
 
 
 def speed_methods(evidence: Evidence) -> str:

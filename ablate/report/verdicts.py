@@ -167,7 +167,7 @@ def _unseen(rows: Sequence[Row]) -> str:
     return message("verdicts.unseen", because(max(unseen))) if unseen else ""
 
 
-def better_word(direction: Direction) -> str:
+def better_word(direction: str) -> str:
     """Returns `more` or `less`: what of a metric is better."""
     return "less" if direction == "min" else "more"
 
