@@ -11,10 +11,11 @@ from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
+from ablate.report.reason_words import because
 from ablate.report.section import ReportData
 from ablate.report.verdict_words import apart_from_zero
 from ablate.report.verdicts import compared_with, is_share, names_of, planned_rows, row_name, shared_rate
-from ablate.report.words import Row, because, from_to, message, number, text
+from ablate.report.words import Row, from_to, message, number, text
 
 BETTER = "better"
 WORSE = "worse"

@@ -28,7 +28,9 @@ def left_out(row: Row, facts: StudyFacts) -> str:
     else:
         counts = "; ".join(_of_side(side, task, facts) for side in sides if runs[side])
     reasons = {run.why for run in lost}
-    return message("analyse.left_out", counts, reasons == {"crashed"}) if lost else ""
+    if not lost:
+        return ""
+    return message("analyse.left_out_crashed" if reasons == {"crashed"} else "analyse.left_out", counts)
 
 
 def _of_side(side: str, task: str, facts: StudyFacts) -> str:

@@ -8,7 +8,8 @@ from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
 from ablate.core.short_names import short_name
-from ablate.report.words import NOTHING, Column, Table, because, message, paragraph, significant, tabulated
+from ablate.report.reason_words import because
+from ablate.report.words import NOTHING, Column, Table, message, paragraph, significant, tabulated
 
 
 def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:

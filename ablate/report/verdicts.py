@@ -16,6 +16,7 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.lost_runs import left_out_column
+from ablate.report.reason_words import because
 from ablate.report.treatment_words import (
     are_treated_alike,
     size_column,
@@ -28,7 +29,6 @@ from ablate.report.words import (
     Column,
     Row,
     Table,
-    because,
     decimals,
     difference,
     fixed,

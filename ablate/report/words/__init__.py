@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ablate.base import wording
-from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 
@@ -37,21 +36,6 @@ def message(code: str, *values: Any, **named: Any) -> str:
     file, _, name = code.partition(".")
     found = getattr(_module(file), name)(*values, **named)
     return re.sub(r" ([,;)]|\.(?=\s|$))", r"\1", re.sub(r"[ \n]+", " ", found)).strip()
-
-
-def because(reason: str, *, short: bool = False, unit: str = "seed") -> str:
-    """A reason in the form that tables keep, `code name=number …`, in words; an older table has the words itself.
-
-    unit: what repeats a training, `StudyFacts.unit`.
-    """
-    found = Reason.parse(reason)
-    if found is None:
-        return reason
-    numbers = {name: int(value) if value.is_integer() else value for name, value in found.numbers.items()}
-    file = "inconclusive" if short and found.code in codes("inconclusive") else "reasons"
-    if found.code == "few" and unit == "run" and "n" in numbers:
-        numbers["runs"] = numbers.pop("n")
-    return message(f"{file}.{found.code}", **numbers)
 
 
 def codes(file: str) -> set[str]:
