@@ -16,7 +16,7 @@ def left_out(row: Row, facts: StudyFacts) -> str:
     sides = [text(row["variant"]), text(row["baseline"])]
     task = text(row["task"])
     runs = {side: facts.lost_of(side, task) for side in sides}
-    lost = [run for side in sides for run in runs[side]]
+    lost = [*runs[sides[0]], *runs[sides[1]]]
     if not lost:
         return ""
     given = [{*facts.seeds_of(side, task), *(run.seed for run in runs[side])} for side in sides]

@@ -113,7 +113,9 @@ def _tests(report_data: ReportData) -> Iterator[str]:
     """Yields what has solved a task, which tests judge differences, and what their verdicts mean."""
     facts = report_data.facts
     by_rate = [task for task in facts.tasks if task.outcome == "all_or_nothing"]
-    solved = [sentence for task in by_rate for sentence in _solved(task, facts)]
+    solved: list[str] = []
+    for task in by_rate:
+        solved += _solved(task, facts)
     yield from solved
     if len(by_rate) < len(facts.tasks):
         yield message(_interval_test(report_data))

@@ -19,7 +19,8 @@ from ablate.report.verdicts import is_share
 from ablate.report.words import message
 
 NAME = "summary"
-MAX_ROWS = 14  # Variants of the picture; those nearest to the baseline are left to the report.
+MAX_ROWS = 14
+"""The variants of the picture; those nearest to the baseline are left to the report."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def summary_picture(report_data: ReportData) -> Picture | None:
     if rows.empty:
         return None
     metric = task.metrics[facts.metric]
-    scale, unit = (100.0, "points") if is_share(metric) else (1.0, "")
+    unit = "points" if is_share(metric) else ""
+    scale = 100.0 if unit else 1.0
     ends = ["value", "low", "high"]
     rows[ends] *= scale
     seeds = seed_pairs(report_data.evidence, task)
@@ -82,11 +84,11 @@ def _rows(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
 def title(report_data: ReportData) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
     steps = _steps(report_data.evidence)
-    found = HEADLINE.answers(report_data)
+    answers = HEADLINE.answers(report_data)
     # A sentence ends before a capital letter: a name may have a point.
-    sentence = (
-        re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else report_data.facts.question
-    )
+    sentence = report_data.facts.question
+    if answers:
+        sentence = re.split(r"\. (?=[A-Z])", answers[0])[0].removesuffix(".")
     return message("figures.summary_title", sentence, steps) if steps else sentence
 
 

@@ -16,7 +16,8 @@ from ablate.report.section import Block, Picture, ReportData, Section, by_task, 
 from ablate.report.words import message, paragraph
 
 TRAIN_LOSS = "train_loss"
-MAX_POINTS = 60  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
+MAX_POINTS = 60
+"""The steps that a curve is drawn with; a longer one is averaged over equal windows."""
 
 
 class Curves(
@@ -32,10 +33,13 @@ class Curves(
         return super().inside_of(report_data) if has_loss else message("figures.curves_inside")
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        evidence, facts = report_data.evidence, report_data.facts
+        evidence = report_data.evidence
+        facts = report_data.facts
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
-            for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
+            if facts.metric not in task.metrics:
+                continue
+            for metric in curve_metrics(evidence):
                 data = curves(evidence, task.name, metric)
                 if data.empty:
                     continue

@@ -26,7 +26,7 @@ class Interaction(Section, title="How changes act together", open=True):
     """A table of interactions, and a figure a task: pairs of factors, and what claims of an interaction compare."""
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """The largest interactions of each task of a factorial, with their intervals."""
+        """Returns the largest interactions of each task of a factorial, with their intervals."""
         facts = report_data.facts
         names = names_of(facts)
         rows = rows_of(report_data.table("interactions"))
