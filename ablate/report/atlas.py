@@ -118,7 +118,9 @@ def _refuse_another_page(results: Path, page: Path, picture: Path) -> None:
 
 def every_claim(cards: list[Card]) -> list[dict[str, str]]:
     """Returns the list of all claims, what contradicts the field first: rows of study, claim, verdict, difference."""
-    rows = [row | {"study": card.facts.study} for card in cards for row in card.table.rows]
+    rows = []
+    for card in cards:
+        rows += [row | {"study": card.facts.study} for row in card.table.rows]
     return sorted(rows, key=lambda row: ORDER.index(row["verdict"]))
 
 

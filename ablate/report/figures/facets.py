@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -63,7 +64,9 @@ def figure_names(facts: StudyFacts) -> dict[str, str]:
 def entries(facts: StudyFacts) -> list[Entry]:
     """Returns every variant but the baseline, those that change the same paths together, placebos last."""
     names = figure_names(facts)
-    paths = dict.fromkeys(path for variant in facts.variants for path in variant.changes)
+    paths: dict[str, None] = {}
+    for variant in facts.variants:
+        paths |= dict.fromkeys(variant.changes)
     ends = spelled_paths(paths)
     found = []
     for variant in facts.variants[1:]:
@@ -96,7 +99,7 @@ class Facets:
     @property
     def variants(self) -> list[Entry]:
         """The variants of all facets, in order."""
-        return [entry for members in self.members.values() for entry in members]
+        return list(itertools.chain.from_iterable(self.members.values()))
 
     @property
     def is_named(self) -> bool:

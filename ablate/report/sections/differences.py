@@ -109,7 +109,7 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
                 "variant": row["variant"],
                 "baseline": row["baseline"],
                 "label": label,
-                "group": (CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS) if cells else "",
+                "group": _group(row) if cells else "",
                 "placebo": row["variant"] in placebos,
                 "verdict": verdict,
                 "value": row["diff"],
@@ -129,6 +129,11 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
     found = found.astype(dict.fromkeys(("value", "low", "high"), float) if rows else {})
     found = found.sort_values(["placebo", "is_exploratory", "order"], kind="stable", ignore_index=True)
     return found.drop(columns=["order", "is_exploratory"])
+
+
+def _group(row: Mapping[str, Any]) -> str:
+    """Returns the group of a row of a design that crosses its factors."""
+    return CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS
 
 
 def _told(row: Mapping[str, Any], verdict: str) -> str:
@@ -237,11 +242,10 @@ def seed_pairs(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float)
     runs = trials[["variant", "seed", "status"]].assign(value=values.where(np.isfinite(values)))
     baseline = runs[runs["variant"] == BASELINE].set_index("seed")["value"]
-    planned = [
-        (entry.variant, entry.label, seed)
-        for entry in entries(facts)
-        for seed in facts.seeds_of(entry.variant, task.name)
-    ]
+    planned = []
+    for entry in entries(facts):
+        seeds = facts.seeds_of(entry.variant, task.name)
+        planned += [(entry.variant, entry.label, seed) for seed in seeds]
     pairs = pd.DataFrame(planned, columns=["variant", "label", "seed"])
     pairs = pairs.merge(runs, "left", ["variant", "seed"])
     is_lost = pairs["value"].isna() & pairs["status"].notna()

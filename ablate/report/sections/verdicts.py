@@ -212,7 +212,8 @@ def notable(row: Row) -> bool:
     """Returns whether its interval excludes 0, or a run diverged."""
     if row["metric"] == RATE:
         return bool(number(row["mean_variant"]) or number(row["mean_baseline"]))
-    low, high = number(row["ci_low"]), number(row["ci_high"])
+    low = number(row["ci_low"])
+    high = number(row["ci_high"])
     return low is not None and high is not None and (low > 0 or high < 0)
 
 

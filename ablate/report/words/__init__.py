@@ -202,20 +202,6 @@ def text(value: Any) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(value)).strip()
 
 
-def short(paths: Sequence[str]) -> dict[str, str]:
-    """Returns path → its end, as much of it as tells it from the others: `model.mixer.num_heads` is `num_heads`."""
-    ends = {}
-    for path in paths:
-        parts = path.split(".")
-        ends[path] = path
-        for size in range(1, len(parts)):
-            end = ".".join(parts[-size:])
-            if sum(f".{other}".endswith(f".{end}") for other in paths) == 1:
-                ends[path] = end
-                break
-    return ends
-
-
 def in_lines(name: str, width: int, most: int) -> str:
     """Returns `name` in at most so many lines of `width` characters; the last says by `…` that something is missing."""
     lines = textwrap.wrap(text(name), width)
