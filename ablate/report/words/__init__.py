@@ -1,7 +1,8 @@
 """What a report says: sentences (a Jinja macro for each code, in a file for each subject beside this one), and tables.
 
-Templates hold words, lists and plurals, and no rule: what is said is decided where `say` is called. Columns say what is
-shown of a row, once for page, markdown, terminal, MLflow and papers; rows of a frame and of a CSV file give the same.
+Templates hold words, lists and plurals, and no rule: what is said is decided where `message` is called. Columns say
+what is shown of a row, once for page, markdown, terminal, MLflow and papers; rows of a frame and of a CSV file give
+the same.
 """
 
 from __future__ import annotations
