@@ -142,7 +142,7 @@ def _kept(cells: Sequence[Cell], store: Store, study: Study) -> list[tuple[Cell,
 
     command = "sweep" if study.selection.by == "sweep" else "run"
     again = typed(command, study.path, *at_results(store.root.parent))
-    remedy = message("evaluate.how", again, checkpoint != "none")
+    remedy = message("evaluate.ask_first" if checkpoint == "none" else "evaluate.how", again)
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {study.config.name}; {remedy}")
     if lost:

@@ -33,18 +33,21 @@ def training_warnings(report_data: ReportData) -> Iterator[str]:
     trend = convergence(evidence)
     improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
     if len(improving):
-        every = len(improving) == len(facts.variants) > 1
-        yield message("limits.improving", [names[variant] for variant in improving], every)
+        if len(improving) == len(facts.variants) > 1:
+            yield message("limits.all_improving")
+        else:
+            yield message("limits.improving", [names[variant] for variant in improving])
     rate = shared_rate(facts)
     if rate:
         yield message("limits.rate", rate)
     if facts.rates:
         yield _rates_line(facts)
     if chosen_by_judged(evidence):
-        yield message("limits.chosen_by_judged", facts.metric, is_held_out(facts))
+        code = "limits.chosen_though_stated" if is_held_out(facts) else "limits.chosen_by_judged"
+        yield message(code, facts.metric)
     groups = [task.name for task in facts.tasks if Runs(evidence).suspect(task, facts.metric)]
     if groups:
-        yield message("limits.groups" if facts.has_seeds else "limits.groups_of_runs", groups)
+        yield message("limits.groups", groups, facts.unit)
 
 
 def _rates_line(facts: StudyFacts) -> str:
@@ -71,9 +74,10 @@ def basis(report_data: ReportData) -> Iterator[str]:
     if facts.left_out:
         yield message("limits.left_out", facts.left_out)
     if facts.looks:
-        yield message("limits.looks", facts)
+        most = facts.looks[-1] * len(facts.variants) * len(facts.tasks)
+        yield message("limits.looks", facts.looks, facts.planned, most)
     if facts.given:
-        yield message("limits.given", facts.given)
+        yield message(f"limits.given_{facts.given}")
     yield from _data_lines(facts)
 
 
@@ -85,4 +89,4 @@ def _data_lines(facts: StudyFacts) -> Iterator[str]:
         if code in data and not is_of_documents:
             yield message(f"limits.{code}")
     if NOT_STATED in data:
-        yield message("limits.not_stated", bool(facts.given))
+        yield message("limits.not_stated", "run" if facts.given else "seed")

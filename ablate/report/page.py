@@ -13,7 +13,7 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Picture, ReportData, Text, failed, unfolded
+from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.verdict_words import verdict_parts
 from ablate.report.words import Column, Table, templates, text
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, str]:
-    """The files of a report by their paths in the folder of a study; the same data give the same bytes.
+    """Returns the files of a report by their paths in the folder of a study; the same data give the same bytes.
 
     What cannot be drawn is a line of the page, and a warning.
     """
@@ -39,7 +39,10 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
                 continue
             files[f"{FIGURES}/{picture.name}.svg"] = source
             inline[picture.name] = Markup(saving.inlined(source))
-    for block in (*[block for section in sections for block in unfolded(section.blocks)], *inline.values()):
+    blocks: list[Block | Markup] = list(inline.values())
+    for section in sections:
+        blocks += unfolded(section.blocks)
+    for block in blocks:
         if isinstance(block, Text) and block.fault:
             warn(block.words)
     brief = [section for section in sections if section.brief]
@@ -50,12 +53,12 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
 
 
 def drawn(picture: Picture) -> str:
-    """The picture as SVG; to be called inside `figures.theme.theme()`."""
+    """Returns the picture as SVG; to be called inside `figures.theme.theme()`."""
     return saving.saved(picture.draw(), picture.name)["svg"].decode()
 
 
 def figures(report_data: ReportData) -> dict[str, Figure]:
-    """The figures of a report by name, to show in a notebook or to save."""
+    """Returns the figures of a report by name, to show in a notebook or to save."""
     with theme():
         found = {picture.name: picture.draw() for picture in pictures(shown(report_data))}
         for figure in found.values():
@@ -114,7 +117,7 @@ def _classes(column: Column) -> Markup:
 
 
 def markdown(value: str) -> str:
-    """`value` as literal text inside a line of markdown, for instance in a table cell."""
+    """Returns `value` as literal text inside a line of markdown, for instance in a table cell."""
     value = re.sub(r"([\\`*\[\]~#])", r"\\\1", value)
     # An underscore inside a word is literal already, and low_rank reads better than low\_rank.
     value = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", value)
@@ -122,12 +125,12 @@ def markdown(value: str) -> str:
 
 
 def markdown_line(value: str) -> str:
-    """`value` as literal text at the start of a line, where it must not begin a list or a rule either."""
+    """Returns `value` as literal text at the start of a line, where it must not begin a list or a rule either."""
     return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", markdown(value.strip()))
 
 
 def markdown_table(table: Table) -> str:
-    """A pipe table; every cell is escaped, and a verdict has its mark in front."""
+    """Returns a pipe table; every cell is escaped, and a verdict has its mark in front."""
     head = [markdown(column.heading) for column in table.columns]
     rule = "|".join("---:" if column.numeric else ":---" for column in table.columns)
     body = [[markdown(_cell(row[c.key], c.key)) for c in table.columns] for row in table.rows]

@@ -1,6 +1,6 @@
 """The tables of a paper: means and differences of each variant, hyperparameters, verdicts, speed and claims."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,11 @@ from ablate.base import wording
 from ablate.base.text import word
 from ablate.core.facts import BASELINE, StudyFacts, TaskFacts
 from ablate.core.spelling import as_sentence, spelled
+from ablate.report.claim_tables import claim_table
 from ablate.report.section import ReportData
 from ablate.report.speed_tables import brief_tables
 from ablate.report.verdicts import (
-    claim_table,
+    better_word,
     compared_with,
     direction_of,
     family,
@@ -26,7 +27,18 @@ from ablate.report.verdicts import (
     row_name,
     verdict_tables,
 )
-from ablate.report.words import NOTHING, Column, Row, Table, message, number, rows_of, tabulated, text
+from ablate.report.words import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    from_to,
+    message,
+    number,
+    rows_of,
+    tabulated,
+    text,
+)
 
 RESULTS = "results"
 HYPERPARAMETERS = "hyperparameters"
@@ -110,20 +122,30 @@ def _results(report_data: ReportData, task: TaskFacts, *, percent: bool) -> tupl
         Column("verdict", "Verdict"),
     ]
     bold = _best(rows, metric.direction == "max", names)
-    caption = message(
-        "paper.results",
-        facts=facts,
-        task=task.name,
-        metric=facts.metric,
-        less=metric.direction == "min",
-        seeds=sorted({int(number(row["n"]) or 0) for row in rows}),
-        level=level_of(rows),
-        members=family(rows, len(facts.looks) or 1),
-        margin=None if facts.margin is None else scale * facts.margin,
-        against=compared_with(facts),
-        bold=bool(bold),
-    )
+    caption = _caption_of_results(rows, facts, task, scale=scale)
+    if bold:
+        caption = f"{caption} {message('paper.bold')}"
     return tabulated(columns, table_rows, caption), bold
+
+
+def _caption_of_results(rows: Sequence[Row], facts: StudyFacts, task: TaskFacts, *, scale: float) -> str:
+    """Returns the caption of the means and differences of a task, which says all that a reader needs."""
+    better = better_word(task.metrics[facts.metric].direction)
+    seeds = from_to(int(number(row["n"]) or 0) for row in rows)
+    means = message("paper.means", facts.metric, task.name, better, seeds, facts.unit)
+    members = family(rows, len(facts.looks) or 1)
+    differences = message(
+        "paper.differences",
+        compared_with(facts) or "the other variant",
+        message("paper.paired") if facts.has_seeds else "",
+        level_of(rows),
+        members if members > 1 else 0,
+    )
+    if facts.margin is None:
+        verdicts = message("paper.verdicts")
+    else:
+        verdicts = message("paper.verdicts_with_margin", scale * facts.margin)
+    return f"{means}{differences} {verdicts}"
 
 
 def _means(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
@@ -201,7 +223,8 @@ def _hyperparameters(facts: StudyFacts, settings: Mapping[str, Any]) -> Table:
         Column("tuned", "Tuned"),
         Column("variants", "Variants", words=True),
     ]
-    return tabulated(columns, rows, message("paper.hyperparameters", facts.study, bool(tuned)))
+    caption = message("paper.tuned_hyperparameters" if tuned else "paper.hyperparameters", facts.study)
+    return tabulated(columns, rows, caption)
 
 
 def _setting(path: str) -> str:

@@ -19,7 +19,30 @@ def treatment_mark(row: Row) -> str:
     treatment = Treatment.parse(text(row.get(TREATMENT)))
     if treatment is None:
         return ""
-    return message(f"treatment.{treatment.kind}", treatment.path, treatment.variant, treatment.baseline)
+    return treatment_in_words(treatment)
+
+
+def treatment_in_words(treatment: Treatment) -> str:
+    """Returns a difference in treatment in words."""
+    path = treatment.path
+    variant = treatment.variant
+    baseline = treatment.baseline
+    match treatment.kind:
+        case "budget" if path == "examples":
+            return message("treatment.examples", variant, baseline)
+        case "steps" | "budget":
+            return message("treatment.steps", path, variant, baseline)
+        case "settings":
+            return message("treatment.settings", int(variant), baseline)
+        case "untuned":
+            return message("treatment.tuned_alone" if variant else "treatment.not_tuned")
+        case "rate":
+            return message("treatment.rate", variant, baseline)
+        case "edge":
+            code = "treatment.edge" if variant else "treatment.edge_of_baseline"
+            return message(code, path, variant or baseline)
+        case "compute":
+            return message("treatment.compute", float(variant) / float(baseline))
 
 
 def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -27,7 +50,8 @@ def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
     if not are_treated_alike(rows, facts):
         return ""
     judged = without_placebos(rows, facts)
-    return message("treatment.all", treatment_mark(judged[0]), len(judged) < len(rows))
+    code = "treatment.all_but_placebo" if len(judged) < len(rows) else "treatment.all"
+    return message(code, treatment_mark(judged[0]))
 
 
 def treatment_column(*, shown: bool = True) -> Column:

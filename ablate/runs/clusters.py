@@ -39,7 +39,9 @@ def source_limitations(trials: pd.DataFrame, examples: pd.DataFrame) -> list[str
     for task, runs in trials.groupby("task", sort=False):
         sources = np.array(sources_of.loc[runs["id"].iloc[0]])
         effective = effective_sources(sources)
-        counts = {"documents": len(sources), "sources": len(np.unique(sources))}
-        name = task if trials["task"].nunique() > 1 else ""
-        sentences.append(message("analyse.sources", name, counts, effective, effective < FEW_SOURCES))
+        sentence = message("analyse.sources", len(sources), len(np.unique(sources)), effective)
+        if effective < FEW_SOURCES:
+            sentence += message("analyse.few_sources")
+        sentence = f"{sentence}. {message('analyse.error_rates')}"
+        sentences.append(f"{task}: {sentence}" if trials["task"].nunique() > 1 else sentence)
     return sentences

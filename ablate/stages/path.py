@@ -122,15 +122,10 @@ class PathStage(Stage):
         sources = {
             on_validation(record, study.metric, study.config.metric.at)[1] for record in records.values()
         }
+        code = "figures.by_validation" if sources == {"validation"} else "figures.by_seeds"
+        judged_by = message(code, study.metric, in_words(self._seeds))
         note = message(
-            "figures.path_step",
-            number,
-            self._target_name,
-            best,
-            others,
-            study.metric,
-            in_words(self._seeds),
-            on_validation=sources == {"validation"},
+            "figures.path_step", number, self._target_name, best, others or ["nothing else"], judged_by
         )
         return best, note
 

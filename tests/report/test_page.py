@@ -12,11 +12,11 @@ from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.pipeline.publish import publish as publish_folder
 from ablate.records.folder import StudyFolder
+from ablate.report.reason_words import because
 from ablate.report.section import Items, Text
 from ablate.report.sections import differences
 from ablate.report.sections.runs import Incidents, prose
 from ablate.report.terminal import print_verdicts
-from ablate.report.words import because
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}

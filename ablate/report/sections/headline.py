@@ -40,7 +40,7 @@ class Headline(Section, title="Answer", needs_trials=False):
             yield Items(warnings, "findings")
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """A paragraph a task, then what other sections answer: those of a search, of speed."""
+        """Returns a paragraph a task, then what other sections answer: those of a search, of speed."""
         answers = answers_by_task(report_data)
         line = baseline_line(report_data.facts)
         if answers and line:
@@ -51,7 +51,7 @@ class Headline(Section, title="Answer", needs_trials=False):
         return answers
 
     def warnings(self, report_data: ReportData) -> list[str]:
-        """What training, tuning and other sections warn of, and a plan that was changed after results."""
+        """Returns what training, tuning and other sections warn of, and a plan that was changed after results."""
         warnings = [*training_warnings(report_data)]
         for section in applying(self._below, report_data):
             if section.applies(report_data):

@@ -16,7 +16,7 @@ from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.verdicts import Names, difference_of, direction_of, less_is_better, names_of
-from ablate.report.words import Column, Row, Table, count, message, number, rows_of, tabulated
+from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
 
 MOST_ANSWERED = 3
 """The interactions that the answer names."""
@@ -26,7 +26,7 @@ class Interaction(Section, title="How changes act together", open=True):
     """A table of interactions, and a figure a task: pairs of factors, and what claims of an interaction compare."""
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """The largest interactions of each task of a factorial, with their intervals."""
+        """Returns the largest interactions of each task of a factorial, with their intervals."""
         facts = report_data.facts
         names = names_of(facts)
         rows = rows_of(report_data.table("interactions"))
@@ -41,7 +41,10 @@ class Interaction(Section, title="How changes act together", open=True):
                 for row in known[:MOST_ANSWERED]
             ]
             where = task.name if len(facts.tasks) > 1 else ""
-            lines.append(message("interaction.answer", where, told, len(known)))
+            if len(known) > len(told):
+                lines.append(message("interaction.largest", where, told, len(known)))
+            else:
+                lines.append(message("interaction.answer", where, told))
         return lines
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
@@ -55,11 +58,15 @@ class Interaction(Section, title="How changes act together", open=True):
             data = interactions(report_data.evidence, task)
             if data["value"].isna().all():
                 continue
-            shown = min(data["pair"].nunique(), MAX_PAIRS)
+            num_pairs = data["pair"].nunique()
+            shown = min(num_pairs, MAX_PAIRS)
+            caption = message("figures.interaction", facts.metric)
+            if shown < num_pairs:
+                caption = paragraph(caption, message("figures.first_pairs", shown, num_pairs))
             yield Picture(
                 f"interaction{end}",
                 f"{self.title}{of}",
-                message("figures.interaction", facts.metric, shown, data["pair"].nunique()),
+                caption,
                 message("figures.interaction_alt", facts.metric, shown, of),
                 data,
                 interaction,
@@ -76,8 +83,10 @@ def interaction_table(rows: Sequence[Row], facts: StudyFacts) -> Table:
         Column("difference", "Interaction [95 %]", True, show=lambda row: _difference(row, facts)),
         Column("n", as_sentence(f"{facts.unit}s"), True, show=lambda row: count(row["n"]), spare=True),
     ]
-    less = facts.metric in less_is_better(rows, facts)
-    caption = message("interaction.caption", facts.metric, less, len(rows))
+    less = message("interaction.less") if facts.metric in less_is_better(rows, facts) else ""
+    caption = message("interaction.caption", facts.metric, less)
+    if len(rows) > 1:
+        caption += message("interaction.by_chance", len(rows), 0.05 * len(rows))
     return tabulated(columns, rows, caption, "interactions.csv")
 
 

@@ -106,32 +106,19 @@ class SearchStage(Stage):
 
     def _describe(self, study: Study, key: str) -> Iterator[str]:
         """Yields the space and the budget of one section in sentences."""
-        from ablate.analysis.search_table import winner_names
+        from ablate.report.search_words import space_words, sweep_words, tuning_words
         from ablate.report.words import message
 
         spec = self._spec(study, key)
         facts = spec.facts
-        tunes = key == "tune"
         num_searches = self._num_searches(study, key)
+        trials = num_searches * facts.trials * len(facts.seeds)
         if isinstance(spec.section, SearchSection):
-            then = message("plan.winners", winner_names(spec.section.winners))
+            yield sweep_words(facts, spec.section.winners, trials)
         else:
-            then = message("plan.chosen")
-        yield message(
-            "plan.search",
-            key,
-            settings=facts.trials,
-            sampler=facts.sampler,
-            pruner="" if facts.pruner == "none" else facts.pruner,
-            variants=num_searches // len(study.tasks) if tunes else 0,
-            objectives=[message("plan.objective", goal.name, goal.direction) for goal in facts.objectives],
-            seeds=len(facts.seeds),
-            trials=num_searches * facts.trials * len(facts.seeds),
-            then=then,
-        )
-        for parameter in facts.parameters:
-            yield message("plan.range", parameter)
-        if tunes and spec.max_runner_ups:
+            yield tuning_words(facts, num_searches // len(study.tasks), trials)
+        yield from space_words(facts.parameters)
+        if key == "tune" and spec.max_runner_ups:
             # The runner-ups of the baseline are always judged, those of others where a verdict depends on tuning.
             least = study.config.seeds.count * len(study.tasks) * spec.max_runner_ups
             most = least * len(study.variants)
@@ -254,6 +241,7 @@ class SearchStage(Stage):
     ) -> Study:
         """Returns the study with the baseline, the best settings that differ, and the placebo."""
         from ablate.analysis.search_table import winner_names
+        from ablate.report.search_words import fewer_winners
         from ablate.report.words import message
         from ablate.study.study import Selection
 
@@ -267,7 +255,8 @@ class SearchStage(Stage):
         places = table.best(BASELINE, task, spec.section.winners)
         table.trials.loc[places, "chosen"] = names[: len(places)]
         if len(places) < len(names):
-            session.say(message("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
+            has_front = len(spec.facts.objectives) > 1
+            session.say(fewer_winners(len(places), len(names), has_front=has_front))
 
         variants = [baseline]
         for place, name in zip(places, names, strict=False):
