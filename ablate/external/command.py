@@ -115,7 +115,17 @@ def lines(
                 yield line.decode(errors="replace")
             code = command.code
         if code:
-            raise AblateError(str(subprocess.CalledProcessError(code, words[0])).removesuffix("."))
+            raise AblateError(f"{words[0]} {_ended(code)}")
+
+
+def _ended(code: int) -> str:
+    """Returns how a program ended, in words: by its exit code or by a signal."""
+    if code > 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
 
 
 def _chunks(command: _Command, printed: IO[bytes], limit: TimeLimit) -> Iterator[bytes]:

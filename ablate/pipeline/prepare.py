@@ -86,7 +86,7 @@ def check(
     Raises `StudyError` with all mistakes.
     """
     configs = [stage_type.Config for stage_type in stage_types]
-    config, workload = load(document, configs)
+    config, workload = load(document, configs, skip_unknown_keys=True)
     if isinstance(workload, External):
         workload.results = options.results.absolute()
     loaded_before = {*sys.modules}

@@ -46,7 +46,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         refuse_another(study, options.results)
         study = study.reporting(folder.name, overrides)
         selecting = [stage for stage in stages if stage.selects]
-        with session.lock(study, selects=bool(selecting)):
+        with session.lock(study, selecting=selecting):
             print_limitations(study, selecting, session)
             resolve_other_code(study, session)
             claims = preregister(study, stages, session)  # what comes after results is post hoc

@@ -133,6 +133,14 @@ class Options:
     fail_fast: bool = field(
         default=False, metadata=option("--fail-fast", "Stop at the first failed trial.", is_flag=True)
     )
+    keep_going: bool = field(
+        default=False,
+        metadata=option(
+            "--keep-going",
+            "Go on where the first run, which is the baseline's, fails (default: stop, with exit code 1).",
+            is_flag=True,
+        ),
+    )
     sweep: bool = field(
         default=False,
         metadata=option("", "Search first, and judge what was found: `ablate sweep`.", report=True),

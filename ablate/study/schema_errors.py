@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
+from ablate.base.errors import NOT_GIVEN, Problem, close_matches, listed, nearest
 from ablate.base.registry import Slot
 from ablate.study.plain_yaml import PathKey
 from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
@@ -37,6 +37,21 @@ def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str
     keys = list(_keys(model, data))
     for details in error.errors():
         yield _problem(details, keys)
+
+
+def keys_meant(
+    error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]
+) -> dict[PathKey, str | None]:
+    """Returns the place of each unknown key → the key beside it that is meant, None where none is."""
+    keys = list(_keys(model, data))
+    meant: dict[PathKey, str | None] = {}
+    for details in error.errors():
+        if details["type"] == "extra_forbidden":
+            path = tuple(details["loc"])
+            siblings = _siblings(path, keys)
+            names = meanings(path[-1], siblings) or close_matches(path[-1], siblings)
+            meant[path] = names[0] if names else None
+    return meant
 
 
 def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
@@ -75,12 +90,17 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
 
 
 def _unknown_key(path: PathKey, keys: Sequence[PathKey]) -> Problem:
-    siblings = list(dict.fromkeys(str(key[-1]) for key in keys if key[:-1] == path[:-1]))
+    siblings = _siblings(path, keys)
     hint = ""
     if not meanings(path[-1], siblings):
         hint = elsewhere(_dotted(path), [_dotted(key) for key in keys])
     hint = hint or did_you_mean(path[-1], siblings)
     return Problem("unknown key", path, allowed=listed(siblings, 20), hint=hint)
+
+
+def _siblings(path: PathKey, keys: Sequence[PathKey]) -> list[str]:
+    """Returns the keys that may stand where a path ends."""
+    return list(dict.fromkeys(str(key[-1]) for key in keys if key[:-1] == path[:-1]))
 
 
 def _dotted(path: PathKey) -> str:

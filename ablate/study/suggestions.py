@@ -75,9 +75,15 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
 
 
 def meanings(name: object, names: Iterable[str]) -> list[str]:
-    """Returns those of `names` that `name` is another word or another spelling for."""
+    """Returns those of `names` that `name` is another word, another spelling or another number for."""
     word = _letters(name)
-    return [valid for valid in names if word == _letters(valid) or word in _other_words(valid)]
+    return [valid for valid in names if _is_spelling(word, valid) or word in _other_words(valid)]
+
+
+def _is_spelling(word: str, name: str) -> bool:
+    """Returns whether a word is a name but for case, punctuation and a plural `s`."""
+    letters = _letters(name)
+    return word == letters or (len(word) > 2 and word.removesuffix("s") == letters.removesuffix("s"))
 
 
 def _letters(name: object) -> str:

@@ -220,7 +220,7 @@ def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name
         ("no-such-program", "no-such-program: cannot be started"),
         (
             "sh -c 'echo val loss 2; exit 3'",
-            "'sh' returned non-zero exit status 3; last read: val_loss 2; last printed: val loss 2",
+            "sh ended with exit code 3; last read: val_loss 2; last printed: val loss 2",
         ),
         ("echo nothing", "val_loss was not read: no line matches"),
         (
