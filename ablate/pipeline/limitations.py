@@ -38,7 +38,7 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
     limits = [*study.notes, *_mixed(study), *_cautions(study), *_coarse_validation(study, selects=selects)]
     if study.design.aliases:
         sets = [_aliased(effects) for effects in study.design.aliases]
-        limits.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
+        limits.append(f"the fraction cannot tell these effects apart: {'; '.join(sets)}")
     return limits
 
 
@@ -113,8 +113,8 @@ def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
             continue
         if 2 / examples > metric.margin:
             lines.append(
-                f"what is chosen{study.on(task)} is chosen on {examples} validation examples, which cannot show "
-                f"half the margin of {exact(metric.margin)}"
+                f"settings or steps are chosen{study.on(task)} on {examples} validation examples, which are too few to "
+                f"show half the margin of {exact(metric.margin)}"
             )
     return lines
 

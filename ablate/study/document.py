@@ -93,7 +93,7 @@ class Document:
         """Notes a problem that has its place; raises `StudyError` when there are too many."""
         self.problems.append(problem)
         if len(self.problems) > MAX_PROBLEMS:
-            rule = f"has more problems; these are the first {MAX_PROBLEMS} that were found"
+            rule = f"has more problems than these first {MAX_PROBLEMS}"
             raise StudyError([*self.problems[:-1], Problem(rule, source=self.source)])
 
     def refuse(

@@ -61,7 +61,7 @@ def _check_name(document: Document) -> None:
     """Reports a name that only `ablate run` writes, but in the folder of that report."""
     name = str(document.data.get("name", ""))
     if names.written(name) and document.path.resolve().parent.name != name:
-        rule = "names a run that differs from a study, which `ablate run` does itself"
+        rule = "is a name that `ablate run` gives to a changed run of a study"
         document.refuse(("name",), rule, name, NAME_ALLOWED, "Give it a name of its own")
 
 
@@ -88,7 +88,7 @@ def _load_plugin(document: Document, folder: Path, name: str, index: int, stems:
         document.refuse(at, rule, name, "a Python file, relative to the study")
         return
     if stems.setdefault(file.stem, name) != name:
-        document.refuse(at, "has the name of another plugin", name, hint="Rename one of the files")
+        document.refuse(at, "has the same name as another plugin", name, hint="Rename one of the files")
         return
     fault = plugin_fault(file)
     if fault:

@@ -72,7 +72,9 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
             return Problem(details["msg"], path, given, context["allowed"])
         case "literal_error":
             allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-            return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
+            return Problem(
+                "is not an allowed value", path, given, allowed, nearest(given, allowed.split(", "))
+            )
         case "too_short" | "too_long":
             length = context.get("max_length", context.get("min_length", 1))
             if kind == "too_long" and length > 2:

@@ -157,7 +157,7 @@ def test_what_is_added_to_the_original_data_is_named(tmp_path):
     then = "open(os.path.join(os.path.dirname(os.path.realpath('data/x.bin')), 'z.bin'), 'w')"
     done = run(with_data(tmp_path, then, data=["data"]))
     assert done.returncode == 0
-    assert "data/z.bin: added to `data:`" in said(done)
+    assert "a trial added data/z.bin to `data:`" in said(done)
 
 
 WRITES = """

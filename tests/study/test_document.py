@@ -36,13 +36,13 @@ CHAIN = "a0: &a0 1\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 9
     [
         (
             LAUGHS,
-            "5: must have at most 20,000 keys and values, those behind an alias counted wherever it is used",
+            "5: must have at most 20,000 keys and values; those of an alias count each time that it is used",
         ),
         ("a: [" + "1, " * MAX_NODES + "1]\n", "1: must have at most 20,000 keys and values"),
         (CHAIN, "41: must be YAML: is nested too deeply; allowed: 40 levels"),
         ("a: " + "[" * (MAX_DEPTH + 1), "1: must be YAML: is nested too deeply; allowed: 40 levels"),
         ("a: 1\nb: &b {x: *b}\n", "2: must be YAML: is nested too deeply; allowed: 40 levels"),
-        ("!foo\na: 1\n", "1: has a tag that means nothing in a study; given '!foo'"),
+        ("!foo\na: 1\n", "1: has a YAML tag, which a study cannot use; given '!foo'"),
     ],
 )
 def test_what_a_file_holds_is_counted_before_it_is_built(write, text, expected):
@@ -92,4 +92,4 @@ def test_problems_end_when_there_are_too_many():
     with pytest.raises(StudyError) as caught:
         document.refuse(("another",), "unknown key")
     assert len(caught.value.problems) == MAX_PROBLEMS + 1
-    assert "study.yaml: has more problems; these are the first 100 that were found" in str(caught.value)
+    assert "study.yaml: has more problems than these first 100" in str(caught.value)
