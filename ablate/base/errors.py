@@ -135,13 +135,8 @@ def dotted_path(path: Iterable[str | int]) -> str:
 
 def nearest(name: object, names: Iterable[str]) -> str:
     """Returns `Did you mean 'x'?` for the valid name nearest to `name`, or nothing."""
-    close = close_matches(name, names)
+    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.51)
     return f"Did you mean {close[0]!r}?" if close else ""
-
-
-def close_matches(name: object, names: Iterable[str]) -> list[str]:
-    """Returns the valid name nearest to `name`, where one is near."""
-    return difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.51)
 
 
 def listed(names: Iterable[object], limit: int = 12) -> str:

@@ -8,10 +8,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ablate.base.errors import NOT_GIVEN, Problem, close_matches, listed, nearest
+from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
 from ablate.base.registry import Slot
 from ablate.study.plain_yaml import PathKey
-from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
+from ablate.study.suggestions import did_you_mean, elsewhere, key_meant, meanings, part_hint
 
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
 # Kind of error of pydantic → the rule, and what is allowed.
@@ -48,9 +48,7 @@ def keys_meant(
     for details in error.errors():
         if details["type"] == "extra_forbidden":
             path = tuple(details["loc"])
-            siblings = _siblings(path, keys)
-            names = meanings(path[-1], siblings) or close_matches(path[-1], siblings)
-            meant[path] = names[0] if names else None
+            meant[path] = key_meant(path[-1], _siblings(path, keys))
     return meant
 
 

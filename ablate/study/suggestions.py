@@ -74,6 +74,13 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     return f"Did you mean {meant[0]!r}?" if meant else nearest(name, names)
 
 
+def key_meant(name: object, names: Iterable[str]) -> str | None:
+    """Returns the one of `names` that `did_you_mean` suggests for `name`; None for none."""
+    names = list(names)
+    # By its answer: `nearest` is part of every trial's id, and stays as it is.
+    return next((valid for valid in names if did_you_mean(name, names) == f"Did you mean {valid!r}?"), None)
+
+
 def meanings(name: object, names: Iterable[str]) -> list[str]:
     """Returns those of `names` that `name` is another word, another spelling or another number for."""
     word = _letters(name)
