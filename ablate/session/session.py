@@ -28,7 +28,6 @@ from ablate.tracking.tracker import Tracker
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablate.session.stage import Stage
     from ablate.study.document import Document
     from ablate.study.study import Study
 
@@ -62,7 +61,8 @@ class Session:
         self._open = ExitStack()
         self._workers: Workers | None = None
         self._display: Display | None = None
-        self._selecting: Sequence[Stage] = ()
+        # The most trainings that follow those of the stage that selects now.
+        self.max_later = 0
 
     def __enter__(self) -> Self:
         self.server = self._open.enter_context(closing(Server()))
@@ -78,13 +78,8 @@ class Session:
         self._open.close()
 
     @contextmanager
-    def lock(self, study: Study, *, selecting: Sequence[Stage]) -> Iterator[None]:
-        """Waits until no other driver runs the study; an interruption inside says what is kept.
-
-        selecting: the stages that will select variants, in order.
-        """
-        self._selecting = selecting
-        selects = bool(selecting)
+    def lock(self, study: Study, *, selects: bool) -> Iterator[None]:
+        """Waits until no other driver runs the study; an interruption inside says what is kept."""
         with locks.exclusive(self.store.root, self.folder.name, self.say), interruptible():
             self._workers = Workers(study, self.options, self.server)
             self._display = self._display_of(study, self._workers, selects=selects)
@@ -146,14 +141,6 @@ class Session:
             fail_fast=self.options.fail_fast,
             keep_going=self.options.keep_going or self.display.has_results,
         )
-
-    def max_after(self, stage: Stage, study: Study) -> int:
-        """Returns the most trainings of a run that follow those by which a stage selects."""
-        most = len(study.cells()) * (1 + study.companions_per_cell)
-        place = self._selecting.index(stage)
-        for following in self._selecting[place + 1 :]:
-            most = following.max_trials(study, most)
-        return most
 
     def enlist(self, cells: Sequence[Cell]) -> None:
         """Adds cells to the list of the study's trials, before they are trained."""

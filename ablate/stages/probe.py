@@ -106,8 +106,7 @@ class ProbeStage(Stage):
         cells = list(self._runs(study))
         last = list(self._last_runs(study))
         session.enlist(cells)
-        after = session.max_after(self, study)
-        later = len(last) + after
+        later = len(last) + session.max_later
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
             raise session.incomplete("probe", cells, records)
@@ -120,7 +119,7 @@ class ProbeStage(Stage):
             raise _refusal(study, dead)
 
         session.enlist(last)
-        records_of_last = session.train(FixedPlan(last), later=after, fresh=session.options.fresh)
+        records_of_last = session.train(FixedPlan(last), later=session.max_later, fresh=session.options.fresh)
         if any(
             cell.id not in records_of_last or records_of_last[cell.id].status == "failed" for cell in last
         ):
