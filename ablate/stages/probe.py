@@ -135,7 +135,9 @@ class ProbeStage(Stage):
                 amount = f"{exact(difference)}{study.on(task)}"
                 notes.append(f"two runs of the baseline with the same seed differ by up to {amount}")
         for cell in late:
-            notes.append(f"{cell.name} changes nothing in a short run; the study lists it under `acts_late`")
+            notes.append(
+                f"{_place(study, cell)} changes nothing in a short run; the study lists it under `acts_late`"
+            )
         selection = replace(study.selection, cells=[*study.selection.cells, *cells])
         return replace(study, selection=selection, notes=notes)
 
@@ -213,13 +215,18 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
 
 def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
     """Returns the error that names each run that changed nothing, with the workload's cautions."""
-    reasons = [f"{cell.name} changes nothing" for cell in dead]
+    reasons = [f"{_place(study, cell)} changes nothing" for cell in dead]
     reasons += study.workload.cautions(study.variants[0].configs[0])
     lines = "\n".join(f"  {reason}" for reason in reasons)
     return AblateError(
-        f"{study.path}: in short runs, some changes had no effect, so nothing was trained:\n{lines}\n"
+        f"{study.path}: in short runs, some changes had no effect, so nothing else was trained:\n{lines}\n"
         "Correct them, or list what acts later under `acts_late:`"
     )
+
+
+def _place(study: Study, cell: Cell) -> str:
+    """Returns what a short run changes, and on which task."""
+    return f"{cell.variant}{study.on(cell.task)}"
 
 
 def distance(one: Record, other: Record) -> float:

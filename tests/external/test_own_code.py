@@ -103,7 +103,9 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
 
 
 def test_what_fails_is_named_with_its_output_at_hand(folder):
-    outcome, printed = run_here(written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1)
+    outcome, printed = run_here(
+        written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1, keep_going=True
+    )
     assert len(outcome.failed) == 2
     assert "last read: accuracy 0.25; last printed: RuntimeError: out of luck" in printed
     assert all("Traceback" in record.output for record in records(folder))
