@@ -142,6 +142,7 @@ def run(
     retrain: bool = False,
     keep_finished: bool = False,
     fail_fast: bool = False,
+    keep_going: bool = False,
     sweep: bool = False,
     confirm: bool = False,
     **unknown: object,
@@ -161,6 +162,7 @@ def run(
     retrain: train again the trials that are in the store and whose code, and nothing else, has changed.
     keep_finished: use these as they are; the report says so.
     fail_fast: stop at the first failed trial.
+    keep_going: go on where the first run, which is the baseline's, fails; without it, that raises `AblateError`.
     confirm: repeat what the study found, on seeds that it has not seen.
     """
     _refuse_unknown(unknown)
@@ -185,6 +187,7 @@ def run(
         retrain=retrain,
         keep_finished=keep_finished,
         fail_fast=fail_fast,
+        keep_going=keep_going,
         sweep=sweep,
         confirm=confirm,
     )

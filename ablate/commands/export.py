@@ -34,7 +34,7 @@ SECTIONS = ("task", "model", "training", "config")
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Write over files that no export of this study has written, or that were edited since.",
+    help="Overwrite files that no export of this study wrote, or that were edited since.",
 )
 @click.option(
     "--width",

@@ -122,8 +122,9 @@ class Bench:
             sides.append([values[tree, seed] for seed in seeds])
         if any(len(set(side)) == 1 for side in sides):
             raise AblateError(
-                f"{len(seeds)} runs of one commit under different seeds all gave the same: the command does not use "
-                "its seed, or the metric is at its limit. Look for a seed that the code sets itself, or read another"
+                f"{len(seeds)} runs of one commit with different seeds all gave the same value: the command does not "
+                "use its seed, or the metric is at its limit. Look for a seed that the code sets itself, or read "
+                "another metric"
             )
         return sides
 
@@ -166,7 +167,8 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterato
             yield Bench(call, journal, base, head, data)
             for file in check_unchanged(data):
                 click.echo(
-                    f"{file}: added to the linked data meanwhile, so that a later call runs anew", err=True
+                    f"{file}: was added to the linked data by a run, so that a later call starts anew",
+                    err=True,
                 )
 
 

@@ -167,8 +167,11 @@ class Run:
             record.environment[STOPS] = True
             return record
         read = listed(f"{name} {value:g}" for name, value in self.reading.last.items())
-        printed = self.printed[-1][:200] if self.printed else "nothing"
-        reason = f"{error}; last read: {read or 'nothing'}; last printed: {printed}"
+        parts = [str(error)]
+        if read:
+            parts.append(f"last read: {read}")
+        parts.append(f"last printed: {self.printed[-1][:200]}" if self.printed else "it printed nothing")
+        reason = "; ".join(parts)
         return Record.of(self.trial, "failed", reason=reason, error=reason)
 
 

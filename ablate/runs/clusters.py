@@ -18,7 +18,7 @@ def with_sources(examples: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """
     with Gather() as at:
         nameless = rows.index[rows["source"].astype(str).str.strip() == ""]
-        hint = "Give an example without a source one of its own"
+        hint = "Give each example without a source a source of its own"
         at.refuse(len(nameless), "RUNS", f"{nameless[:1].tolist()}: the source must not be empty", hint=hint)
     # The first of an example counts for all runs, whose order of examples is the same.
     source = rows.groupby(["task", "example"])["source"].transform("first")

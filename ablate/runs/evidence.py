@@ -168,18 +168,18 @@ def _refuse_incomparable(
             "is reserved for the baseline in reports: rename the variant",
             BASELINE,
         )
-        at.refuse(len(variants) == 1, "RUNS", "must have a variant besides the baseline", listed(variants, 1))
+        at.refuse(len(variants) == 1, "RUNS", "must have a variant beside the baseline", listed(variants, 1))
         at.refuse(
             not has_ended.any(),
             "RUNS",
-            "must have a run that counts: each is left out by its status",
+            "has no run that counts: each is left out by its status",
             listed(f"{count} {reason}" for reason, count in reasons.value_counts().items()),
             hint="Wait for the runs, or repeat them",
         )
         at.refuse(
             given == "documents" and runs.examples.empty and has_ended.any(),
             "RUNS",
-            "must have several runs of each variant: one shows no difference",
+            "must have two or more runs of each variant: one shows no difference",
             hint=hint,
         )
 

@@ -111,6 +111,7 @@ class PathStage(Stage):
             cells += candidate
         session.enlist(trained)
         judged = len(study.cells()) + len(self.extra_variants(study)) * study.config.seeds.count
+        judged *= 1 + study.companions_per_cell
         later = num_candidates(len(step) - 1) * len(self._seeds) + judged
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].faulty for cell in cells):

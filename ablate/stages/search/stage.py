@@ -85,7 +85,7 @@ class SearchStage(Stage):
         from ablate.stages.search.spec import check_searches
 
         if self._sweeps and self._config.search is None:
-            rule = "is required: it says what a sweep looks for"
+            rule = "is required: it says what a sweep searches"
             draft.document.refuse(("search",), rule, hint="Add it, or use `ablate run`")
         self._specs = check_searches(draft, self._config)
 
