@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -120,6 +121,15 @@ def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_publishe
     for row in rows[rows["verdict"].notna()].itertuples():
         name = re.escape(short_name(row.variant, {}))
         assert re.search(rf"^{name} +{row.verdict} ", printed, re.MULTILINE), row.variant
+
+
+@pytest.mark.slow
+def test_its_answer_is_what_the_terminal_prints_of_the_published_study(tmp_path):
+    (printed,) = blocks("text", README.partition("## Install")[0])
+    shutil.copytree(ROOT / "results/quickstart", tmp_path / "results/quickstart")
+    done = ablate("report", "quickstart", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert " ".join(printed.split()) in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])
