@@ -13,7 +13,6 @@ from ablate.base.text import safe
 from ablate.base.wording import counted
 from ablate.commands._console import RESULTS, STUDY, warn
 from ablate.session.option_types import FolderType, NumberType
-from ablate.study.document import read_document
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
@@ -108,6 +107,8 @@ def command(
 
 def _settings(folder: StudyFolder) -> dict[str, Any]:
     """Returns the resolved settings of the baseline, by section; empty where the folder has no study."""
+    from ablate.study.document import read_document
+
     if not folder.study_file.is_file():
         return {}
     document = read_document(folder.study_file)
