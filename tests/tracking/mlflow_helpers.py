@@ -22,7 +22,7 @@ from ablate.tracking.sync import sync
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
 NOLOAD = "ignore:The ``noload`` loader strategy:DeprecationWarning"
-TEXT = "# study\n\nWhy?\n\n![A figure.](figures/a.svg)\nWorse.\n"
+TEXT = "# study\n\nWhy?\n\nWorse.\n"
 PAGE = {"report.html": "<p>", "figures/a.svg": "<svg/>"}
 STUDY = "name: {name}\ndesign: one_factor\nseeds: {seeds}\nmetric: {{name: accuracy}}\n"
 
@@ -82,7 +82,8 @@ def report(results, *events, study="study", cells=(), verdicts=("worse", "inconc
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
     claims = pd.DataFrame(columns=list(CLAIM_COLUMNS))
     folder.save_verdicts({"comparisons.csv": comparisons, "claims.csv": claims})
-    folder.save_page({"report.md": TEXT} | dict(page))
+    figures = "".join(f"![A figure.]({name})\n" for name in page if name.startswith("figures/"))
+    folder.save_page({"report.md": TEXT + figures} | dict(page))
     folder.trial_list.keep_only(every)
     return folder
 
