@@ -19,8 +19,8 @@ from ablate.tracking.names import CURVES, clean_key
 VIEW = "ablate"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 # Widths of columns, in pixels.
-_WIDE = 225
-_WIDTH = 125
+_WIDE = 200
+_WIDTH = 110
 _NARROW = 75
 # The sections of the charts and whether they are open: ours, then those that MLflow makes of the keys of metrics.
 _JUDGED_CURVES = "Judged metric"
