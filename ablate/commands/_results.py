@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
 from ablate.core.facts import RUNNER_UPS
+from ablate.core.stages import FINAL, stage_of
+from ablate.core.trial import RUNNER_UP
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from ablate.core.facts import Evidence, StudyFacts
 
 
-OTHER_STAGES = {RUNNER_UPS: "runner-up", "stress": "stress"}
+OTHER_STAGES = {RUNNER_UPS: stage_of(RUNNER_UP), "stress": "stress"}
 """The frame of evidence → the stage of its trials."""
 
 
@@ -44,7 +46,7 @@ class Results:
     @property
     def trials(self) -> pd.DataFrame:
         """The trials that verdicts are about: a row a variant, task and seed; `stage` is `final`."""
-        return self._labelled(self.evidence.trials, "final")
+        return self._labelled(self.evidence.trials, FINAL)
 
     @property
     def other_trials(self) -> pd.DataFrame:

@@ -21,7 +21,8 @@ from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.matching import check_pattern
-from ablate.external.reading import STEP, Reading
+from ablate.external.reading import Reading
+from ablate.external.undeclared import STEP
 
 RUNS = 2
 """The format of the digests by which finished runs are known again."""

@@ -34,11 +34,12 @@ from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import assigning, named, seeded
 from ablate.external.command import filled
 from ablate.external.matching import check_pattern
-from ablate.external.reading import STEP, Reading
+from ablate.external.reading import Reading
 from ablate.external.running import Run
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
+from ablate.external.undeclared import STEP
 
 
 class External(Workload):

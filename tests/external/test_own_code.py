@@ -15,6 +15,7 @@ from own import OPTIONS, OWN, own_study
 
 from ablate import load
 from ablate.core.trial import Trial
+from ablate.core.undeclared import undeclared_of
 from ablate.external.cautions import seeded
 from ablate.records.store import Store
 
@@ -100,6 +101,20 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     experiment = prepare(written(folder, kind, workload=options, factors=factors))
     found = {*experiment.workload.program(experiment.variants[0].configs[0]).values()}
     assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
+
+
+def test_undeclared_numbers_are_in_the_record_and_in_no_table(folder):
+    run_here(written(folder, workload={"function": "train.py:reports_more"}, seeds=1), jobs=1)
+    for record in records(folder):
+        points = {
+            name: [*zip(curve.steps.tolist(), curve.values.tolist(), strict=True)]
+            for name, curve in undeclared_of(record).items()
+        }
+        assert points == {"grad_norm": [(10, 1.0), (20, 2.0)], "calibration": [(20, 0.25)]}
+        assert record.metrics.keys().isdisjoint(points)
+    results = load(folder / "results" / "own")
+    assert results.trials.columns.intersection(["grad_norm", "calibration"]).empty
+    assert {*results.curves["metric"]} == {"accuracy"}
 
 
 def test_what_fails_is_named_with_its_output_at_hand(folder):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
+from ablate.core.stages import TRIED
 from ablate.core.trial import Cell
 from ablate.records.trial_list import UNKNOWN_ROLE
 from ablate.session.stage import Preview, Stage, StageEvidence
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from ablate.study.checks import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
-
-TRIED = "tried"
-"""The role of the trainings of a search."""
 
 
 class SearchStage(Stage):
