@@ -1,7 +1,9 @@
 """What the README and the pages of `ablate guide` show works as it stands."""
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,6 +22,18 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 GUIDE = "".join(path.read_text() for path in sorted(PAGES.glob("*.md")))
 TEXT = README + GUIDE
+# A script that is called as the README calls `train.py`: GELU lowers its loss by 0.1.
+SCRIPT = """
+import argparse
+import random
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--act")
+parser.add_argument("--seed", type=int)
+given = parser.parse_args()
+random.seed(given.seed)
+print(f"loss={random.gauss(3, 0.01) - 0.1 * (given.act == 'gelu')}")
+"""
 
 
 def blocks(language: str, text: str = TEXT) -> list[str]:
@@ -30,6 +44,17 @@ def commands(program: str) -> list[list[str]]:
     """The README's, as lists of words."""
     lines = [shlex.split(line, comments=True) for b in blocks("sh", README) for line in b.splitlines()]
     return [line for line in lines if line[:1] == [program]]
+
+
+def studies(folder: Path) -> dict[str, Path]:
+    """Writes the README's studies into a folder, with a script for the one that trains it; name → file."""
+    (folder / "train.py").write_text(SCRIPT)
+    files = {}
+    for text in blocks("yaml", README):
+        (name,) = re.findall(r"^name: (\w+)$", text, re.MULTILINE)
+        files[name] = folder / f"{name}.yaml"
+        files[name].write_text(text)
+    return files
 
 
 def test_every_command_is_known():
@@ -55,10 +80,22 @@ def test_nothing_is_installed_by_a_name_that_is_not_ours():
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_its_commands_run_in_their_order(tmp_path):
+    studies(tmp_path)
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for line in commands("ablate"):
-        done = ablate(*line[1:], cwd=tmp_path, timeout=400)
+        done = ablate(*line[1:], cwd=tmp_path, timeout=400, env=os.environ | {"PATH": programs})
         assert done.returncode == 0, (line, done.stderr)
     assert (tmp_path / "results/mine/report.html").is_file()
+    (row,) = load(tmp_path / "results/gelu").comparisons.itertuples()
+    assert (row.variant, row.verdict) == ("config.act=gelu", "better")
+
+
+def test_its_first_study_is_one_of_five_lines_on_a_script(tmp_path):
+    first, *_ = blocks("yaml", README)
+    assert len(first.splitlines()) == 5
+    study = prepare(studies(tmp_path)["gelu"])
+    assert [variant.name for variant in study.variants] == ["baseline", "config.act=gelu"]
+    assert README.index(first) < README.index("ablate run gelu.yaml") < README.index("name: quickstart")
 
 
 def test_its_targets_exist_and_leave_what_is_published():
@@ -74,9 +111,8 @@ def test_its_targets_exist_and_leave_what_is_published():
 
 
 def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_published(tmp_path):
-    (study,) = blocks("yaml", README)
-    (tmp_path / "study.yaml").write_text(study)
-    shown, published = (prepare(path) for path in (tmp_path / "study.yaml", ROOT / "studies/quickstart.yaml"))
+    shown = prepare(studies(tmp_path)["quickstart"])
+    published = prepare(ROOT / "studies/quickstart.yaml")
     assert {cell.id for cell in shown.cells()} == {cell.id for cell in published.cells()}
     assert shown.config.tune == published.config.tune
     (printed,) = blocks("text", README.partition("## Install")[0])
@@ -84,6 +120,15 @@ def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_publishe
     for row in rows[rows["verdict"].notna()].itertuples():
         name = re.escape(short_name(row.variant, {}))
         assert re.search(rf"^{name} +{row.verdict} ", printed, re.MULTILINE), row.variant
+
+
+@pytest.mark.slow
+def test_its_answer_is_what_the_terminal_prints_of_the_published_study(tmp_path):
+    (printed,) = blocks("text", README.partition("## Install")[0])
+    shutil.copytree(ROOT / "results/quickstart", tmp_path / "results/quickstart")
+    done = ablate("report", "quickstart", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert " ".join(printed.split()) in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])

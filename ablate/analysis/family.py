@@ -18,6 +18,8 @@ from ablate.core.short_names import by_design
 
 CROSSED = ("factorial", "fractional")
 """Designs that vary several factors at once, whose planned comparisons are main effects."""
+Levels = dict[str, dict[str, str]]
+"""Cell → path → label of its level."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,8 @@ def pairs(facts: StudyFacts) -> list[Pair]:
     both sides have run on.
     """
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
-    compared: list[Pair] = []
     exploratory: set[str] = set()
-    if facts.design in CROSSED:
-        compared = _main_effects(facts, tasks)
+    compared = _main_effects(facts, tasks)
     if compared:
         exploratory = {variant.name for variant in facts.variants[1:] if by_design(variant)}
     for name, against in _variant_pairs(facts):
@@ -85,13 +85,11 @@ def _variant_pairs(facts: StudyFacts) -> list[tuple[str, str]]:
 
 def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
     """Returns each level of each factor against the baseline's, over the cells of a crossed design."""
-    crossed = [variant for variant in facts.variants if _is_cell(variant)]
-    paths = [path for path in facts.factors if any(path in variant.changes for variant in crossed)]
-    if len(paths) < 2:
+    cells = crossed_levels(facts)
+    if not cells:
         return []
-    cells = _levels_by_cell(facts, crossed, paths)
     effects = []
-    for path in paths:
+    for path in next(iter(cells.values())):
         base, *others = facts.factors[path]
         for label in others:
             a = [name for name, levels in cells.items() if levels[path] == label]
@@ -109,11 +107,18 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
     return effects
 
 
-def _levels_by_cell(
-    facts: StudyFacts, crossed: Sequence[VariantFacts], paths: Sequence[str]
-) -> dict[str, dict[str, str]]:
-    """Returns cell → path → label of its level, without cells that lack a path."""
-    cells = {}
+def crossed_levels(facts: StudyFacts) -> Levels:
+    """Returns the levels of each cell of a crossed design, without cells that lack a path.
+
+    Empty where fewer than two factors are crossed.
+    """
+    if facts.design not in CROSSED:
+        return {}
+    crossed = [variant for variant in facts.variants if _is_cell(variant)]
+    paths = [path for path in facts.factors if any(path in variant.changes for variant in crossed)]
+    if len(paths) < 2:
+        return {}
+    cells: Levels = {}
     for variant in crossed:
         levels = {path: _level(facts, variant, path) for path in paths}
         known = {path: level for path, level in levels.items() if level is not None}

@@ -77,6 +77,8 @@ class Power:
     seeds: int
     comparisons: int
     """The size of the family, M."""
+    claims: int
+    """The claims in the family, which are about none of its comparisons."""
     level: float
     """The level at which each comparison is judged; with looks, the share of the last one."""
     looks: int

@@ -4,32 +4,56 @@ import math
 from collections.abc import Sequence
 
 MAX_DECIMALS = 6
+"""The decimals from which on a number is shown with an exponent."""
+MAX_DIGITS = 9
+"""The digits before the point from which on a number is shown with an exponent."""
 MINUS = "−"
 
 
 def decimals(uncertainty: float) -> int:
     """Returns the decimals that show two significant digits of `uncertainty` (half the width of an interval)."""
-    if not math.isfinite(uncertainty) or uncertainty < 1e-12:
+    if not math.isfinite(uncertainty) or uncertainty < 1e-30:
         return 3
-    needed = 1 - math.floor(math.log10(uncertainty))
-    return min(max(0, needed), MAX_DECIMALS)
+    return max(0, 1 - math.floor(math.log10(uncertainty)))
 
 
 def number(value: float, places: int) -> str:
-    """Returns `value` to so many decimals: −0.021; what rounds to zero has no sign: 0.000."""
+    """Returns `value` to so many decimals: −0.021, 12,300, 1.2e−9; what rounds to zero has no sign: 0.000."""
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
-    digits = f"{abs(value):.{places}f}"
+    if places > MAX_DECIMALS:
+        digits = _with_exponent(value, places)
+    elif abs(value) >= 10**MAX_DIGITS:
+        digits = _with_exponent(value, 3 - math.floor(math.log10(abs(value))))
+    else:
+        digits = f"{abs(value):{',' if abs(value) >= 10_000 else ''}.{places}f}"
     is_negative = value < 0 and bool(digits.strip("0."))
     return f"{MINUS}{digits}" if is_negative else digits
 
 
+def _with_exponent(value: float, places: int) -> str:
+    """Returns the size of `value` to so many decimals with an exponent: 1.2e−9; what rounds to zero: 0."""
+    if round(value, places) == 0:
+        return "0"
+    digits = places + math.floor(math.log10(abs(value)))
+    return tidy(f"{abs(value):.{max(0, digits)}e}")
+
+
+def tidy(formatted: str) -> str:
+    """Returns a formatted number as text has it: `1e-05` is 1e−5, `1e+15` is 1e15."""
+    mantissa, mark, exponent = formatted.partition("e")
+    if not mark:
+        return formatted.replace("-", MINUS)
+    return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
+
+
 def exact(value: float) -> str:
     """Returns a number that someone chose, such as a margin, with all its digits: 0.02."""
-    sign = MINUS if value < 0 else ""
-    return f"{sign}{abs(value):.6g}"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return str(int(value)).replace("-", MINUS)
+    return tidy(f"{value:.6g}")
 
 
 def plus(value: float, places: int) -> str:
@@ -57,12 +81,11 @@ def joined(words: Sequence[str]) -> str:
 
 
 def brief(value: float) -> str:
-    """Returns three significant digits, of whole numbers below a million all: 0.0031, 1e−05, 4096."""
+    """Returns three significant digits, of whole numbers below a million all: 0.0031, 1e−5, 4096."""
     # A logarithm and back leaves 4999.999… of 5000.
     rounded = round(value) if math.isclose(value, round(value), rel_tol=1e-9) else value
     is_whole = isinstance(rounded, int) and abs(rounded) < 1_000_000
-    text = str(rounded) if is_whole else f"{value:.3g}"
-    return text.replace("-", MINUS)
+    return tidy(str(rounded) if is_whole else f"{value:.3g}")
 
 
 def significant(value: float) -> str:
@@ -72,15 +95,23 @@ def significant(value: float) -> str:
     places = 1 - math.floor(math.log10(abs(value)))
     if -3 <= places <= 6:
         return number(value, max(0, places))
-    return f"{value:.1e}".replace("-", MINUS)
+    return tidy(f"{value:.1e}")
 
 
 def compact(value: float, digits: int = 4) -> str:
-    """Returns a number in few characters, with a unit: 26.4k, 1.2M."""
+    """Returns a number in few characters, with a unit: 26.4k, 104k, 1.2M."""
+    rounded = _rounded(value, max(3, digits))
     for unit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= unit:
-            return f"{value / unit:.{digits}g}{suffix}"
-    return f"{value:.{digits}g}"
+        if abs(rounded) >= unit:
+            scaled = value / unit
+            whole_digits = len(f"{abs(scaled):.0f}")
+            return tidy(f"{scaled:.{max(digits, whole_digits)}g}") + suffix
+    return tidy(f"{value:.{max(digits, 3)}g}")
+
+
+def _rounded(value: float, digits: int) -> float:
+    """Returns a number to so many significant digits."""
+    return float(f"{value:.{digits}g}")
 
 
 def percent(fraction: float, places: int = 1) -> str:
@@ -93,8 +124,10 @@ def percent(fraction: float, places: int = 1) -> str:
 
 
 def times(factor: float) -> str:
-    """Returns a factor of something else: `× 0.93`, `× 12`."""
-    return f"× {factor:.2f}" if factor < 10 else f"× {factor:,.0f}"
+    """Returns a factor of something else: `× 0.93`, `× 12`, `× 0.0041`."""
+    if factor >= 9.995:
+        return f"× {number(factor, 0)}"
+    return f"× {factor:.2f}" if factor >= 0.095 else f"× {significant(factor)}"
 
 
 def in_percent(share: float) -> str:
@@ -104,12 +137,15 @@ def in_percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time of seconds to hours: `45 s`, `3 min`, `2 h 10 min`."""
-    if seconds < 90:
+    """Returns a time of seconds to hours: `0.4 s`, `45 s`, `3 min`, `2 h 10 min`."""
+    if 0 < seconds < 0.95:
+        return f"{significant(seconds)} s"
+    if seconds < 89.5:
         return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds // 3600:.0f} h {seconds % 3600 / 60:.0f} min"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60:,} h {minutes % 60} min"
 
 
 def seconds(time: float) -> str:

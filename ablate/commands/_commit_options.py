@@ -21,7 +21,7 @@ DIRECTION = click.option(
     "--direction",
     required=True,
     type=click.Choice(["max", "min"]),
-    help="Whether more of the metric is better, or less.",
+    help="max: more of the metric is better; min: less is better.",
 )
 LINKS = click.option(
     "--link",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import Invalid
+from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
+from ablate.core.facts import RUNNER_UPS
+from ablate.core.stages import FINAL, stage_of
+from ablate.core.trial import RUNNER_UP
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 
@@ -17,7 +21,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ablate.core.facts import Evidence
+    from ablate.core.facts import Evidence, StudyFacts
+
+
+OTHER_STAGES = {RUNNER_UPS: stage_of(RUNNER_UP), "stress": "stress"}
+"""The frame of evidence → the stage of its trials."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +34,8 @@ class Results:
 
     folder: Path
     evidence: Evidence
-    # One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean.
+    # One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean, `label` is the name for
+    # readers.
     comparisons: pd.DataFrame
     claims: pd.DataFrame  # One row a claim.
     # One row a variant, task and measure of stability; `ablate.analysis.stability` says what the columns mean.
@@ -36,13 +45,36 @@ class Results:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """A row a trial."""
-        return self.evidence.trials
+        """The trials that verdicts are about: a row a variant, task and seed; `stage` is `final`."""
+        return self._labelled(self.evidence.trials, FINAL)
+
+    @property
+    def other_trials(self) -> pd.DataFrame:
+        """The trials beside those, by `stage`: `runner-up` and `stress`; without rows where there are none."""
+        import pandas as pd
+
+        frames = []
+        for name, stage in OTHER_STAGES.items():
+            frame = self.evidence.frame(name, ("id", "variant", "task", "seed", "status"))
+            frames.append(self._labelled(frame, stage))
+        return pd.concat(frames, ignore_index=True)
 
     @property
     def curves(self) -> pd.DataFrame:
-        """The learning curves: one row a trial, step and metric, with columns id, step, metric and value."""
-        return self.evidence.curves
+        """The learning curves of `trials`: a row a variant, task, seed, step and metric, with its value."""
+        trials = self.trials[["id", "variant", "label", "task", "seed", "stage"]]
+        return trials.merge(self.evidence.curves, on="id")
+
+    def _labelled(self, frame: pd.DataFrame, stage: str) -> pd.DataFrame:
+        """Returns a frame with two more columns after `variant`: its name for readers, and the stage."""
+        from ablate.report.verdicts import names_of
+
+        names = names_of(self.evidence.facts)
+        place = frame.columns.get_loc("variant") + 1
+        labelled = frame.copy()
+        labelled.insert(place, "label", [names.get(name, name) for name in frame["variant"]])
+        labelled.insert(place + 1, "stage", stage)
+        return labelled
 
     @property
     def searched(self) -> pd.DataFrame:
@@ -64,6 +96,35 @@ class Results:
         sections = shown(report_data(StudyFolder.at(self.folder)))
         return {picture.name: picture.data for picture in pictures(sections)}
 
+    def plot(self, name: str = "forest") -> Figure:
+        """Returns one figure of the report: a name of `figures()`, or `curves`, the judged metric by step.
+
+        Raises `AblateError` for a name that the report does not have.
+        """
+        from ablate.pipeline.publish import report_data
+        from ablate.report.figures.theme import theme
+        from ablate.report.sections import pictures, shown
+        from ablate.report.sections.curves import Curves
+
+        sections = shown(report_data(StudyFolder.at(self.folder)))
+        known = {picture.name: picture for picture in pictures(sections)}
+        for section in sections:
+            if isinstance(section.section, Curves) and section.pictures:
+                known["curves"] = section.pictures[0]
+        if name not in known:
+            problem = Problem("is no figure of this report", (), name, listed(known), nearest(name, known))
+            raise AblateError(str(problem))
+        with theme():
+            figure = known[name].draw()
+            # Ticks are made when a figure is first drawn, by the settings of that moment.
+            figure.draw_without_rendering()
+        return figure
+
+    def _repr_html_(self) -> str:
+        from ablate.report.notebook import as_html
+
+        return as_html(StudyFolder.at(self.folder))
+
     def __repr__(self) -> str:
         return "\n".join([f"Results of {self.folder}", *StudyFolder.at(self.folder).answer()])
 
@@ -83,8 +144,10 @@ def run(
     retrain: bool = False,
     keep_finished: bool = False,
     fail_fast: bool = False,
+    keep_going: bool = False,
     sweep: bool = False,
     confirm: bool = False,
+    **unknown: object,
 ) -> Results:
     """Runs a study, or with `sweep=True` its search, and loads its results. Raises `AblateError`.
 
@@ -101,8 +164,10 @@ def run(
     retrain: train again the trials that are in the store and whose code, and nothing else, has changed.
     keep_finished: use these as they are; the report says so.
     fail_fast: stop at the first failed trial.
+    keep_going: go on where the first run, which is the baseline's, fails; without it, that raises `AblateError`.
     confirm: repeat what the study found, on seeds that it has not seen.
     """
+    _refuse_unknown(unknown)
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
@@ -124,6 +189,7 @@ def run(
         retrain=retrain,
         keep_finished=keep_finished,
         fail_fast=fail_fast,
+        keep_going=keep_going,
         sweep=sweep,
         confirm=confirm,
     )
@@ -133,15 +199,37 @@ def run(
         return load(run_study(path, options, Console(file=sys.stderr)).folder)
 
 
+def _refuse_unknown(keywords: Mapping[str, object]) -> None:
+    """Raises `TypeError` for a keyword that `run` does not have, with the nearest that it has."""
+    if not keywords:
+        return
+    parameters = inspect.signature(run).parameters.values()
+    known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    unknown = next(iter(keywords))
+    hint = nearest(unknown, known) or f"It has {listed(known, len(known))}"
+    raise TypeError(f"run() has no keyword {unknown!r}. {hint}")
+
+
+def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:
+    """Returns what figures and tables call each comparison."""
+    from ablate.report.verdicts import names_of, row_name
+    from ablate.report.words import rows_of
+
+    names = names_of(facts)
+    return [row_name(row, names) for row in rows_of(comparisons)]
+
+
 def load(folder: str | Path) -> Results:
     """Returns the results of a study from its folder alone; raises `AblateError` when they are not there."""
     study = StudyFolder.at(_path(folder, "folder"))
     evidence = study.evidence()
     tables = study.frames()
+    comparisons = tables.comparisons
+    comparisons.insert(1, "label", _labels(comparisons, evidence.facts))
     return Results(
         folder=study.path,
         evidence=evidence,
-        comparisons=tables.comparisons,
+        comparisons=comparisons,
         claims=tables.claims,
         stability=tables.stability,
         speed=tables.speed,

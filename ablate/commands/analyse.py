@@ -18,8 +18,8 @@ WAY = click.Choice(["max", "min"])
 @click.command("analyse")
 @click.argument("runs")
 @click.option("--baseline", required=True, metavar="NAME", help="Variant that the others are compared with.")
-@click.option("--metric", required=True, metavar="NAME", help="Column that is judged.")
-@click.option("--direction", required=True, type=WAY, help="Whether more of it is better, or less.")
+@click.option("--metric", required=True, metavar="NAME", help="Column of the metric that is judged.")
+@click.option("--direction", required=True, type=WAY, help="max: more is better; min: less is better.")
 @click.option("--margin", type=NumberType(POSITIVE), metavar="X", help="Variants are equivalent within ±X.")
 @click.option(
     "--claim", multiple=True, metavar="CLAIM", help="'A beats B on METRIC' and the like; may be repeated."
@@ -28,7 +28,7 @@ WAY = click.Choice(["max", "min"])
     "--floor",
     type=NumberType(FINITE),
     metavar="X",
-    help="Value of guessing, with which a diverged run counts.",
+    help="Value of guessing; a diverged run counts as this.",
 )
 @click.option("--ceiling", type=NumberType(FINITE), metavar="X", help="Best possible value.")
 @click.option(
@@ -36,13 +36,13 @@ WAY = click.Choice(["max", "min"])
     type=NumberType(NOT_NEGATIVE),
     default=0.0,
     metavar="X",
-    help="1/N of an accuracy over N examples.",
+    help="Smallest possible difference: 1/N for an accuracy over N examples.",
 )
 @click.option(
     "--all-or-nothing",
     type=NumberType(FINITE),
     metavar="X",
-    help="Runs solve the task or do not, and have solved it from X on: those that have are counted.",
+    help="Compare how often runs solve the task, which they do at X or better.",
 )
 @click.option("--also", type=(str, WAY), multiple=True, help="Another metric, for claims; may be repeated.")
 @click.option(
@@ -53,19 +53,25 @@ WAY = click.Choice(["max", "min"])
     help="Column that is variant, task, seed, example, source or status; may be repeated. A variant may be several: "
     "`variant A,B`.",
 )
-@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Rows that are read; may be repeated.")
 @click.option(
-    "--replicates", is_flag=True, help="Rows of one variant are replicates although other columns differ."
+    "--where", multiple=True, metavar="COLUMN=VALUE", help="Read only rows with this value; may be repeated."
 )
-@click.option("--tracking-uri", metavar="URI", help="RUNS is the name of an experiment of this MLflow.")
+@click.option(
+    "--replicates", is_flag=True, help="Take rows of one variant as replicates although other columns differ."
+)
+@click.option(
+    "--tracking-uri",
+    metavar="URI",
+    help="MLflow server or database; RUNS is then the name of an experiment there.",
+)
 @click.option("--known-noise", type=FILE, help="Judge single runs against the kept runs of a baseline.")
-@click.option("--keep-noise", type=FILE, help="Keep the runs of the baseline, and judge nothing.")
+@click.option("--keep-noise", type=FILE, help="Keep the baseline's runs in this file, and judge nothing.")
 @click.option(
     "--made-with",
     type=(click.Choice(["evaluation", "data", "machine", "commit"]), str),
     multiple=True,
     metavar="WHAT VALUE",
-    help="Digest of evaluation, data or machine, or commit, of the runs; may be repeated.",
+    help="What the runs were made with: digest of evaluation, data or machine, or the commit; may be repeated.",
 )
 @click.option("--name", metavar="NAME", help="Name of the report (default: that of RUNS).")
 @RESULTS
@@ -75,8 +81,8 @@ WAY = click.Choice(["max", "min"])
 def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **given: Any) -> int:
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
-    RUNS is a CSV or parquet file with a row a run and columns variant, seed and metrics, and task where there are
-    several; with a column example, a row an example of a run; or a folder of `lm-eval --log_samples`; or, with
+    RUNS is a CSV or parquet file with one row per run and columns variant, seed and metrics, and task where there are
+    several; with a column example, one row per example of a run; or a folder of `lm-eval --log_samples`; or, with
     --tracking-uri, an MLflow experiment. Runs that share seeds are paired; others are compared by Welch's t. It trains
     nothing. See `ablate guide analyse`.
 

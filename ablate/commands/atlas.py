@@ -13,7 +13,7 @@ import click
     type=click.File(encoding="utf-8"),
     default=None,
     metavar="FILE",
-    help="Markdown that the page begins with.",
+    help="Markdown file with which the page begins.",
 )
 def command(results: Path, intro: IO[str] | None) -> None:
     """Put the claims of many studies on one page.

@@ -20,7 +20,7 @@ from ablate.session.option_types import NumberType
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
 @options_of("sets", "results")
-@click.option("--fresh", is_flag=True, help="Measure again what is kept.")
+@click.option("--fresh", is_flag=True, help="Measure again, although measurements are kept.")
 @TRUST
 @AS_JSON
 def command(study: Path, processes: int | None, trust: bool, as_json: bool, **options: Any) -> int:

@@ -44,7 +44,7 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
     show_default=True,
     callback=_looks,
     metavar="N | MIN:MAX",
-    help="Runs of each commit; MIN:MAX looks at every multiple of MIN, until it is settled.",
+    help="Runs of each commit; MIN:MAX looks at every multiple of MIN until the answer is clear.",
 )
 @LINKS
 @MEASURES

@@ -1,6 +1,9 @@
 """`ablate export`: tables, figures and the statistical methods for a paper."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +13,12 @@ from ablate.base.text import safe
 from ablate.base.wording import counted
 from ablate.commands._console import RESULTS, STUDY, warn
 from ablate.session.option_types import FolderType, NumberType
+
+if TYPE_CHECKING:
+    from ablate.records.folder import StudyFolder
+
+SECTIONS = ("task", "model", "training", "config")
+"""The sections of a study that hold settings of its baseline."""
 
 
 @click.command("export")
@@ -24,7 +33,7 @@ from ablate.session.option_types import FolderType, NumberType
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Write over files that no export of this study has written, or that were edited since.",
+    help="Overwrite files that no export of this study wrote, or that were edited since.",
 )
 @click.option(
     "--width",
@@ -33,6 +42,9 @@ from ablate.session.option_types import FolderType, NumberType
     show_default=True,
     metavar="INCHES",
     help="Width of the figures: 3.25 for one column of a page, 6.75 for two.",
+)
+@click.option(
+    "--percent", is_flag=True, help="Show shares, such as an accuracy, in percent in the table of results."
 )
 @click.option(
     "--only",
@@ -52,6 +64,7 @@ def command(
     out: Path | None,
     overwrite: bool,
     width: float,
+    percent: bool,
     only: tuple[str, ...],
     optuna: str | None,
 ) -> int:
@@ -64,7 +77,7 @@ def command(
     from ablate.records.folder import report_folder
     from ablate.report.exported import write_exported
     from ablate.report.optuna_export import export_searches
-    from ablate.report.paper import for_paper
+    from ablate.report.paper import Wanted, for_paper
 
     folder = report_folder(study, results)
     if optuna is not None:
@@ -77,7 +90,8 @@ def command(
         return 0
     out = out or folder.paper
     faults: list[str] = []
-    files = for_paper(report_data(folder), width, only, faults.append, out.as_posix())
+    wanted = Wanted(width, only, out.as_posix(), percent, _settings(folder))
+    files = for_paper(report_data(folder), wanted, faults.append)
     write_exported(out, files, folder.name, overwrite=overwrite)
     click.echo(
         safe(f"Wrote {counted(len(files), 'file')} to {out}/; each begins with the packages that it needs:")
@@ -89,3 +103,13 @@ def command(
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
+
+
+def _settings(folder: StudyFolder) -> dict[str, Any]:
+    """Returns the resolved settings of the baseline, by section; empty where the folder has no study."""
+    from ablate.study.document import read_document
+
+    if not folder.study_file.is_file():
+        return {}
+    document = read_document(folder.study_file)
+    return {name: document.data[name] for name in SECTIONS if name in document.data}

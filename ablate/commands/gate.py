@@ -19,8 +19,10 @@ from ablate.core.metric import Direction
 @READ
 @DIRECTION
 @LINKS
-@click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
-@click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
+@click.option(
+    "--base", required=True, metavar="COMMIT", help="Commit that a change must beat: the last that was kept."
+)
+@click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="Commit that is tried.")
 @MEASURES
 def command(
     ledger: Path,

@@ -20,7 +20,7 @@ from ablate.commands.templates import PARTS
     "--part",
     "slot",
     metavar="SLOT",
-    help=f"Write a part of your own for this slot: {', '.join(PARTS)}.",
+    help=f"Write a part of your own for this slot, or a task: {', '.join(PARTS)}.",
 )
 @click.option(
     "--workload",
@@ -42,8 +42,8 @@ def command(
     """Write a commented file to start from.
 
     `ablate new NAME` writes a study, `ablate new --from FILE` one of your own data, `ablate new --part SLOT NAME` a
-    part of your own, and `ablate new --workload NAME` training code of your own, the last two with a study that uses
-    it. You can run every file without changes.
+    part or a task of your own, and `ablate new --workload NAME` training code of your own, the last two with a study
+    that uses it. You can run every file without changes.
     """
     from ablate.base.registry import CATALOGUE
     from ablate.commands.templates.own_code import create_part, create_workload
@@ -62,9 +62,6 @@ def command(
         case None, None, Path(), None, None:
             files = create_workload(workload)
         case _:
-            raise click.UsageError(
-                "Give NAME, --from FILE, --part SLOT NAME, or --workload NAME. To write a task of your own: "
-                "ablate guide own-parts"
-            )
+            raise click.UsageError("Give NAME, --from FILE, --part SLOT NAME, or --workload NAME")
     names = joined([str(file) for file in files])
     click.echo(f"Wrote {names}, which work as they are.\nNext: {typed('run', files[-1])}")

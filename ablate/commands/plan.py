@@ -109,11 +109,17 @@ def _expected_work(plan: StudyPlan) -> Iterator[str]:
         return
     may_be_fewer = bool(plan.selecting or study.config.seeds.looks)
     workers = min(max(1, plan.capacity.trials), total)
-    work = message("plan.to_train", may_be_fewer, total, plan.expected_seconds, workers, plan.capacity.where)
-    yield "\n" + work
+    trials = message("plan.at_most_trials" if may_be_fewer else "plan.trials", total)
+    seconds = plan.expected_seconds
+    where = plan.capacity.where
+    if seconds is None:
+        yield "\n" + message("plan.to_train", trials, workers, where)
+    else:
+        yield "\n" + message("plan.to_train_in", trials, seconds, workers, where)
     baseline = study.describe(study.variants[0])[0]
     if baseline.examples and baseline.forwarded:
-        yield message("plan.evaluation", baseline.examples, baseline.forwarded)
+        percent = round(100 * baseline.forwarded / baseline.examples)
+        yield message("plan.evaluation", baseline.examples, baseline.forwarded, percent)
 
 
 def _list_under(title: str, items: Sequence[str | Table], width: int) -> Iterator[str | Table]:

@@ -24,6 +24,9 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     With --confirm, the variants and claims that its report has decided are judged again, as a family of their own, on
     as many seeds after its last; the report of that is in results/STUDY@confirm.
 
+    Where the first run of the baseline fails, the others would probably fail, too: the run ends, unless --keep-going
+    is given. The same command continues it once the mistake is mended.
+
     Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the command line
     is invalid; 3: with --strict, no claim is refuted, and one is inconclusive, incomplete or not judged; 130:
     interrupted. Exploratory claims count too.

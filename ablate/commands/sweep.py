@@ -19,7 +19,7 @@ from ablate.session.option_types import NumberType
     metavar="N",
     help="Number of settings to try (default: the study's).",
 )
-@options_of("seeds", "sets", "results", "tracking_uri", "retrain", "keep_finished", "fail_fast")
+@options_of("seeds", "sets", "results", "tracking_uri", "retrain", "keep_finished", "fail_fast", "keep_going")
 @AS_JSON
 def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> int:
     """Search with Optuna, then compare the winners with the baseline.
@@ -27,6 +27,8 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     STUDY is a study file with a `search:` section. The winners and the baseline are trained on the seeds of the
     study, which the search has not used. An interrupted search continues where it stopped; a larger --trials
     extends it.
+
+    Where the first run fails, the search ends, unless --keep-going is given.
 
     Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
     """

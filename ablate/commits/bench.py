@@ -21,7 +21,8 @@ from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.matching import check_pattern
-from ablate.external.reading import STEP, Reading
+from ablate.external.reading import Reading
+from ablate.external.undeclared import STEP
 
 RUNS = 2
 """The format of the digests by which finished runs are known again."""
@@ -122,8 +123,9 @@ class Bench:
             sides.append([values[tree, seed] for seed in seeds])
         if any(len(set(side)) == 1 for side in sides):
             raise AblateError(
-                f"{len(seeds)} runs of one commit under different seeds all gave the same: the command does not use "
-                "its seed, or the metric is at its limit. Look for a seed that the code sets itself, or read another"
+                f"{len(seeds)} runs of one commit with different seeds all gave the same value: the command does not "
+                "use its seed, or the metric is at its limit. Look for a seed that the code sets itself, or read "
+                "another metric"
             )
         return sides
 
@@ -166,7 +168,8 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterato
             yield Bench(call, journal, base, head, data)
             for file in check_unchanged(data):
                 click.echo(
-                    f"{file}: added to the linked data meanwhile, so that a later call runs anew", err=True
+                    f"{file}: was added to the linked data by a run, so that a later call starts anew",
+                    err=True,
                 )
 
 

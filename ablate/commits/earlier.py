@@ -49,8 +49,8 @@ def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
         return f"{sentence}; the rule that was set before the first result is the one that counts"
     level = significant(error_rate_of_looks(every_look))
     return (
-        f"{sentence}; where the one that finds a difference is believed, that is false with probability {level}, "
-        "not 0.05"
+        f"{sentence}; believing whichever finds a difference is wrong with probability {level}, not 0.05, where there "
+        "is none"
     )
 
 

@@ -13,7 +13,7 @@ from ablate.commits.treatment import changed_measures, measured_otherwise, slowe
 
 EXIT_CODES = {"keep": 0, "discard": 1, "retest": 3}
 REMEDY = "Restore the ledger, or start a new one with the last kept commit as --base"
-SAME = "its files are the same as the base's: it was not run, and uses up none of the error rate"
+SAME = "its files are the same as the base's, so it was not run, and uses none of the error rate"
 
 
 def gate(call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str] = ()) -> dict[str, Any]:

@@ -69,8 +69,8 @@ class Tree:
             wrong += [file for file in loaded if (self.root / file.relative_to(other)).is_file()]
         if wrong:
             raise AblateError(
-                f"{min(wrong)} was loaded, not that of the commit: both commits run the same code. "
-                "Uninstall it, and set PYTHONPATH=src, or where it lies; name a script by its relative path"
+                f"{min(wrong)} was loaded instead of the commit's own file, so that both commits run the same code. "
+                "Uninstall it, and set PYTHONPATH to its folder, such as src; name a script by a relative path"
             )
 
 

@@ -25,8 +25,8 @@ def doubtful_choice(name: str) -> str:
     if not _CHOSEN.fullmatch(spelled) or _AT_BEST.fullmatch(spelled):
         return ""
     return (
-        f"{name} is by its name the best of each run: if it is chosen by the number that is judged, it looks better "
-        "than it is, most where that varies most. Judge the last, or the one where another metric is best"
+        f"{name} seems to be the best value of each run: chosen by the number that is judged, it looks better than it "
+        "is, most for what varies most. Judge the last value, or the value at the step where another metric is best"
     )
 
 

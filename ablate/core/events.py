@@ -68,6 +68,8 @@ class BatchPlanned:
     to_train: int
     left: int = 0  # The largest number of trainings that may follow these.
     without_weights: int = 0  # Of those to train, the finished ones whose kept weights are missing.
+    # Why there are fewer of them than announced before, in words, where there are.
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,15 @@ class Plan(Protocol):
     @property
     def left(self) -> int:
         """The most trainings that may follow those already asked for."""
+
+    @property
+    def reason(self) -> str:
+        """Why there are fewer trainings than announced, in words that follow a colon."""
+        return SHARED_OR_STORED
+
+
+SHARED_OR_STORED = "their trials are shared with others or in the store"
+"""Why a plan trains fewer trials than it has cells."""
 
 
 class FixedPlan(Plan):

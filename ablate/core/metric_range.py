@@ -32,7 +32,9 @@ def check_declared(metric: Metric, name: str) -> None:
     """Raises `Invalid` where the numbers that a user declares of the metric `name` contradict one another."""
     check_numbers(metric)
     if metric.span == 0:
-        raise Invalid("ceiling", "is the floor itself, so that no run is better than another", metric.ceiling)
+        raise Invalid(
+            "ceiling", "equals the floor, so that no run can be better than another", metric.ceiling
+        )
     with Gather() as at:
         if metric.solved is not None:
             with at():
@@ -67,6 +69,6 @@ def check_reachable(value: float, metric: Metric, place: str = "") -> None:
         bounds.append(f"{up_to_ceiling} {metric.ceiling:g}")
     allowed = ", ".join(bounds)
     if metric.floor is not None and sign(metric) * (value - metric.floor) <= 0:
-        raise Invalid(place, "is what guessing has, so that it tells nothing", value, allowed)
+        raise Invalid(place, "is reached by guessing, so that it shows nothing", value, allowed)
     if metric.ceiling is not None and sign(metric) * (value - metric.ceiling) > 0:
-        raise Invalid(place, "is out of reach, so that it tells nothing", value, allowed)
+        raise Invalid(place, "cannot be reached, so that it shows nothing", value, allowed)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ablate.base.errors import AblateError
+from ablate.base.wording import counted
 from ablate.core.events import (
     BatchPlanned,
     CacheHit,
@@ -28,6 +29,12 @@ class _FirstFailure(Exception):
     """Ends a run at its first failed trial."""
 
 
+class BaselineFailed(AblateError):
+    """The end of a run whose first trial failed, so that all others would probably fail, too."""
+
+    exit_code = 1
+
+
 def drive(
     plan: Plan,
     engine: Engine,
@@ -38,6 +45,7 @@ def drive(
     later: int = 0,
     fresh: bool = False,
     fail_fast: bool = False,
+    keep_going: bool = True,
 ) -> dict[str, Record]:
     """Trains what the plan asks for until it asks no more, and returns the records of its cells by trial id.
 
@@ -45,18 +53,26 @@ def drive(
     listeners hear of each cell. A record is in the store before any listener hears of it. An interrupted trial resumes
     from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its earlier
     reports need decisions too. `later`: the most trainings that follow this plan. With `fail_fast` the first failed
-    trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend.
+    trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend, and without
+    `keep_going` `BaselineFailed` for a failed trial of the variant that is trained first, which is the baseline, while
+    no trial has another end.
     """
-    driver = _Driver(plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast)
+    driver = _Driver(
+        plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast, keep_going=keep_going
+    )
+    left = 0
     while cells := plan.next_cells(driver.records):
         batch = driver.look_up(cells)
-        listen(BatchPlanned(len(batch.trials), plan.left + later, batch.without_weights))
+        left = plan.left
+        listen(BatchPlanned(len(batch.trials), left + later, batch.without_weights, plan.reason))
         if not batch.trials:
             continue
         try:
             engine.run(list(batch.trials.values()), partial(driver.on_event, batch))
         except _FirstFailure:
-            break
+            return driver.replaced | driver.records
+    if left:
+        listen(BatchPlanned(0, later, reason=plan.reason))
     return driver.replaced | driver.records
 
 
@@ -82,6 +98,7 @@ class _Driver:
         wanted: Callable[[Cell], bool],
         fresh: bool,
         fail_fast: bool,
+        keep_going: bool,
     ) -> None:
         self.plan = plan
         self.store = store
@@ -89,6 +106,10 @@ class _Driver:
         self.wanted = wanted
         self.fresh = fresh
         self.fail_fast = fail_fast
+        self.keep_going = keep_going
+        # The variant of the trial that is trained first, and the trials that have been started.
+        self.first_variant: str | None = None
+        self.started: set[str] = set()
         self.records: dict[str, Record] = {}
         # Records of trials that are trained again: each counts until its trial has a new one.
         self.replaced: dict[str, Record] = {}
@@ -101,6 +122,8 @@ class _Driver:
         batch = _Batch(by_trial)
         for trial_id in by_trial:
             self._look_up_trial(trial_id, batch)
+        if self.first_variant is None and batch.trials:
+            self.first_variant = by_trial[next(iter(batch.trials))][0].variant
         return batch
 
     def _look_up_trial(self, trial_id: str, batch: _Batch) -> None:
@@ -135,6 +158,8 @@ class _Driver:
         elif isinstance(event, Ended):
             self._store(event.record, batch.cells[event.record.id])
         elif isinstance(event, Started | Progress | EngineMessage):
+            if isinstance(event, Started):
+                self.started.add(event.trial_id)
             self.listen(event)
         if isinstance(event, Progress) and batch.trials[event.trial_id].prunable:
             return self.plan.should_prune(event)
@@ -151,5 +176,21 @@ class _Driver:
             self.listen(TrialStored(cell, record))
         if STOPS in record.environment:
             raise AblateError(f"{cells[0].name}: {record.reason}")
-        if self.fail_fast and record.status == "failed":
+        if record.status != "failed":
+            return
+        if self.fail_fast:
             raise _FirstFailure
+        if not self.keep_going and cells[0].variant == self.first_variant and self._all_failed():
+            raise BaselineFailed(self._first_failure(record, cells[0]))
+
+    def _all_failed(self) -> bool:
+        """Returns whether no trial has another end than failure, in the store or in this run."""
+        return all(record.status == "failed" for record in self.records.values())
+
+    def _first_failure(self, record: Record, cell: Cell) -> str:
+        """Returns what ends the run, with what became of the other trials, in words."""
+        num_others = len(self.started - {record.id})
+        others = "nothing else was started"
+        if num_others:
+            others = f"{counted(num_others, 'other run')} that had begun {'was' if num_others == 1 else 'were'} stopped"
+        return f"the first run failed: {cell.name}: {record.reason}; {others}; --keep-going goes on"

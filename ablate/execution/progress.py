@@ -36,9 +36,13 @@ class Display:
     at_most: bool = False  # Whether the study may train fewer trials than it plans.
     compute: int | None = None  # FLOPs of one training of the baseline.
     usual: float | None = None  # Seconds that such a training took here before.
+    # The most trainings of the run, as it has been said last.
     total: int = 0
     done: int = 0
     failed: int = 0
+    # Of the total, the trainings that turned out not to be needed; and those of them that a line has told of.
+    spared: int = 0
+    said_spared: int = 0
     seconds: float = 0.0  # Of all trials that are done.
     jobs: int = 1
     _last_line: float = field(default_factory=time.monotonic)
@@ -78,23 +82,53 @@ class Display:
             self._say(event.text)
             self.jobs = self.capacity().trials
         for task in self._bar.task_ids:
-            self._bar.update(task, completed=self.done, total=self.total, state=self._state())
+            self._bar.update(task, completed=self._counted, total=self.total, state=self._state())
+
+    @property
+    def has_results(self) -> bool:
+        """True where a trial that was trained has not failed."""
+        return self.done > self.failed
 
     def _plan(self, event: BatchPlanned) -> None:
         """Takes the number of trials, and announces the run where that has not been done."""
-        self.total = self.done + event.to_train + event.left
+        left = event.to_train + event.left
         if event.without_weights:
             self._say(
                 f"{self.study}: {event.without_weights} finished trials lack the weights that the study keeps; they "
                 "are trained again."
             )
         if self._announced:
-            return
-        if self.total:
+            self._replan(left, event)
+        elif event.to_train:
             self._announced = True
+            self.total = left
             self._announce()
-        elif self._known:
+        elif not left and self._known:
             self._say(f"{self.study}: all {len(self._known)} trials are in the store.")
+
+    def _replan(self, left: int, event: BatchPlanned) -> None:
+        """Counts trainings that are not needed any more as spared, and says why there are fewer or more.
+
+        Of a search, which drops settings one by one, a line says so for each few per cent, and at its end.
+        """
+        more = left - (self.total - self._counted)
+        if more > 0:
+            self.total += more
+            self._say(
+                f"{self.study}: {self.total} trials in all: what was found asks for {more} more than planned."
+            )
+            return
+        self.spared -= more
+        unsaid = self.spared - self.said_spared
+        is_end = not left or not event.to_train
+        if unsaid and (is_end or unsaid * MAX_LINES >= self.total):
+            self.said_spared = self.spared
+            self._say(f"{self.study}: {self.spared} of {self.total} trials are not needed: {event.reason}.")
+
+    @property
+    def _counted(self) -> int:
+        """The trainings that are done or not needed."""
+        return self.done + self.spared
 
     def _announce(self) -> None:
         """Says what will be trained, and shows the bar."""
@@ -127,13 +161,14 @@ class Display:
         if record.status != "completed" or (has_lines and self._is_due()):
             self._last_line = time.monotonic()
             text = f"{self._outcome(cell, record)} ({seconds:.1f} s){self._left(', ')}"
-            self._say(f"[{self.done}/{self.total}] {cell.name}: {text}")
+            self._say(f"[{self._counted}/{self.total}] {cell.name}: {text}")
 
     def _is_due(self) -> bool:
         """Returns whether so much has been trained, or so much time has passed, since the last line."""
         trials_a_line = max(1, math.ceil(self.total / MAX_LINES))
         is_overdue = time.monotonic() - self._last_line > MAX_SILENCE
-        return self.done % trials_a_line == 0 or self.done in (1, self.total) or is_overdue
+        is_last = self._counted == self.total
+        return self.done % trials_a_line == 0 or self.done == 1 or is_last or is_overdue
 
     def _outcome(self, cell: Cell, record: Record) -> str:
         """Returns the metric that counts, which for a cell that tunes is that on validation data if measured."""
@@ -151,11 +186,12 @@ class Display:
         """Returns what stands beside the bar."""
         failed = f" · {self.failed} failed" if self.failed else ""
         left = self._left(" · ")
-        return f"{self.done}/{self.total} done · {len(self._running)} running{failed}{left}"
+        spared = f" · {self.spared} not needed" if self.spared else ""
+        return f"{self._counted}/{self.total} done · {len(self._running)} running{failed}{spared}{left}"
 
     def _left(self, separator: str) -> str:
         """Returns how long the rest will take, after a separator; nothing for less than a second."""
-        trials = self.total - self.done
+        trials = self.total - self._counted
         at_once = max(1, min(self.jobs, trials))
         seconds = self._usual_seconds() * trials / at_once
         return f"{separator}about {wording.duration(seconds)} left" if seconds >= 1 else ""

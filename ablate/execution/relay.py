@@ -95,7 +95,7 @@ class Relay:
             try:
                 self._train(trial, files)
             except Exception as error:
-                self.events.put(WorkerLost(trial.id, f"could not be begun: {described(error)[0]}"))
+                self.events.put(WorkerLost(trial.id, f"could not be started: {described(error)[0]}"))
             self.events.put(None)
 
     def _train(self, trial: Trial, files: Files) -> None:

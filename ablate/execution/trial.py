@@ -147,8 +147,8 @@ def _check_sources(trial: Trial, ids: TrialIds) -> None:
     if trial_id != trial.id:
         package = Path(__file__).parents[1]
         raise AblateError(
-            f"the worker would train {trial_id}: its sources ({package}, the plugins and what they import) or "
-            "libraries are not those of the driver, or have changed while the study ran; run the study again"
+            f"the sources of the worker ({package}, the plugins and what they import) or its libraries are not those "
+            "of the driver, or have changed while the study ran; run the study again"
         )
 
 

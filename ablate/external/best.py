@@ -34,7 +34,7 @@ def _check_step(name: str, at: At, by: str | None, others: Sequence[str]) -> Non
         hint = "Add by: METRIC, such as one on validation data"
         raise Invalid("at", "takes `by`, the metric that says which step was best", at, listed(others), hint)
     if by == name:
-        raise Invalid("by", "is the metric itself, of which the best value is luck", by, listed(others))
+        raise Invalid("by", "is the metric itself, whose best value would be luck", by, listed(others))
     if by not in others:
         hint = nearest(by, others) or f"Declare {by} under `metrics`, with its direction"
         raise Invalid("by", "is not among `metrics`", by, listed(others), hint)

@@ -32,7 +32,7 @@ _TICK = 0.05
 """Seconds between two looks at what was printed."""
 _PATIENCE = 10.0
 """Seconds after which a guard that does not end is killed."""
-_BRACES = "Write {{ and }} for braces of its own"
+_BRACES = "Write {{ and }} for literal braces"
 
 
 def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]:
@@ -65,9 +65,9 @@ def _texts(word: str, values: Mapping[str, Any]) -> list[str]:
     parts: list[tuple[str, list[str]]] = []
     for text, name, spec, conversion in string.Formatter().parse(word):
         if conversion:
-            raise ValueError(f"!{conversion} says how Python shows {{{name}}}, which has a text of its own")
+            raise ValueError(f"!{conversion} cannot change the text of {{{name}}}")
         if "{" in (spec or ""):
-            raise ValueError(f"a placeholder stands inside of {{{name}}}")
+            raise ValueError(f"a placeholder stands inside {{{name}}}")
         if name is not None and isinstance(values[name], dict):
             raise ValueError(f"{{{name}}} is a section; name one of its settings")
         parts.append((text, [] if name is None else _written(values[name], spec or "")))
@@ -119,7 +119,17 @@ def lines(
                 yield line.decode(errors="replace")
             code = command.code
         if code:
-            raise AblateError(str(subprocess.CalledProcessError(code, words[0])).removesuffix("."))
+            raise AblateError(f"{words[0]} {_ended(code)}")
+
+
+def _ended(code: int) -> str:
+    """Returns how a program ended, in words: by its exit code or by a signal."""
+    if code > 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
 
 
 def _chunks(command: _Command, printed: IO[bytes], limit: TimeLimit) -> Iterator[bytes]:

@@ -58,10 +58,10 @@ def read_data(
         allowed = f"a file or a folder in {folder}, or an absolute path"
         raise Invalid("", fault, given, allowed).under(*at)
     if folder.is_relative_to(place):
-        raise Invalid("", f"contains {folder}, and so the code", given, "a folder of data alone").under(*at)
+        raise Invalid("", f"contains the code in {folder}", given, "a folder that holds only data").under(*at)
     is_inside = place.is_relative_to(root)
     if not is_inside and not os.path.isabs(given):
-        rule = f"is outside of {root}, of which each run gets a copy"
+        rule = f"is outside {root}, of which each run gets a copy"
         allowed = "a path in it, or the absolute path that the code uses"
         raise Invalid("", rule, given, allowed).under(*at)
     inside = place.relative_to(root).as_posix() if is_inside else ""
@@ -77,7 +77,7 @@ def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str]
     given = os.path.relpath(inside, folder)
     at = (f"{given} (a link to {place})",)
     if len(list(islice(_files(place, exclude), MAX_LINKS + 1))) > MAX_LINKS:
-        rule = f"has more than {MAX_LINKS} files, of which any run may read"
+        rule = f"has more than {MAX_LINKS} files, all of which a run may read"
         excluded = to_add("exclude", [escape(given)])
         hint = f"Add {to_add('data', [given])} under workload if it is data, else {excluded}"
         raise Invalid("", rule, hint=hint).under(*at)
@@ -163,8 +163,8 @@ def check_unchanged(data: Sequence[Data]) -> list[str]:
             event = "removed" if removed else "changed"
             paths = [os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed]
             raise AblateError(
-                f"{dotted_path(entry.at)}: {event} since the first run began: {listed(paths, 3)}. Runs thus did not "
-                "have the same data; restore them, and have the code write elsewhere"
+                f"{dotted_path(entry.at)}: {event} since the first run began: {listed(paths, 3)}. Runs did not have "
+                "the same data; restore the files, and have the code write elsewhere"
             )
         added += [os.path.normpath(entry.place / path) for path in now if path not in entry.files]
     return added

@@ -25,8 +25,8 @@ def check_pattern(pattern: str) -> None:
     except (re.error, OverflowError, RecursionError) as error:
         raise Invalid("", f"is no regular expression: {error}", pattern) from None
     if groups != 1:
-        allowed = r"exactly one, as in '^loss: (\S+)'; (?:…) groups without being one"
-        raise Invalid("", f"has {groups} groups, and one must hold the number", pattern, allowed)
+        allowed = r"exactly one, as in '^loss: (\S+)'; (?:…) does not count"
+        raise Invalid("", f"has {groups} groups; it needs one, which holds the number", pattern, allowed)
 
 
 class _Overrun(BaseException):
@@ -60,7 +60,7 @@ class Matching:
         except _Overrun:
             raise AblateError(
                 f"the patterns of `read` take too long on a line of {len(line):,} characters that begins "
-                f"{line[:60]!r}: have each begin with ^ or a word, and no repetition inside of another"
+                f"{line[:60]!r}: begin each with ^ or a word, and put no repetition inside another"
             ) from None
         finally:
             signal.signal(signal.SIGVTALRM, before)

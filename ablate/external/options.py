@@ -14,14 +14,16 @@ from ablate.external.best import At
 class Resources(StrictModel):
     """Limits of one trial of a user's own code: threads, GPU, memory and time."""
 
-    threads: Annotated[PositiveInt, Field(description="Threads that OMP_NUM_THREADS and its like allow.")] = 1
+    threads: Annotated[
+        PositiveInt, Field(description="Threads of a trial, by OMP_NUM_THREADS and similar variables.")
+    ] = 1
     gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
     memory: Annotated[
         float | None, Field(ge=0.01, le=1e6, description="GiB of data that a process may hold.")
     ] = None
-    time: Annotated[PositiveFloat | None, Field(description="Seconds after which it is ended as failed.")] = (
-        None
-    )
+    time: Annotated[
+        PositiveFloat | None, Field(description="Seconds after which a trial is stopped, as failed.")
+    ] = None
 
 
 class Options(StrictModel):
@@ -32,7 +34,7 @@ class Options(StrictModel):
     def _refuse_sources(cls, given: Any) -> Any:
         """Refuses a key of earlier studies, with what has taken its place."""
         if isinstance(given, dict) and "sources" in given:
-            rule = "has the key `sources`, which is gone: all copied code and config counts"
+            rule = "has the key `sources`, which no longer exists: all copied code and config counts"
             raise PydanticCustomError(
                 "rule", rule, {"allowed": "`data:` for what lies elsewhere or is large"}
             )
@@ -56,10 +58,12 @@ class Options(StrictModel):
     ] = []
     keep: Annotated[
         list[str],
-        Field(description="Patterns of files above 10 MB that stay in a trial's folder after its success."),
+        Field(
+            description="Patterns of files above 10 MB that are kept in a trial's folder after its success."
+        ),
     ] = []
     resume: Annotated[
-        OnOff, Field(description="Whether a trial that is tried again finds its own folder as it left it.")
+        OnOff, Field(description="Whether a second attempt finds the trial's folder as the first left it.")
     ] = False
     isolate: Annotated[
         OnOff,
@@ -83,7 +87,8 @@ class CommandOptions(Options):
     """Options of `workload: {command: …}`."""
 
     command: Annotated[
-        str | list[str], Field(description="Split as a shell would, and run without one; {{ is a brace.")
+        str | list[str],
+        Field(description="Command; split into words as by a shell, but run without one; {{ is a brace."),
     ]
 
 
@@ -135,7 +140,7 @@ class DataSection(StrictModel):
     def _refuse_files(cls, given: Any) -> Any:
         """Refuses files, which have their place in another section."""
         if isinstance(given, str | list):
-            rule = "says how examples are held out and divided, and names no files"
+            rule = "describes how examples are held out and divided, and cannot name files"
             allowed = "{test: held_out, split: fixed}, and `data: [PATH]` under `workload:` for files that trials read"
             raise PydanticCustomError("rule", rule, {"allowed": allowed})
         return given

@@ -21,8 +21,8 @@ from ablate.core.record import Curve
 from ablate.external.command import TimeLimit
 from ablate.external.matching import Matching
 from ablate.external.runner import MARK
+from ablate.external.undeclared import STEP, Undeclared
 
-STEP = "step"  # Read like a metric, it says at which step those after it were measured.
 MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
 MAX_DIGITS = 300  # Of a whole number that a float holds.
 MAX_FILE = 64_000_000  # Bytes of a file of numbers.
@@ -37,6 +37,7 @@ class Reading:
     patterns: Mapping[str, str] = field(default_factory=dict)
     # Metric → step and value, in the order in which they came.
     values: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    undeclared: Undeclared = field(default_factory=Undeclared)
     _step: int | None = None
     _matching: Matching = field(init=False, repr=False)
 
@@ -59,6 +60,7 @@ class Reading:
         """
         if STEP in found:
             self._step = _step(found[STEP])
+        self.undeclared.add(self._step, found, self.metrics)
         numbers = {name: _number(name, found[name]) for name in self.metrics if name in found}
         numbers.pop(STEP, None)
         for name, value in numbers.items():
@@ -77,6 +79,7 @@ class Reading:
             for entry in self._entries(file):
                 limit.check()
                 written.add(entry)
+            self.undeclared.update(written.undeclared)
             for name, value in written.last.items():
                 _, known = self.values.setdefault(name, written.values[name])[-1]
                 if not np.array_equal(known, value, equal_nan=True):

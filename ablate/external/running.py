@@ -13,6 +13,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
 from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
+from ablate.core.undeclared import keep_undeclared
 from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
@@ -72,6 +73,7 @@ class Run:
             is_pruned = self._run(folder, {}, Attempts())
             _check_code(snapshot)
             record = self._record(is_pruned)
+            keep_undeclared(record, self.reading.undeclared.points)
         except AblateError as error:
             record = self._failed(error)
         record.environment[CODE] = snapshot.digest
@@ -89,6 +91,7 @@ class Run:
             raise
         folder.check()
         record = self._record(is_pruned)
+        keep_undeclared(record, self.reading.undeclared.points)
         added = folder.added_data()
         if added:
             record.environment[ADDED] = added[:20]
@@ -167,8 +170,11 @@ class Run:
             record.environment[STOPS] = True
             return record
         read = listed(f"{name} {value:g}" for name, value in self.reading.last.items())
-        printed = self.printed[-1][:200] if self.printed else "nothing"
-        reason = f"{error}; last read: {read or 'nothing'}; last printed: {printed}"
+        parts = [str(error)]
+        if read:
+            parts.append(f"last read: {read}")
+        parts.append(f"last printed: {self.printed[-1][:200]}" if self.printed else "it printed nothing")
+        reason = "; ".join(parts)
         return Record.of(self.trial, "failed", reason=reason, error=reason)
 
 

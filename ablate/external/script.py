@@ -74,7 +74,7 @@ class Constants:
             return f"it is assigned, imported, defined or deleted {len(lines)} times, in lines {shown}"
         (line,) = lines
         if name not in self.values:
-            return f"line {line} binds it with other names, or inside of another statement"
+            return f"line {line} assigns it together with other names, or inside another statement"
         value = self.values[name]
         if any(isinstance(node, ast.NamedExpr) for node in ast.walk(value)):
             return f"its value in line {line} assigns another name"
@@ -196,7 +196,7 @@ def _check_copy(tree: ast.Module, copy: bytes, replaced: Mapping[ast.expr, str])
     except UNREADABLE:
         is_alike = False
     if not is_alike:
-        raise NotReplaceable("a copy with other values would differ in more than these")
+        raise NotReplaceable("a copy with other values would differ in more than the values")
 
 
 def root_of(script: Path) -> Path:

@@ -34,11 +34,12 @@ from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import assigning, named, seeded
 from ablate.external.command import filled
 from ablate.external.matching import check_pattern
-from ablate.external.reading import STEP, Reading
+from ablate.external.reading import Reading
 from ablate.external.running import Run
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
+from ablate.external.undeclared import STEP
 
 
 class External(Workload):
@@ -92,7 +93,7 @@ class External(Workload):
                 with at("metrics", name):
                     check_declared(_metric_of(settings), name)
                 at.refuse(
-                    name == STEP, f"metrics.{name}", "gives the steps of curves, and is no metric", name
+                    name == STEP, f"metrics.{name}", "gives the steps of curves, and is not a metric", name
                 )
             for name, pattern in config["workload"]["read"].items():
                 at.refuse(
@@ -170,7 +171,7 @@ class External(Workload):
                 "trials run in the study's folder (`isolate: off`) and may find what earlier runs left there"
             )
         for place in seeded(files, section.get("seed")):
-            cautions.append(f"a generator has the same seed in every trial at {place}")
+            cautions.append(f"a random generator at {place} has the same seed in every trial")
         doubts = [
             doubtful_direction(name, settings["direction"]) for name, settings in config["metrics"].items()
         ]
@@ -182,8 +183,7 @@ class External(Workload):
             name for name in config["config"] if name not in named_in_code and f"{{{name}" not in command
         ]
         if unnamed:
-            names = listed(f"config.{name}" for name in unnamed)
-            cautions.append(f"not mentioned in the code, which may ignore these settings: {names}")
+            cautions.append(f"your code never mentions {listed(f'`{name}`' for name in unnamed)}")
         return cautions
 
     def train(self, trial: Trial, emit: Emit) -> Record:
@@ -284,7 +284,7 @@ class ScriptWorkload(External):
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         cautions = super().cautions(config)
         for place in assigning(self.folder / config["workload"]["script"]):
-            cautions.append(f"constants may be assigned anew, which is not seen, at {place}")
+            cautions.append(f"code at {place} may assign constants anew, unseen by ablate")
         return cautions
 
     def check(self, config: Mapping[str, Any]) -> None:
@@ -309,7 +309,7 @@ class ScriptWorkload(External):
                 rule = f"is not assigned once, alone, at the top level of {file.name}: {fault}"
                 at.refuse(fault, place, rule, name, listed(names), nearest(name, names))
                 value = config["config"].get(name)
-                rule = f"has keys that are no texts in {file.name}, which a study cannot give"
+                rule = f"has keys in {file.name} that are not text, which a study cannot give"
                 at.refuse(constants.has_other_keys(name, value), place, rule, value)
         _try_edit(source, tuple(places))
 

@@ -82,8 +82,8 @@ def _warn_of_stale(trials: pd.DataFrame, study: Study, warn: Say) -> None:
     stale = list(trials.loc[is_stale & has_seed, "variant"].unique())
     if stale:
         warn(
-            f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
-            "and quality are not of the same code; run the study again"
+            f"{listed(stale, 4)}: was trained with other sources, versions or another device than is timed now, so "
+            "that speed and quality are of different code; run the study again"
         )
 
 

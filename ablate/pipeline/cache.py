@@ -99,7 +99,7 @@ def remember(
         )
     except (AblateError, OSError, ValueError) as error:
         session.warn(
-            f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
+            f"the report is complete, but the next run will write it again, because this one cannot be noted: {error}"
         )
 
 

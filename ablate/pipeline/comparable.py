@@ -40,7 +40,7 @@ def comparable(
             left_out.setdefault(obstacle, []).append(cell.name)
     for obstacle, names in left_out.items():
         warn(
-            f"{listed(names, 3)}: left out, trained on {obstacle} than the baseline of the seed. "
+            f"{listed(names, 3)}: left out, because trained on {obstacle} than the baseline with the same seed. "
             f"{REMEDIES[obstacle]}"
         )
     return kept
@@ -53,16 +53,16 @@ def _warn_of_undeclared(records: Mapping[str, Record], warn: Callable[[str], Non
         undeclared += record.environment.get(UNDECLARED, ())
     if undeclared:
         warn(
-            f"{listed(dict.fromkeys(undeclared), 3)}: read, and not declared, so that an edit would go unnoticed. "
-            "Make its path a DataFile in the config, or name it in `data_files` of the class"
+            f"the task reads {listed(dict.fromkeys(undeclared), 3)} without declaring it, so that an edit would go "
+            "unnoticed. Make its path a DataFile in the config, or name it in `data_files` of the class"
         )
     for limitation in limitations_of_inputs(records):
         warn(limitation)
     changed = changed_variables(records)
     if changed:
         warn(
-            f"{listed(changed, 3)}: read by trials from the environment, where its value is another now; they stand "
-            "for the earlier one. Run with --fresh to train under this one, or make it a key of `config:`"
+            f"trials read {listed(changed, 3)} from the environment, where it has another value now; their results "
+            "are for the earlier value. Train for this one with --fresh, or make it a key of `config:`"
         )
 
 

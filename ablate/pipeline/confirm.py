@@ -147,8 +147,8 @@ def unseen_seeds(
         again = sorted(set(asked) & set(used))
         if again:
             raise AblateError(
-                f"--seeds {asked_for(asked)}: {report.path} used {listed(again)} already; name others, or a number of "
-                f"seeds, which follow {last}"
+                f"--seeds {asked_for(asked)}: {report.path} used {listed(again)} already; give other seeds, or "
+                f"their number: they then follow {last}"
             )
         return given
     if given.start > last:
@@ -157,8 +157,8 @@ def unseen_seeds(
     count = asked or len(used)
     if start + count > TUNING_SEEDS_FROM:
         raise AblateError(
-            f"{report.path}: used seeds up to {last}, and {count} more would reach those from "
-            f"{TUNING_SEEDS_FROM} on, which tune; ask for fewer with --seeds"
+            f"{report.path}: used seeds up to {last}, and {count} more would reach {TUNING_SEEDS_FROM}; seeds from "
+            "there on are reserved for tuning. Ask for fewer with --seeds"
         )
     return SeedsSection.of(start, count)
 
@@ -179,7 +179,7 @@ def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
         pool = described.sampling.pool
         stated = stated_data(study, described)
         if stated is not None and stated.test == NOT_STATED:
-            notes.append("confirms over seeds; whether over other test examples too is not stated")
+            notes.append("confirms over seeds; the task does not say whether the test examples are new, too")
             continue
         if pool == "fresh":
             continue

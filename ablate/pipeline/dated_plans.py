@@ -123,14 +123,22 @@ def _levels(patches: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, 
 def _has_results(folder: StudyFolder, store: Store) -> bool:
     """Returns whether verdicts may have been seen.
 
-    They may after a report on two or more seeds, or any finished trial of a run that wrote no report.
+    They may after a report on two or more seeds, or any trial of a run that wrote no report, unless it failed.
     """
     try:
         if not folder.has_report:
-            return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
+            return any(cell.judged and _may_be_seen(cell.id, store) for cell in folder.trial_list.cells())
         return len(folder.reported_seeds()) > 1
     except AblateError:
         return True  # Report or list cannot be read, and there may have been verdicts.
+
+
+def _may_be_seen(trial_id: str, store: Store) -> bool:
+    """Returns whether a trial has a record that shows more than its failure; one that cannot be read may."""
+    if not store.has(trial_id):
+        return False
+    record = store.load(trial_id)
+    return record is None or record.status != "failed"
 
 
 def plan_changes(

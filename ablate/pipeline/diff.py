@@ -1,10 +1,11 @@
 """Differences between two reports: in a sentence, in tables, and path by path; from their folders alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ablate.base.errors import AblateError, shown
 from ablate.base.text import masked
+from ablate.base.wording import brief, joined
 from ablate.core.spelling import spelled
 from ablate.pipeline.diff_sides import Matched, Pair, Side, cells, match_rows, read_side
 from ablate.records.folder import StudyFolder
@@ -16,6 +17,8 @@ from ablate.study.patch import short_label
 PLACE = ("variant", "task", "metric")
 # The first steps of the paths that make a baseline.
 BASELINE_SECTIONS = ("task", "tasks", "model", "training")
+MAX_PATHS = 4
+"""The paths in which baselines differ that a note names."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +46,49 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     settings = differences(side_a.settings(), side_b.settings())
     origins = differences(side_a.origin(), side_b.origin())
 
-    conclusion = message(
-        "diff.conclusion",
-        verdicts=(len(comparisons.changed_verdicts), len(comparisons.pairs)),
-        claims=(len(claims.changed_verdicts), len(claims.pairs)),
-        numbers=len(comparisons.changed_numbers),
-        alone=[("A", len(comparisons.only_a)), ("B", len(comparisons.only_b))],
-        settings=len(settings),
-        other_seeds=set(side_a.evidence.facts.seeds) != set(side_b.evidence.facts.seeds),
-    )
+    conclusion = [_agreement(comparisons, claims), *_beside(comparisons, len(settings))]
+    if set(side_a.evidence.facts.seeds) != set(side_b.evidence.facts.seeds):
+        conclusion.append(message("diff.other_seeds"))
     places = _varying_places(side_a, side_b)
     notes = _notes_on_verdicts(comparisons, claims, list(settings))
     notes += _only_in_one("Comparison", comparisons, places)
     notes += _only_in_one("Claim", claims, places)
     notes.append(_agreement_of_trials(side_a, side_b))
     return Difference(
-        conclusion,
+        message("diff.conclusion", conclusion),
         sides=(side_a, side_b),
         tables=_tables(comparisons, claims, places),
         notes=notes,
         lists={"Settings that differ": [*settings.values()], "Runs that differ": [*origins.values()]},
     )
+
+
+def _agreement(comparisons: Matched, claims: Matched) -> str:
+    """Says how many verdicts, claims and numbers of the comparisons in both reports differ."""
+    total = len(comparisons.pairs)
+    if not total:
+        return message("diff.nothing_in_both")
+    shares: list[str] = []
+    for noun, matched in (("verdict", comparisons), ("claim", claims)):
+        changed = len(matched.changed_verdicts)
+        if changed:
+            shares.append(message("diff.share", changed, len(matched.pairs), noun))
+    verdicts = message("diff.changed", shares) if shares else message("diff.same_verdicts")
+    if not comparisons.changed_numbers:
+        return message("diff.same_numbers", verdicts)
+    share = message("diff.share", len(comparisons.changed_numbers), total, "comparison")
+    return f"{verdicts}; {message('diff.other_numbers', share)}"
+
+
+def _beside(comparisons: Matched, num_settings: int) -> Iterator[str]:
+    """Yields how many comparisons are only in one report, and how many settings differ."""
+    for letter, rows in (("A", comparisons.only_a), ("B", comparisons.only_b)):
+        if rows:
+            yield message("diff.alone", len(rows), letter)
+    if num_settings == 1:
+        yield message("diff.one_setting")
+    elif num_settings:
+        yield message("diff.settings", num_settings)
 
 
 def differences(a: Mapping[str, object], b: Mapping[str, object]) -> dict[str, str]:
@@ -96,7 +121,10 @@ def _notes_on_verdicts(comparisons: Matched, claims: Matched, changed_paths: Seq
         notes.append(message("diff.evidence"))
     baseline_paths = [path for path in changed_paths if path.partition(".")[0] in BASELINE_SECTIONS]
     if comparisons.pairs and baseline_paths:
-        notes.append(message("diff.baselines", baseline_paths))
+        paths = joined(baseline_paths[:MAX_PATHS])
+        if len(baseline_paths) > MAX_PATHS:
+            paths = message("diff.more_paths", paths)
+        notes.append(message("diff.baselines", paths))
     return notes
 
 
@@ -124,9 +152,10 @@ def _agreement_of_trials(a: Side, b: Side) -> str:
     # Two that have no value agree.
     is_equal = (gaps == 0) | values.isna().all(axis=1)
     is_same_trial = both["id_a"] == both["id_b"]
-    return message(
-        "diff.trials", len(both), int(is_equal.sum()), column, int(is_same_trial.sum()), gaps.max()
-    )
+    if both.empty:
+        return message("diff.no_trials")
+    largest = brief(gaps.max()) if gaps.max() > 0 else ""
+    return message("diff.trials", len(both), int(is_equal.sum()), column, int(is_same_trial.sum()), largest)
 
 
 def _tables(comparisons: Matched, claims: Matched, places: Sequence[str]) -> list[Table]:
@@ -183,11 +212,18 @@ def _rows(pairs: Sequence[Pair], places: Sequence[str]) -> list[dict[str, str]]:
     rows: list[dict[str, str]] = []
     for pair in pairs:
         rows.append({"name": _named(pair.a, places), "of": "A", "apart": "", **cells(pair.a)})
-        rows.append({"name": "", "of": "B", "apart": message("diff.apart", pair.apart), **cells(pair.b)})
+        rows.append({"name": "", "of": "B", "apart": _apart_in_words(pair.apart), **cells(pair.b)})
     return rows
+
+
+def _apart_in_words(is_apart: bool | None) -> str:
+    """Returns `apart` or `overlap`, of two intervals."""
+    if is_apart is None:
+        return NOTHING
+    return message("diff.apart" if is_apart else "diff.overlap")
 
 
 def _directions(pairs: Sequence[Pair]) -> str:
     """Names the metrics of which less is better."""
     less = [spelled(text(pair.a["metric"])) for pair in pairs if pair.a["less"]]
-    return message("diff.less", list(dict.fromkeys(less)))
+    return message("verdicts.less_is_better", list(dict.fromkeys(less))) if less else ""

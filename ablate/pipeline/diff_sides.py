@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.base.errors import AblateError
+from ablate.base.wording import joined
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
@@ -62,7 +63,8 @@ class Side:
     def __str__(self) -> str:
         facts = self.evidence.facts
         reported = facts.reported[:16].replace("T", " ")
-        words = message("diff.side", self.seeds, len(self.evidence.trials), facts.differs, reported)
+        differs = joined(facts.differs) if facts.differs else ""
+        words = message("diff.side", self.seeds, len(self.evidence.trials), differs, reported)
         return f"{self.folder.path}; {words}"
 
 

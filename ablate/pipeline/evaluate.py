@@ -59,7 +59,7 @@ def evaluate(
     study = as_reported(given, folder)
     if not study.workload.keeps_weights:
         name = study.workload.name
-        rule = f"evaluates kept weights, and workload {name} keeps none"
+        rule = "keeps no weights that could be evaluated"
         raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
 
     all_cells = study.cells()
@@ -116,7 +116,7 @@ def _refuse_incapable(changes: Changes, cells: Sequence[Cell], study: Study) -> 
     configs = [(cell.variant, dict(cell.trial.config)) for cell in cell_of_place.values()]
     problems: list[Problem] = []
     for problem in in_variants(check, configs):
-        hint = problem.hint or "Evaluate those without this problem, by --only"
+        hint = problem.hint or "Evaluate only variants without this problem: --only VARIANT"
         problems.append(replace(problem, source=f"--set {_slice(changes)}", hint=hint))
     if problems:
         raise StudyError(problems)
@@ -142,7 +142,7 @@ def _kept(cells: Sequence[Cell], store: Store, study: Study) -> list[tuple[Cell,
 
     command = "sweep" if study.selection.by == "sweep" else "run"
     again = typed(command, study.path, *at_results(store.root.parent))
-    remedy = message("evaluate.how", again, checkpoint != "none")
+    remedy = message("evaluate.ask_first" if checkpoint == "none" else "evaluate.how", again)
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {study.config.name}; {remedy}")
     if lost:

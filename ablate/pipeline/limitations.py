@@ -1,13 +1,20 @@
 """Limitations of the verdicts of a study, known before it is trained."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ablate.base.errors import listed
+from ablate.base.registry import CATALOGUE
 from ablate.base.wording import exact
 from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study
+
+if TYPE_CHECKING:
+    from ablate.tasks.task import Task
 
 MAX_NAMES = 4
 """The most variants that a limitation names."""
@@ -31,8 +38,30 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
     limits = [*study.notes, *_mixed(study), *_cautions(study), *_coarse_validation(study, selects=selects)]
     if study.design.aliases:
         sets = [_aliased(effects) for effects in study.design.aliases]
-        limits.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
+        limits.append(f"the fraction cannot tell these effects apart: {'; '.join(sets)}")
     return limits
+
+
+def short_trainings(study: Study) -> list[str]:
+    """Returns a warning for each task that the baseline trains on in fewer steps than the task recommends."""
+    warnings: list[str] = []
+    for task, config in zip(study.tasks, study.variants[0].configs, strict=True):
+        section = config.get("task")
+        training = config.get("training")
+        if not isinstance(section, dict) or not isinstance(training, dict):
+            continue
+        name = str(section.get("name"))
+        steps = training.get("steps")
+        if name not in CATALOGUE.names("task") or not isinstance(steps, int):
+            continue
+        part: type[Task] = CATALOGUE.get("task", name)
+        recommended = part.recommended.get("training", {}).get("steps")
+        if recommended is not None and steps < recommended:
+            warnings.append(
+                f"{task or name} gets {steps:,} training steps; a small baseline takes about {recommended:,} to learn "
+                f"it (`ablate list task {name}`)"
+            )
+    return warnings
 
 
 def _mixed(study: Study) -> list[str]:
@@ -84,8 +113,8 @@ def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
             continue
         if 2 / examples > metric.margin:
             lines.append(
-                f"what is chosen{study.on(task)} is chosen on {examples} validation examples, which cannot show "
-                f"half the margin of {exact(metric.margin)}"
+                f"settings or steps are chosen{study.on(task)} on {examples} validation examples, which are too few to "
+                f"show half the margin of {exact(metric.margin)}"
             )
     return lines
 

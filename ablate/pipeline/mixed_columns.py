@@ -35,16 +35,16 @@ def _sentences(section: Mapping[str, Any]) -> Iterator[str]:
         word = _first_word(table, target, has_gaps=False)
         if word:
             yield (
-                f"{word}: each of its numbers is a label, and a classification is judged. Correct the cell, or state "
-                "that you mean labels: predict: label"
+                f"{word}; therefore each number is read as a label, and the task is a classification. Correct the "
+                "cell, or state that you mean labels: predict: label"
             )
     others = [name for name in table.columns if name != target]
     for name in section["columns"] or others:
         word = "" if name in section["categorical"] else _first_word(table, name, has_gaps=True)
         if word:
             yield (
-                f"{word}: its numbers are categories, of which the {MOST} most frequent are told apart. Empty the "
-                f"cell, or state that you mean categories: categorical: [{name}]"
+                f"{word}; therefore its numbers are read as categories, of which only the {MOST} most frequent are "
+                f"kept apart. Empty the cell, or state that you mean categories: categorical: [{name}]"
             )
 
 

@@ -17,27 +17,26 @@ def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
     added = _named(records, ADDED)
     if added:
         limitations.append(
-            f"{listed(added, 3)}: added to `data:` while a trial ran, where other trials find it; add it to "
-            "`exclude:` under workload, so that it is not part of the data"
+            f"a trial added {listed(added, 3)} to `data:`, where other trials find it; add it to `exclude:` under "
+            "workload, so that it is not part of the data"
         )
     doubtful = _named(records, DOUBTFUL)
     if doubtful:
         limitations.append(
-            f"{listed(doubtful, 3)}: read by trials, and in no commit; commit it if it is config, and add it to "
-            "`exclude:` under workload if an earlier run has left it"
+            f"trials read {listed(doubtful, 3)}, which is in no commit; commit it if it is config, or add it to "
+            "`exclude:` under workload if an earlier run left it there"
         )
     shared = _named(records, SHARED)
     if shared:
         limitations.append(
-            f"{listed(shared, 3)}: read and then written by trials, outside of their copies, so that one may go on "
-            "from what another has left; have the code write to its own folder, or to $ABLATE_DIR"
+            f"trials read and then write {listed(shared, 3)} outside their copies, so that one may continue from "
+            "another's file; have the code write to its own folder, or to $ABLATE_DIR"
         )
     differing = _differing_variables(records)
     if differing:
         limitations.append(
-            f"{listed(differing, 3)}: read by trials from the environment, where not all found the same value; what it "
-            "sets may be taken for what the study varies. Make it a key of `config:`, or give it one value and run "
-            "with --fresh"
+            f"trials found different values of {listed(differing, 3)} in the environment, which may explain a "
+            "difference between variants. Make it a key of `config:`, or give it one value and run with --fresh"
         )
     return limitations
 

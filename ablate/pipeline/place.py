@@ -109,7 +109,7 @@ def refuse_another(study: Study, results: Path) -> None:
     raise StudyError(
         [
             Problem(
-                f"is that of another study: {folder.path} reports {reported_file}",
+                f"is the name of another study: {folder.path} reports {reported_file}",
                 ("name",),
                 folder.name,
                 hint="Give it another name, or another --results",

@@ -17,7 +17,7 @@ from ablate.external.workload import External
 from ablate.pipeline.cache import is_current
 from ablate.pipeline.claims import as_preregistered
 from ablate.pipeline.dated_plans import expected_changes
-from ablate.pipeline.limitations import limitations
+from ablate.pipeline.limitations import limitations, short_trainings
 from ablate.pipeline.other_code import OtherCode, other_code
 from ablate.pipeline.place import report_place
 from ablate.pipeline.power import power, reported_pairs, stored_pairs
@@ -143,7 +143,10 @@ def plan_study(
             known_pairs,
             detect=detect,
         ),
-        limitations=limitations(study, selects=any(stage.chooses for stage in selecting)),
+        limitations=[
+            *short_trainings(study),
+            *limitations(study, selects=any(stage.chooses for stage in selecting)),
+        ],
         changes=_changes_in_words(study, judged, folder, store),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,

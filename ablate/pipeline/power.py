@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ablate.analysis.family import family_size
+from ablate.analysis.family import family_size, planned_pairs
 from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Outlook, Power, Terms, outlook
@@ -66,6 +66,7 @@ def power(
         metric,
         seeds.count,
         comparisons,
+        claims=comparisons - len(planned_pairs(facts)),
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",

@@ -85,8 +85,8 @@ def _refuse_code_of_folder(document: Document) -> None:
         code += workload.values()
     if code:
         raise AblateError(
-            f"{document.path}: names code of its own, {listed(code, 4)}, which would run here. Give the study file in "
-            "place of the name, or add --trust if you trust this folder and that code"
+            f"{document.path}: names code of its own, {listed(code, 4)}, which would run on this machine. Give the "
+            "study file instead of the name, or add --trust if you trust this folder and that code"
         )
 
 
@@ -98,7 +98,7 @@ def check(
     Raises `StudyError` with all mistakes.
     """
     configs = [stage_type.Config for stage_type in stage_types]
-    config, workload = load(document, configs)
+    config, workload = load(document, configs, skip_unknown_keys=True)
     if isinstance(workload, External):
         workload.results = options.results.absolute()
     loaded_before = {*sys.modules}
@@ -120,7 +120,7 @@ def refuse_two_selections(stages: Sequence[Stage], document: Document) -> None:
     selecting = [stage for stage in stages if stage.selects]
     for first, later in pairwise(selecting):
         if not isinstance(first, later.selects_after):
-            document.refuse((later.name,), f"cannot go with {first.name}: both choose the variants")
+            document.refuse((later.name,), f"cannot be combined with {first.name}: both choose the variants")
 
 
 def outline_of(stages: Iterable[Stage]) -> StageOutline:

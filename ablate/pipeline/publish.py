@@ -51,17 +51,14 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     Writes nothing. Raises `AblateError`.
     """
     from ablate.pipeline.claims import with_waiting
-    from ablate.report.repeats import repeat_lines
-    from ablate.report.replanned import plan_lines
+    from ablate.report.noise_words import noise_lines
     from ablate.report.sections import HEADLINE
-    from ablate.report.sections.headline import noise_lines, standing_lines
 
     data = report_data(folder)
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():
         tables[f"{name}.csv"] = table
-    lines = [*noise_lines(data), *standing_lines(data), *plan_lines(data), *repeat_lines(data)]
-    yield Verdicts(tables, [*HEADLINE.answers(data), *lines])
+    yield Verdicts(tables, [*HEADLINE.answers(data), *noise_lines(data), *HEADLINE.warnings(data)])
 
     # Only once the verdicts are on their way: to import what draws takes long.
     from ablate.report.page import render
@@ -91,6 +88,7 @@ def report_data(folder: StudyFolder) -> ReportData:
     """Judges the evidence of a study, and returns all that its report is made from."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
+    from ablate.analysis.interactions import interactions
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
     from ablate.pipeline.other_runs import configs_of, other_runs
@@ -103,10 +101,14 @@ def report_data(folder: StudyFolder) -> ReportData:
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
+    tables = {"stability": stability_rows, **speed_tables(evidence)}
+    interaction_rows = interactions(evidence)
+    if len(interaction_rows):
+        tables["interactions"] = interaction_rows
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons = comparisons[:0]
-        stability_rows = stability_rows[:0]
+        tables["stability"] = stability_rows[:0]
         ratios = [name for name, derived in DERIVED.items() if derived.kind == "ratio"]
         claims = claims[claims["metric"].isin(ratios)]
     return ReportData(
@@ -114,7 +116,7 @@ def report_data(folder: StudyFolder) -> ReportData:
         comparisons,
         claims,
         evaluated=reported_evaluations(folder, evidence),
-        tables={"stability": stability_rows, **speed_tables(evidence)},
+        tables=tables,
         results=folder.results,
         other_runs=evidence.facts.other_runs | others,
     )

@@ -36,7 +36,8 @@ def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
         reported, _ = load(document, study.stage_configs)
     except StudyError:
         raise AblateError(
-            f"{folder.study_file}: is of another version of ablate, or of other plugins; run {folder.name} again first"
+            f"{folder.study_file}: was written by another version of ablate, or with other plugins; run {folder.name} "
+            "again first"
         ) from None
     free = {*FREE_SECTIONS}
     for config in study.stage_configs:

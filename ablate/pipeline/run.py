@@ -13,7 +13,12 @@ from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
+
+    from ablate.session.stage import Stage
+    from ablate.study.study import Study
 
 
 def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
@@ -54,7 +59,8 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
             planned = study
             with session.training():
                 try:
-                    for stage in selecting:
+                    for index, stage in enumerate(selecting):
+                        session.max_later = _max_trainings(study, selecting[index + 1 :])
                         study = stage.select(study, session)
                 except IncompleteSelection as stop:
                     return stop.outcome
@@ -65,3 +71,11 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
             folder.save(collect(plan, session, records, measured), study)
             publisher.publish(folder, session.warn, session.print_verdicts)
             return finish(session, planned, plan, records, measured)
+
+
+def _max_trainings(study: Study, selecting: Sequence[Stage]) -> int:
+    """Returns the most trainings of a study, those by which these stages select included."""
+    most = len(study.cells()) * (1 + study.companions_per_cell)
+    for stage in selecting:
+        most = stage.max_trials(study, most)
+    return most

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ablate.analysis.further_runs import Place, unsettled
 from ablate.core.derived import is_measured
-from ablate.core.events import Plan
+from ablate.core.events import SHARED_OR_STORED, Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
@@ -71,6 +71,9 @@ class TrialPlan(Plan):
         # The number of seeds that looks have asked for at each place, and the places that may need more.
         self._seeds_asked: dict[Place, int] = {}
         self._unsettled = {_place(cell) for cell in self.cells if cell.seed in self._seed_index}
+        # The judged cells at settings as chosen, and the number of those that stages have followed up.
+        self._judged = judged
+        self._num_followed_up = 0
         enlist(self.cells)
 
     def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
@@ -84,6 +87,7 @@ class TrialPlan(Plan):
         if follow_up:
             self._enlist(follow_up)
             self.cells += follow_up
+            self._num_followed_up += len(follow_up)
             return follow_up
 
         if self._looks_taken == len(self._looks):
@@ -123,7 +127,33 @@ class TrialPlan(Plan):
         """The most trainings that may follow those already asked for."""
         used = {cell.id for cell in self.used}
         possible = {cell.id for cell in self.cells if _place(cell) in self._unsettled}
-        return len(possible - used)
+        return len(possible - used) + self._max_follow_ups()
+
+    def _max_follow_ups(self) -> int:
+        """Returns how many more trainings at runner-up settings may follow."""
+        if not self._has_runner_ups:
+            return 0
+        runner_ups = {variant.name: variant.runner_ups for variant in self.study.variants}
+        most = 0
+        for cell in self._judged:
+            if self._is_asked(cell) or _place(cell) in self._unsettled:
+                most += len(runner_ups[cell.variant].get(cell.task, {}))
+        return max(0, most - self._num_followed_up)
+
+    @property
+    def _has_runner_ups(self) -> bool:
+        return any(variant.runner_ups for variant in self.study.variants)
+
+    @property
+    def reason(self) -> str:
+        """Why there are fewer trainings than announced, in words."""
+        if self._has_runner_ups and self.study.config.seeds.looks:
+            return "seeds and runner-up settings are added only where a verdict depends on them"
+        if self._has_runner_ups:
+            return "runner-up settings are trained only where a verdict depends on them"
+        if self.study.config.seeds.looks:
+            return "seeds are added only where a comparison is open"
+        return SHARED_OR_STORED
 
     @property
     def used(self) -> list[Cell]:

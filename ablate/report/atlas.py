@@ -13,12 +13,13 @@ from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, StudyFacts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
+from ablate.report.claim_tables import claim_table
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
 from ablate.report.page import markdown, markdown_table, marked
 from ablate.report.summary import Spent, spent
-from ablate.report.verdicts import claim_table, level_of, planned_rows
+from ablate.report.verdicts import level_of, planned_rows
 from ablate.report.words import Table, difference, templates
 
 # Of claims, in the order of the page: what contradicts the literature comes first. `not confirmed` is what was decided
@@ -117,7 +118,9 @@ def _refuse_another_page(results: Path, page: Path, picture: Path) -> None:
 
 def every_claim(cards: list[Card]) -> list[dict[str, str]]:
     """Returns the list of all claims, what contradicts the field first: rows of study, claim, verdict, difference."""
-    rows = [row | {"study": card.facts.study} for card in cards for row in card.table.rows]
+    rows = []
+    for card in cards:
+        rows += [row | {"study": card.facts.study} for row in card.table.rows]
     return sorted(rows, key=lambda row: ORDER.index(row["verdict"]))
 
 

@@ -16,7 +16,7 @@ def left_out(row: Row, facts: StudyFacts) -> str:
     sides = [text(row["variant"]), text(row["baseline"])]
     task = text(row["task"])
     runs = {side: facts.lost_of(side, task) for side in sides}
-    lost = [run for side in sides for run in runs[side]]
+    lost = [*runs[sides[0]], *runs[sides[1]]]
     if not lost:
         return ""
     given = [{*facts.seeds_of(side, task), *(run.seed for run in runs[side])} for side in sides]
@@ -28,7 +28,9 @@ def left_out(row: Row, facts: StudyFacts) -> str:
     else:
         counts = "; ".join(_of_side(side, task, facts) for side in sides if runs[side])
     reasons = {run.why for run in lost}
-    return message("analyse.left_out", counts, reasons == {"crashed"}) if lost else ""
+    if not lost:
+        return ""
+    return message("analyse.left_out_crashed" if reasons == {"crashed"} else "analyse.left_out", counts)
 
 
 def _of_side(side: str, task: str, facts: StudyFacts) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ablate.base.wording import brief, percent
+from ablate.base.wording import brief, in_percent, percent
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.verdicts import variant_column
 from ablate.report.words import Column, Table, message, tabulated
@@ -11,7 +11,10 @@ from ablate.report.words import Column, Table, message, tabulated
 
 def matched_sentence(found: Mapping[str, Any]) -> str:
     """Says what is equal, how nearly, and by which path."""
-    return message("limits.matched", found, max(abs(row["residual"]) for row in found["rows"]))
+    target = "" if found["target"] == "baseline" else f"{float(found['target']):,.0f}"
+    residual = max(abs(row["residual"]) for row in found["rows"])
+    within = in_percent(residual) if residual else ""
+    return message("limits.matched", found["quantity"], target, within, found["by"])
 
 
 def matched_table(found: Mapping[str, Any], names: Mapping[str, str]) -> Table:

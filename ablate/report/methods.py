@@ -6,7 +6,7 @@ from ablate.analysis.search_table import table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
 from ablate.core.speed_facts import BUSY, COLUMNS, SpeedFacts
-from ablate.report.words import message, text
+from ablate.report.words import message, paragraph, text
 
 
 def search_methods(evidence: Evidence) -> str:
@@ -15,19 +15,23 @@ def search_methods(evidence: Evidence) -> str:
     if table is None:
         return ""
     facts = table.facts
-    return message("search.method", evidence.facts.searched, facts.trials, len(facts.seeds), table.paths)
+    if evidence.facts.searched == "sweep":
+        return message("search.method_of_sweep", facts.trials, table.paths)
+    return message("search.method_of_tuning", facts.trials, len(facts.seeds), table.paths)
 
 
 def speed_methods(evidence: Evidence) -> str:
     """Says in how many processes and blocks variants were timed, on what, and what is made of it."""
-    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
+    speed = SpeedFacts.of(evidence.facts)
+    timed = evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
     blocks = round(timed["blocks"].astype(float).median())
     busy = timed["busy"].astype(float).mean()
-    shown_busy = busy if busy >= BUSY else 0.0
     processes = timed["process"].nunique()
-    measured = message("speed.measured", processes, blocks, speed.threads, text(speed.machine), shown_busy)
+    measured = message("speed.measured", processes, blocks, speed.threads, text(speed.machine))
+    if busy >= BUSY:
+        measured = paragraph(measured, message("speed.busy", busy))
     return message("methods.speed", measured)
 
 

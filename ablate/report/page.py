@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +13,17 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Picture, ReportData, Text, failed, unfolded
+from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.verdict_words import verdict_parts
-from ablate.report.words import Table, templates, text
+from ablate.report.words import Column, Table, templates, text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, str]:
-    """The files of a report by their paths in the folder of a study; the same data give the same bytes.
+    """Returns the files of a report by their paths in the folder of a study; the same data give the same bytes.
 
     What cannot be drawn is a line of the page, and a warning.
     """
@@ -39,21 +39,26 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
                 continue
             files[f"{FIGURES}/{picture.name}.svg"] = source
             inline[picture.name] = Markup(saving.inlined(source))
-    for block in (*[block for section in sections for block in unfolded(section.blocks)], *inline.values()):
+    blocks: list[Block | Markup] = list(inline.values())
+    for section in sections:
+        blocks += unfolded(section.blocks)
+    for block in blocks:
         if isinstance(block, Text) and block.fault:
             warn(block.words)
-    return files | {
-        name: written(name, report_data, sections, inline) for name in ("report.html", "report.md")
-    }
+    brief = [section for section in sections if section.brief]
+    folded = [section for section in sections if not section.brief]
+    files["report.html"] = written("report.html", report_data, sections, inline)
+    files["report.md"] = written("report.md", report_data, brief, inline, folded)
+    return files
 
 
 def drawn(picture: Picture) -> str:
-    """The picture as SVG; to be called inside `figures.theme.theme()`."""
+    """Returns the picture as SVG; to be called inside `figures.theme.theme()`."""
     return saving.saved(picture.draw(), picture.name)["svg"].decode()
 
 
 def figures(report_data: ReportData) -> dict[str, Figure]:
-    """The figures of a report by name, to show in a notebook or to save."""
+    """Returns the figures of a report by name, to show in a notebook or to save."""
     with theme():
         found = {picture.name: picture.draw() for picture in pictures(shown(report_data))}
         for figure in found.values():
@@ -63,9 +68,16 @@ def figures(report_data: ReportData) -> dict[str, Figure]:
 
 
 def written(
-    name: str, report_data: ReportData, sections: list[Shown], inline: Mapping[str, Markup | Text]
+    name: str,
+    report_data: ReportData,
+    sections: Sequence[Shown],
+    inline: Mapping[str, Markup | Text],
+    folded: Sequence[Shown] = (),
 ) -> str:
-    """The text of `report.html` or `report.md`; `inline`: the figures by their names."""
+    """Returns the text of `report.html` or `report.md`; `inline`: the figures by their names.
+
+    folded: the sections of which markdown names only the figures and files.
+    """
     environment = templates(
         Path(__file__).parent / "templates",
         autoescape=name.endswith(".html"),
@@ -77,6 +89,7 @@ def written(
     environment.filters.update(
         kind=lambda block: type(block).__name__,
         parts=verdict_parts,
+        classes=_classes,
         md=lambda words: markdown(text(words)),
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
@@ -86,6 +99,7 @@ def written(
     page = environment.get_template(f"{name}.j2").render(
         facts=report_data.facts,
         sections=sections,
+        folded=folded,
         inline=inline,
         folder=FIGURES,
         marks=VERDICTS,
@@ -95,8 +109,15 @@ def written(
     return printable(page)
 
 
+def _classes(column: Column) -> Markup:
+    """Returns the attribute `class` of the cells of a column; nothing where it has none."""
+    flags = {"number": column.numeric, "words": column.words and not column.numeric, "spare": column.spare}
+    names = [name for name, is_set in flags.items() if is_set]
+    return Markup(' class="{}"').format(" ".join(names)) if names else Markup()
+
+
 def markdown(value: str) -> str:
-    """`value` as literal text inside a line of markdown, for instance in a table cell."""
+    """Returns `value` as literal text inside a line of markdown, for instance in a table cell."""
     value = re.sub(r"([\\`*\[\]~#])", r"\\\1", value)
     # An underscore inside a word is literal already, and low_rank reads better than low\_rank.
     value = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", value)
@@ -104,12 +125,12 @@ def markdown(value: str) -> str:
 
 
 def markdown_line(value: str) -> str:
-    """`value` as literal text at the start of a line, where it must not begin a list or a rule either."""
+    """Returns `value` as literal text at the start of a line, where it must not begin a list or a rule either."""
     return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", markdown(value.strip()))
 
 
 def markdown_table(table: Table) -> str:
-    """A pipe table; every cell is escaped, and a verdict has its mark in front."""
+    """Returns a pipe table; every cell is escaped, and a verdict has its mark in front."""
     head = [markdown(column.heading) for column in table.columns]
     rule = "|".join("---:" if column.numeric else ":---" for column in table.columns)
     body = [[markdown(_cell(row[c.key], c.key)) for c in table.columns] for row in table.rows]

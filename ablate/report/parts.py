@@ -4,7 +4,6 @@ import inspect
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +12,7 @@ from pydantic import BaseModel
 from ablate.base.errors import AblateError, Problem, listed
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
 from ablate.base.text import word
-from ablate.core.metric import sliced
+from ablate.core.metric import Metric, sliced
 from ablate.models.reference import places, settings_for
 from ablate.search.pruners import PRUNERS
 from ablate.search.samplers import SAMPLERS
@@ -24,12 +23,14 @@ from ablate.tasks.task import Task
 from ablate.training.section import TrainingSection
 
 Rows = Sequence[tuple[str, str]]
-# Slots in which a study can name a class of Optuna's.
 OPTUNA = {"sampler": SAMPLERS, "pruner": PRUNERS}
-SPACE = "\xa0"  # At which no line ends.
-MAX_WIDTH = 100  # Columns that are used at most, in a terminal that has them.
-# Methods of parts whose docstrings give no shapes.
+"""Slots in which a study can name a class of Optuna's."""
+SPACE = "\xa0"
+"""A blank at which no line ends."""
+MAX_WIDTH = 100
+"""The columns that are used at most, in a terminal that has them."""
 NO_SHAPES = ("initialise", "step", "beside", "extra_repr")
+"""Methods of parts whose docstrings give no shapes."""
 TYPES = {
     "integer": "whole number",
     "number": "number",
@@ -58,26 +59,42 @@ def describe(slot: str | None, name: str | None, configs: Sequence[type[StageCon
         return f"{_table(rows)}\n\n{hint}"
     if slot not in slots:
         raise _unknown("slot", slot, slots, part_hint(slot, slot, (), "ablate list "))
-    if name is None:
-        rows = [(known, summary(CATALOGUE.get(slot, known))) for known in CATALOGUE.names(slot)]
-        if slot not in OPTUNA:
-            return _table(rows)
-        more = f"Or {OPTUNA[slot].noun}, by its own name: {', '.join(OPTUNA[slot].names())}."
-        return f"{_table(rows)}\n\n{_filled('', more)}"
+    return _slot(slot) if name is None else _described_part(_part(slot, name), slot, name, configs)
+
+
+def _slot(slot: str) -> str:
+    """Returns a line on each part of a slot."""
+    rows = [(name, summary(CATALOGUE.get(slot, name))) for name in CATALOGUE.names(slot)]
+    if slot not in OPTUNA:
+        return _table(rows)
+    more = f"Or {OPTUNA[slot].noun}, by its own name: {', '.join(OPTUNA[slot].names())}."
+    return f"{_table(rows)}\n\n{_filled('', more)}"
+
+
+def _part(slot: str, name: str) -> Any:
+    """Returns the class of a part. Raises `AblateError` for a name that is not registered."""
     try:
-        part: Any = OPTUNA[slot].part(name) if slot in OPTUNA else CATALOGUE.get(slot, name)
+        return OPTUNA[slot].part(name) if slot in OPTUNA else CATALOGUE.get(slot, name)
     except UnknownPart as error:
         raise _unknown(slot, name, error.names, part_hint(slot, name, error.names, "ablate list ")) from None
-    paragraphs = (inspect.getdoc(part) or "(no docstring)").split("\n\n")
-    texts = [f"{slot} {name}", *(_filled("  ", " ".join(text.split())) for text in paragraphs)]
-    texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part, configs)]
+
+
+def _described_part(part: Any, slot: str, name: str, configs: Sequence[type[StageConfig]]) -> str:
+    """Returns what a part computes, its parameters and shapes, and where it is defined."""
+    blocks = [f"{slot} {name}"]
+    for text in (inspect.getdoc(part) or "(no docstring)").split("\n\n"):
+        blocks.append(_filled("  ", " ".join(text.split())))
+    for heading, rows in _sections(part, configs):
+        blocks.append(f"{heading}\n{_table(rows, '  ')}".rstrip())
     file = Path(inspect.getsourcefile(part) or part.__module__)
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return "\n\n".join([*texts, f"defined in {shown}:{inspect.getsourcelines(part)[1]}"])
+    _, line = inspect.getsourcelines(part)
+    blocks.append(f"defined in {shown}:{line}")
+    return "\n\n".join(blocks)
 
 
 def _other(slot: str) -> str:
-    """What can be named in a slot beside the registered parts."""
+    """Returns what can be named in a slot beside the registered parts."""
     return f", or {OPTUNA[slot].noun}" if slot in OPTUNA else ""
 
 
@@ -86,55 +103,63 @@ def _unknown(kind: str, name: str, names: Sequence[str], hint: str) -> AblateErr
 
 
 def _sections(part: Any, configs: Sequence[type[StageConfig]]) -> Iterator[tuple[str, Rows]]:
-    """Headings with their rows; of parts of a model also shapes."""
+    """Yields headings with their rows; of parts of a model also shapes."""
     # Of a workload with options of its own, one of them has its name.
-    own = getattr(part, "Options", None)
-    given = f"{{{part.name}: {settings_for(own)[part.name]}}}" if own else _as_given(part)
+    options = getattr(part, "Options", None)
+    given = _as_given(part) if options is None else f"{{{part.name}: {settings_for(options)[part.name]}}}"
     yield "in a study", [(f"{_path(part.slot, configs)}:", given)]
-    parameters = _parameters(own or part.Config)
-    yield ("parameters" if parameters else "no parameters"), parameters
+    parameters = _parameters(options or part.Config)
+    yield "parameters" if parameters else "no parameters", parameters
     if part.slot == "task":
         yield from _of_task(part)
-    if place := places().get(part.slot):
+    place = places().get(part.slot)
+    if place is not None:
         yield "shapes", _shapes(part)
-        if differs := getattr(part, "begins_unlike", ""):
-            yield f"begins unlike {place.default}", [("", differs)]
+        difference = getattr(part, "begins_unlike", "")
+        if difference:
+            yield f"begins unlike {place.default}", [("", difference)]
 
 
 def _of_task(part: Any) -> Iterator[tuple[str, Rows]]:
-    """What is known of a task at the size that it recommends; nothing of one that needs the user's file."""
-    asked = part.recommended.get("task") or settings_for(part.Config)
+    """Yields what is known of a task at the size that it recommends; nothing of one that needs the user's file."""
+    recommended = part.recommended
+    settings = recommended.get("task") or settings_for(part.Config)
     try:
-        task: Task = part.Config.model_validate({"name": part.name, **asked}).build()
+        task: Task = part.Config.model_validate({"name": part.name, **settings}).build()
     except (AblateError, ValueError):
         return
-    scales = [
-        (name, [("chance", of.floor), ("solved", of.solved), ("best", of.ceiling)])
-        for name, of in {**task.metrics, **task.decoded}.items()
-    ]
-    told = [
-        (name, ", ".join(f"{term} {value:.4g}" for term, value in of if value is not None))
-        for name, of in scales
-    ]
-    yield f"metrics ({task.outcome.replace('_', ' ')})", told
+    metrics = {**task.metrics, **task.decoded}
+    yield (
+        f"metrics ({task.outcome.replace('_', ' ')})",
+        [(name, _scale(metric)) for name, metric in metrics.items()],
+    )
     first = next(iter(task.metrics))
-    headed = {
-        "evaluation slices, by what differs": {sliced(first, name): of for name, of in task.slices().items()},
-        "constants, with which claims may compare": task.constants(),
-        "a size at which a small baseline learns it on one core": {
-            f"{name}:": {"name": part.name, **of} if name == "task" else of
-            for name, of in part.recommended.items()
-        },
-    }
-    for heading, rows in headed.items():
-        if rows:
-            yield heading, [(name, _flow(of)) for name, of in rows.items()]
+    slices = {sliced(first, name): values for name, values in task.slices().items()}
+    sizes = {f"{section}:": values for section, values in recommended.items()}
+    if "task:" in sizes:
+        sizes["task:"] = {"name": part.name, **sizes["task:"]}
+    yield from _values("evaluation slices, by what differs", slices)
+    yield from _values("constants, with which claims may compare", task.constants())
+    yield from _values("a size at which a small baseline learns it on one core", sizes)
+
+
+def _scale(metric: Metric) -> str:
+    """Returns the values of a metric that mean something: `chance 0.1, solved 0.9, best 1`."""
+    values = {"chance": metric.floor, "solved": metric.solved, "best": metric.ceiling}
+    return ", ".join(f"{term} {value:.4g}" for term, value in values.items() if value is not None)
+
+
+def _values(heading: str, values: Mapping[str, Any]) -> Iterator[tuple[str, Rows]]:
+    """Yields a heading with a row a value; nothing without one."""
+    if values:
+        yield heading, [(name, _flow(value)) for name, value in values.items()]
 
 
 def _flow(value: Any) -> str:
-    """`{steps: 600, lr: 0.003}`; a line ends between two of them."""
+    """Returns `{steps: 600, lr: 0.003}`; a line ends between two of them."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}:{SPACE}{_flow(of)}' for key, of in value.items())}}}"
+        pairs = [f"{key}:{SPACE}{_flow(inner)}" for key, inner in value.items()]
+        return f"{{{', '.join(pairs)}}}"
     return f"{value:.4g}" if isinstance(value, float) else word(value)
 
 
@@ -142,61 +167,83 @@ def _path(slot: str, configs: Sequence[type[StageConfig]]) -> str:
     """Returns where a study names a part of the slot."""
     if slot in places():
         return ".".join(["model", *places()[slot].path])
-    sections: dict[str, type[BaseModel]] = {"training": TrainingSection}
-    for config in configs:
-        for name, field in config.model_fields.items():
-            for kind in get_args(field.annotation):
-                if isinstance(kind, type) and issubclass(kind, BaseModel):
-                    sections[name] = kind
-    for section, model in sections.items():
+    for section, model in _models(configs).items():
         for name, field in model.model_fields.items():
             if any(isinstance(mark, Slot) and mark.slot == slot for mark in field.metadata):
                 return f"{section}.{name}"
     return slot
 
 
+def _models(configs: Sequence[type[StageConfig]]) -> dict[str, type[BaseModel]]:
+    """Returns the sections of a study beside the model by their keys."""
+    models: dict[str, type[BaseModel]] = {"training": TrainingSection}
+    for config in configs:
+        for name, field in config.model_fields.items():
+            for kind in get_args(field.annotation):
+                if isinstance(kind, type) and issubclass(kind, BaseModel):
+                    models[name] = kind
+    return models
+
+
 def _as_given(part: Any) -> str:
-    """The part as a study gives it, with the values that its parameters have unless they are given."""
-    known = part.Config.model_fields
-    values = {name: field.default for name, field in known.items() if not field.is_required()}
+    """Returns the part as a study gives it, with the values that its parameters have unless they are given."""
+    fields_of_part = part.Config.model_fields
+    values = {name: field.default for name, field in fields_of_part.items() if not field.is_required()}
     values |= settings_for(part.Config)
-    given = [f"{name}: {word(values[name])}" for name in known if name != "name" and values[name] is not None]
+    parameters = [name for name in fields_of_part if name != "name" and values[name] is not None]
+    if not parameters:
+        return str(part.name)
+    pairs = [f"name: {part.name}", *(f"{name}: {word(values[name])}" for name in parameters)]
     # A line ends between two parameters, and never inside one.
-    pairs = [pair.replace(" ", SPACE) for pair in [f"{{name: {part.name}", *given]]
-    return f"{', '.join(pairs)}}}" if given else str(part.name)
+    unbroken = ", ".join(pair.replace(" ", SPACE) for pair in pairs)
+    return f"{{{unbroken}}}"
 
 
 def _parameters(config: Any) -> Rows:
+    """Returns the parameters of a part, each with its values, its default and its description."""
     rows = []
     for key, node in fields(config).items():
         if key != "name":
             default = f"default {word(node['default'])}" if "default" in node else "required"
-            rows += [(key, f"{kind(node)}; {default}"), ("", node.get("description", ""))]
+            rows.append((key, f"{kind(node)}; {default}"))
+            rows.append(("", node.get("description", "")))
     return [row for row in rows if any(row)]
 
 
 def _shapes(part: type) -> Rows:
-    """The methods that a part defines itself, with their docstrings, and the legend of its module."""
+    """Returns the methods that a part defines itself, with their docstrings, and the legend of its module."""
     family = [base for base in part.__mro__ if base.__module__.partition(".")[0] not in ("torch", "builtins")]
-    own = _methods(family[:-1] or family)
-    found = [name for name in _methods(family[-1:]) or own if name in own]
-    rows = [(name, (inspect.getdoc(getattr(part, name)) or "").partition("\n\n")[0]) for name in found]
-    paragraphs = (inspect.getdoc(inspect.getmodule(part)) or "").split("\n\n")
-    rows += [("where", text.removeprefix("Shapes: ")) for text in paragraphs if text.startswith("Shapes:")]
+    own_methods = _methods(family[:-1] or family)
+    contract = _methods(family[-1:])
+    rows = []
+    for name in contract or own_methods:
+        if name in own_methods:
+            rows.append((name, _documented(getattr(part, name))[0]))
+    for text in _documented(inspect.getmodule(part)):
+        if text.startswith("Shapes:"):
+            rows.append(("where", text.removeprefix("Shapes: ")))
     return [(name, " ".join(text.split())) for name, text in rows]
 
 
+def _documented(subject: object) -> list[str]:
+    """Returns the paragraphs of a docstring."""
+    return (inspect.getdoc(subject) or "").split("\n\n")
+
+
 def _methods(classes: Sequence[type]) -> list[str]:
-    """The public methods that `classes` define, without repetitions."""
-    names = [name for base in classes for name, item in vars(base).items() if inspect.isfunction(item)]
-    return [name for name in dict.fromkeys(names) if not name.startswith("_") and name not in NO_SHAPES]
+    """Returns the public methods that `classes` define, without repetitions."""
+    names: dict[str, None] = {}
+    for base in classes:
+        names |= {name: None for name, item in vars(base).items() if inspect.isfunction(item)}
+    return [name for name in names if not name.startswith("_") and name not in NO_SHAPES]
 
 
 def kind(node: dict[str, Any]) -> str:
-    """The values that a JSON Schema allows, in words: `whole number above 0`."""
+    """Returns the values that a JSON Schema allows, in words: `whole number above 0`."""
     if SLOT_MARK in node:
         slot = node[SLOT_MARK]["slot"]
-        return f"{slot}: {listed(map(_with_parameters, map(CATALOGUE.get, repeat(slot), CATALOGUE.names(slot))))}"
+        parts = [CATALOGUE.get(slot, name) for name in CATALOGUE.names(slot)]
+        return f"{slot}: {listed(map(_with_parameters, parts))}"
     if "anyOf" in node:
         return ", or ".join(kind(item) for item in node["anyOf"])
     if "enum" in node or "const" in node:
@@ -207,21 +254,24 @@ def kind(node: dict[str, Any]) -> str:
 
 
 def _with_parameters(part: Any) -> str:
-    """`low_rank(rank)`."""
+    """Returns `low_rank(rank)`."""
     names = [name for name in part.Config.model_fields if name != "name"]
     return f"{part.name}({', '.join(names)})" if names else part.name
 
 
 def _table(rows: Rows, indent: str = "") -> str:
-    """Two columns in lines that fit the terminal."""
+    """Returns two columns in lines that fit the terminal."""
     width = len(indent) + max((len(first) for first, _ in rows), default=0) + 2
     return "\n".join(_filled(f"{indent + first:{width}}", second, " " * width) for first, second in rows)
 
 
 def _filled(first: str, text: str, other: str | None = None) -> str:
-    """Text in lines that fit the terminal, the first after `first`; no name and no number is split."""
-    columns = min(MAX_WIDTH, shutil.get_terminal_size().columns)
+    """Returns text in lines that fit the terminal, the first after `first`; no name and no number is split."""
     wrapper = textwrap.TextWrapper(
-        columns, first, other or first, break_on_hyphens=False, break_long_words=False
+        width=min(MAX_WIDTH, shutil.get_terminal_size().columns),
+        initial_indent=first,
+        subsequent_indent=other or first,
+        break_on_hyphens=False,
+        break_long_words=False,
     )
     return (wrapper.fill(text) or first.rstrip()).replace(SPACE, " ")

@@ -47,7 +47,10 @@ def _lines_of_task(trials: pd.DataFrame, task: TaskFacts, facts: StudyFacts) -> 
     for group in groups:
         repeated += group.loc[group["variant"].duplicated(), "variant"].tolist()
     if repeated:
-        yield message("repeats.seeds", _named(repeated, names), where)
+        if where:
+            yield message("repeats.seeds_on_task", _named(repeated, names), where)
+        else:
+            yield message("repeats.seeds", _named(repeated, names))
         return
     num_seeds = runs["seed"].nunique()
     num_alike_seeds = Counter(tuple(group["variant"]) for group in groups)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ablate.core.facts import StudyFacts
     from ablate.report.section import ReportData
 
+MAX_CHANGES = 8
+"""The changes of a plan that a sentence names."""
 LEAST_RUNS = 3
 """The number of runs from which the error rate of the best of them is given."""
 
@@ -33,7 +35,8 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
     if names:
         yield _others_in_words(names)
     if others.retrained:
-        yield message("replanned.retrained", in_words(others.retrained), len(others.retrained))
+        code = "replanned.retrained" if len(others.retrained) > 1 else "replanned.retrained_one"
+        yield message(code, in_words(others.retrained))
 
 
 def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
@@ -45,19 +48,36 @@ def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
         predating = [names.get(name, name) for name in replanned.known]
         sentences.append(message("replanned.known", predating))
     if replanned.changes:
-        sentences.append(message("replanned.changed", first, replanned.changes))
+        sentences.append(message("replanned.changed", first, _changes_in_words(replanned)))
     added = [names.get(name, name) for name in replanned.added]
     levels = [names.get(name, name) for name in replanned.changed]
-    sentences.append(message("replanned.variants", first, added, levels, replanned.dropped))
+    if added:
+        sentences.append(message("replanned.added", first, added))
+    if levels:
+        sentences.append(message("replanned.levels", levels))
+    if replanned.dropped:
+        sentences.append(message("replanned.dropped", replanned.dropped))
     if replanned.level is not None:
         code = "replanned.chosen" if replanned.chosen else "replanned.looked"
         sentences.append(message(code, replanned.looked, replanned.level))
-    return " ".join(filter(None, sentences))
+    return " ".join(sentences)
+
+
+def _changes_in_words(replanned: PlanChanges) -> list[str]:
+    """Returns `path before → now` for the first changes that concern all variants, and how many more there are."""
+    words = [
+        message("replanned.change", change.path, change.before, change.now) for change in replanned.changes
+    ]
+    if len(words) > MAX_CHANGES:
+        words[MAX_CHANGES:] = [message("replanned.more", len(words) - MAX_CHANGES)]
+    return words
 
 
 def _others_in_words(names: Sequence[str]) -> str:
     """Returns the names of other runs in words, with the error rate of the best of all runs."""
-    line = message("replanned.others", names)
+    line = message("replanned.others", len(names), names)
+    if len(names) == 1:
+        line = message("replanned.other", names[0])
     runs = len(names) + 1
     if runs < LEAST_RUNS:
         return line

@@ -45,7 +45,7 @@ class ReportData:
     other_runs: OtherRuns = field(default_factory=OtherRuns)
 
     def table(self, name: str) -> pd.DataFrame:
-        """One of the tables; without rows where there is none."""
+        """Returns one of the tables; without rows where there is none."""
         return self.tables[name] if name in self.tables else frame_of((), ())
 
     @property
@@ -94,7 +94,7 @@ class Picture:
     options: Sequence[Any] = ()
 
     def draw(self) -> Figure:
-        """The figure."""
+        """Returns the figure."""
         return self.drawing(self.data, *self.options)
 
 
@@ -107,7 +107,7 @@ class Folded:
 
 
 def failed(what: str, error: Exception) -> Text:
-    """What could not be drawn, and why."""
+    """Returns a paragraph on what could not be drawn, and why."""
     return Text(message("page.failed", what, described(error)[0]), aside=True, fault=True)
 
 
@@ -119,19 +119,30 @@ class Section:
 
     - open: whether its content is seen at once; of the others the heading unfolds, with `inside`, a few words on what
       a reader finds.
+    - brief: whether `report.md` has it too: by default, where it is open.
     - needs_trials: whether it has nothing to say of a study that was timed and never trained.
     """
 
     title: ClassVar[str]
     inside: ClassVar[str]
     open: ClassVar[bool]
+    brief: ClassVar[bool]
     needs_trials: ClassVar[bool]
 
     def __init_subclass__(
-        cls, *, title: str, inside: str = "", open: bool = False, needs_trials: bool = True
+        cls,
+        *,
+        title: str,
+        inside: str = "",
+        open: bool = False,
+        brief: bool = False,
+        needs_trials: bool = True,
     ) -> None:
-        cls.title, cls.inside = title, inside
-        cls.open, cls.needs_trials = open, needs_trials
+        cls.title = title
+        cls.inside = inside
+        cls.open = open
+        cls.brief = brief
+        cls.needs_trials = needs_trials
 
     @property
     def name(self) -> str:
@@ -139,34 +150,41 @@ class Section:
         return re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
 
     def applies(self, report_data: ReportData) -> bool:
-        """Whether a study has anything for it."""
+        """Returns whether a study has anything for it."""
         return True
 
     def accent(self, report_data: ReportData) -> str:
-        """The colour of `figures.theme.PALETTE` that makes it stand out from the others; none by default."""
+        """Returns the colour of `figures.theme.PALETTE` that makes it stand out from the others; none by default."""
         return ""
 
     def blocks(self, report_data: ReportData) -> Iterable[Block]:
-        """Its content, in order."""
+        """Returns its content, in order."""
         raise NotImplementedError
 
     def inside_of(self, report_data: ReportData) -> str:
-        """A few words on what unfolds, beside the heading."""
+        """Returns a few words on what unfolds, beside the heading."""
         return self.inside
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """Sentences for the answer to the question, which page, terminal and MLflow show first."""
+        """Returns sentences for the answer to the question, which page, terminal and MLflow show first."""
+        return []
+
+    def warnings(self, report_data: ReportData) -> list[str]:
+        """Returns sentences on what a reader must know of the verdicts, shown below the answer."""
         return []
 
     def findings(self, report_data: ReportData) -> list[str]:
-        """Sentences on what the verdicts rest on, folded below the answer."""
+        """Returns sentences on what the verdicts rest on, folded below the table of verdicts."""
         return []
 
 
 def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, those of folded blocks in place of these."""
+    """Yields the blocks, those of folded blocks in place of these."""
     for block in blocks:
-        yield from unfolded(block.blocks) if isinstance(block, Folded) else [block]
+        if isinstance(block, Folded):
+            yield from unfolded(block.blocks)
+        else:
+            yield block
 
 
 def applying(sections: Iterable[Section], report_data: ReportData) -> list[Section]:
@@ -176,12 +194,15 @@ def applying(sections: Iterable[Section], report_data: ReportData) -> list[Secti
 
 
 def by_task(facts: StudyFacts) -> list[tuple[TaskFacts, str, str]]:
-    """Each task with the end of the names of its pictures, and of their titles: empty for the only task."""
+    """Returns each task with the end of the names of its pictures, and of their titles: empty for the only task."""
     if len(facts.tasks) == 1:
         return [(facts.tasks[0], "", "")]
-    return [(t, f"-{i}-{slug(t.name)}", f" on {t.name}") for i, t in enumerate(facts.tasks, start=1)]
+    named = []
+    for place, task in enumerate(facts.tasks, start=1):
+        named.append((task, f"-{place}-{slug(task.name)}", f" on {task.name}"))
+    return named
 
 
 def slug(name: str) -> str:
-    """A name as part of the name of a file."""
+    """Returns a name as part of the name of a file."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "x"

@@ -19,7 +19,8 @@ from ablate.report.verdicts import is_share
 from ablate.report.words import message
 
 NAME = "summary"
-MAX_ROWS = 14  # Variants of the picture; those nearest to the baseline are left to the report.
+MAX_ROWS = 14
+"""The variants of the picture; those nearest to the baseline are left to the report."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def summary_picture(report_data: ReportData) -> Picture | None:
     if rows.empty:
         return None
     metric = task.metrics[facts.metric]
-    scale, unit = (100.0, "points") if is_share(metric) else (1.0, "")
+    unit = "points" if is_share(metric) else ""
+    scale = 100.0 if unit else 1.0
     ends = ["value", "low", "high"]
     rows[ends] *= scale
     seeds = seed_pairs(report_data.evidence, task)
@@ -82,12 +84,12 @@ def _rows(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
 def title(report_data: ReportData) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
     steps = _steps(report_data.evidence)
-    found = HEADLINE.answers(report_data)
+    answers = HEADLINE.answers(report_data)
     # A sentence ends before a capital letter: a name may have a point.
-    sentence = (
-        re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else report_data.facts.question
-    )
-    return message("figures.summary_title", sentence, steps)
+    sentence = report_data.facts.question
+    if answers:
+        sentence = re.split(r"\. (?=[A-Z])", answers[0])[0].removesuffix(".")
+    return message("figures.summary_title", sentence, steps) if steps else sentence
 
 
 def _steps(evidence: Evidence) -> int:
@@ -105,8 +107,14 @@ def footer(report_data: ReportData, task: TaskFacts) -> str:
     facts = report_data.facts
     cost = spent(report_data.evidence)
     command = facts.environment.get("command") or facts.study
+    parts = [command]
     parameters = facts.variants[0].parameters.get(task.name)
-    time = duration(cost.seconds)
-    # What code that is not ours runs on is its own affair.
-    on_one_core = stated_of(facts) is None
-    return message("figures.summary_footer", command, parameters, cost.trainings, time, on_one_core)
+    if parameters:
+        parts.append(message("figures.parameters", parameters))
+    if cost.trainings:
+        time = duration(cost.seconds)
+        # What code that is not ours runs on is its own affair.
+        on_one_core = stated_of(facts) is None
+        parts.append(message("figures.trainings", cost.trainings))
+        parts.append(message("figures.of_one_core", time) if on_one_core else time)
+    return " · ".join(parts)

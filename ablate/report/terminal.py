@@ -3,7 +3,7 @@
 Read from the files of a report without pandas and torch, so that a run that finds everything done answers at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -14,9 +14,10 @@ from rich.text import Text
 
 from ablate.base.text import printable
 from ablate.records.folder import SPEED, StudyFolder
+from ablate.report.claim_tables import claim_table
 from ablate.report.speed_tables import brief_tables
 from ablate.report.verdict_words import verdict_parts
-from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
+from ablate.report.verdicts import level_of, names_of, verdict_tables
 from ablate.report.words import Column, Table, text
 
 COLOURS = {
@@ -35,7 +36,8 @@ def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = Fa
     Raises `AblateError` when the folder holds no comparisons.
     """
     tables = summary(folder, measured=measured)
-    if answer := [] if measured else folder.answer():
+    answer = [] if measured else folder.answer()
+    if answer:
         console.print()
     for line in answer:
         console.print(_text(line, "bold"))
@@ -44,35 +46,53 @@ def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = Fa
 
 
 def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
-    """The tables of the last report, or those of claims and measurements alone; see `print_verdicts`."""
-    comparisons, facts = folder.comparisons(), folder.facts()
-    names, judged = names_of(facts), [row for row in folder.claims() if text(row["verdict"])]
+    """Returns the tables of the last report, or those of claims and measurements alone; see `print_verdicts`."""
+    comparisons = folder.comparisons()
+    facts = folder.facts()
     tables = [] if measured else [*verdict_tables(comparisons, facts)]
-    tables += [claim_table(judged, facts, level_of(comparisons))] if judged else []
-    return [*tables, *brief_tables(folder.beside(SPEED), names)]
+    claims = [row for row in folder.claims() if text(row["verdict"])]
+    if claims:
+        tables.append(claim_table(claims, facts, level_of(comparisons)))
+    tables += brief_tables(folder.beside(SPEED), names_of(facts))
+    return tables
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Prints one table, without its spare columns where the line has no room; what stands below rows, below it.
+    """Prints one table, without its last spare columns where the line has no room; what stands below rows, below it.
 
     Lines end between words.
     """
     columns = [column for column in table.columns if not column.below]
+    spare = [column for column in columns if column.spare]
     shown = _laid_out(table, columns)
-    if any(column.spare for column in columns) and (
-        Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width
-    ):
-        shown = _laid_out(table, [column for column in columns if not column.spare])
+    while spare and _width(shown, console) > console.width:
+        columns.remove(spare.pop())
+        shown = _laid_out(table, columns)
     console.print()
     if table.caption:
         console.print(_text(table.caption, "bold"))
     console.print(shown)
-    first, below = columns[0], [column for column in table.columns if column.below]
-    for note in (f"{row[first.key]}: {row[c.key]}" for row in table.rows for c in below if row[c.key]):
+    for note in _notes(table):
         console.print(Padding(_text(note, "dim"), (0, 0, 0, 2), expand=False))
 
 
+def _notes(table: Table) -> Iterator[str]:
+    """Yields what stands below the rows of a table, each after the name of its row."""
+    name = table.columns[0].key
+    below = [column.key for column in table.columns if column.below]
+    for row in table.rows:
+        for key in below:
+            if row[key]:
+                yield f"{row[name]}: {row[key]}"
+
+
+def _width(shown: RichTable, console: Console) -> int:
+    """Returns the columns of a terminal that a table takes where no line is broken."""
+    return Measurement.get(console, console.options.update(max_width=9999), shown).maximum
+
+
 def _laid_out(table: Table, columns: Sequence[Column]) -> RichTable:
+    """Returns a table of the terminal with these columns; words take several lines, and numbers one."""
     shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         whole = column is not columns[0] and not column.words

@@ -10,6 +10,8 @@ from ablate.core.treatment import Treatment
 from ablate.report.words import NOTHING, Column, Row, Table, message, text
 
 TREATMENT = "treatment"
+Size = Callable[[VariantFacts, str], float | None]
+"""The size of a variant on a task."""
 
 
 def treatment_mark(row: Row) -> str:
@@ -17,7 +19,30 @@ def treatment_mark(row: Row) -> str:
     treatment = Treatment.parse(text(row.get(TREATMENT)))
     if treatment is None:
         return ""
-    return message(f"treatment.{treatment.kind}", treatment.path, treatment.variant, treatment.baseline)
+    return treatment_in_words(treatment)
+
+
+def treatment_in_words(treatment: Treatment) -> str:
+    """Returns a difference in treatment in words."""
+    path = treatment.path
+    variant = treatment.variant
+    baseline = treatment.baseline
+    match treatment.kind:
+        case "budget" if path == "examples":
+            return message("treatment.examples", variant, baseline)
+        case "steps" | "budget":
+            return message("treatment.steps", path, variant, baseline)
+        case "settings":
+            return message("treatment.settings", int(variant), baseline)
+        case "untuned":
+            return message("treatment.tuned_alone" if variant else "treatment.not_tuned")
+        case "rate":
+            return message("treatment.rate", variant, baseline)
+        case "edge":
+            code = "treatment.edge" if variant else "treatment.edge_of_baseline"
+            return message(code, path, variant or baseline)
+        case "compute":
+            return message("treatment.compute", float(variant) / float(baseline))
 
 
 def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -25,7 +50,8 @@ def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
     if not are_treated_alike(rows, facts):
         return ""
     judged = without_placebos(rows, facts)
-    return message("treatment.all", treatment_mark(judged[0]), len(judged) < len(rows))
+    code = "treatment.all_but_placebo" if len(judged) < len(rows) else "treatment.all"
+    return message(code, treatment_mark(judged[0]))
 
 
 def treatment_column(*, shown: bool = True) -> Column:
@@ -55,20 +81,29 @@ def marks_of(table: Table) -> list[str]:
     return [f"{row[name]}: {row[TREATMENT]}" for row in table.rows if row.get(TREATMENT)]
 
 
-def size_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
-    """Returns the columns of relative parameters and FLOPs of the whole training; a column of ones is left out."""
+def size_column(rows: Sequence[Row], facts: StudyFacts) -> Column | None:
+    """Returns the column of relative parameters and FLOPs of the whole training; None where all are the same.
+
+    A size in which all rows are the same is left out of it.
+    """
     variants = {variant.name: variant for variant in facts.variants}
-    columns: list[Column] = []
-    for key, heading, size in (("parameters", "Parameters", _parameters), ("compute", "FLOPs", _compute)):
 
-        def show(row: Row, size: Callable[[VariantFacts, str], float | None] = size) -> str:
-            sides = [variants.get(text(row[side])) for side in ("variant", "baseline")]
-            return _ratio(*sides, task=text(row["task"]), size=size)
+    def ratio(row: Row, size: Size) -> str:
+        sides = [variants.get(text(row[side])) for side in ("variant", "baseline")]
+        return _ratio(*sides, task=text(row["task"]), size=size)
 
-        cells = {show(row) for row in rows}
-        if cells - {NOTHING, times(1.0)}:
-            columns.append(Column(key, heading, numeric=True, show=show))
-    return columns
+    shown: dict[str, Size] = {}
+    for heading, size in (("Parameters", _parameters), ("FLOPs", _compute)):
+        if {ratio(row, size) for row in rows} - {NOTHING, times(1.0)}:
+            shown[heading] = size
+    if not shown:
+        return None
+
+    def show(row: Row) -> str:
+        ratios = [ratio(row, size) for size in shown.values()]
+        return NOTHING if set(ratios) <= {NOTHING} else " · ".join(ratios)
+
+    return Column("size", " · ".join(shown), numeric=True, show=show, spare=True)
 
 
 def _ratio(
@@ -76,7 +111,7 @@ def _ratio(
     baseline: VariantFacts | None,
     *,
     task: str,
-    size: Callable[[VariantFacts, str], float | None],
+    size: Size,
 ) -> str:
     """Returns the size of a variant relative to what it is compared with, in words."""
     if variant is None or baseline is None:

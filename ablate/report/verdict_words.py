@@ -31,9 +31,10 @@ def apart_from_zero(row: Row) -> str:
     if diff is None or low is None or high is None or low <= 0 <= high:
         return ""
     places = decimals(low, high)
-    is_better = low > 0
-    ends = (low, high) if is_better else (-high, -low)
-    return message("verdicts.apart", is_better, fixed(abs(diff), places), interval(*ends, places))
+    size = fixed(abs(diff), places)
+    if low > 0:
+        return message("verdicts.better_by", size, interval(low, high, places))
+    return message("verdicts.worse_by", size, interval(-high, -low, places))
 
 
 def verdict_parts(words: str) -> tuple[str, str]:

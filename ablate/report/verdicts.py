@@ -1,4 +1,4 @@
-"""The verdicts, the claims and the noise of a study as tables: the same for page, markdown, terminal and MLflow.
+"""The verdicts of a study as tables: the same for page, markdown, terminal and MLflow.
 
 Made of frames or of the rows of CSV files; imports neither pandas nor matplotlib.
 """
@@ -13,12 +13,13 @@ from ablate.core.dated_plan import ADDED, CHANGED, KNOWN
 from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
-from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
+from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.lost_runs import left_out_column
+from ablate.report.reason_words import because
 from ablate.report.treatment_words import (
     are_treated_alike,
-    size_columns,
+    size_column,
     treatment_column,
     treatment_in_caption,
 )
@@ -28,11 +29,10 @@ from ablate.report.words import (
     Column,
     Row,
     Table,
-    because,
-    count,
     decimals,
     difference,
     fixed,
+    from_to,
     is_true,
     message,
     number,
@@ -49,34 +49,48 @@ PLAN_MARKS = {
     ADDED: "replanned.mark_added",
     KNOWN: "replanned.mark_known",
 }
+SAMPLES = {
+    "": "verdicts.over_seeds",
+    "runs": "verdicts.over_runs",
+    "unpaired": "verdicts.over_unpaired_runs",
+    "documents": "verdicts.over_documents",
+    "known_noise": "verdicts.from_kept_runs",
+}
+"""How runs were given → the words for those that a comparison rests on."""
 Names = Mapping[str, str]  # Variant → its name for readers.
 
 
 def names_of(facts: StudyFacts) -> Names:
     """Returns the names of variants, and of the levels that a factorial compares; no two levels share one."""
-    levels = {f"{path}={level}": (path, level) for path, levels in facts.factors.items() for level in levels}
-    told = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
-    counts = Counter(told.values())
-    named = {name: short if counts[short] == 1 else name for name, short in told.items()}
-    named |= short_names(facts)
-    # Where not all are compared with one, a row is named by both.
-    every = itertools.permutations((v.name for v in facts.variants), 2) if facts.compare == ALL_PAIRS else ()
-    return named | {f"{a} vs {b}": f"{named[a]} vs {named[b]}" for a, b in every}
+    level_names: dict[str, str] = {}
+    for path, levels in facts.factors.items():
+        for level in levels:
+            name = f"{path}={level}"
+            level_names[name] = facts.labels.get(name) or level_name(path, level)
+    counts = Counter(level_names.values())
+    names = {name: short if counts[short] == 1 else name for name, short in level_names.items()}
+    names |= short_names(facts)
+    if facts.compare == ALL_PAIRS:
+        # Where not all are compared with one, a row is named by both.
+        variants = [variant.name for variant in facts.variants]
+        for a, b in itertools.permutations(variants, 2):
+            names[f"{a} vs {b}"] = f"{names[a]} vs {names[b]}"
+    return names
 
 
 def row_name(row: Row, names: Names) -> str:
-    """The variant of a row, and what it is compared with where `names` has both."""
+    """Returns the variant of a row, and what it is compared with where `names` has both."""
     pair = f"{row['variant']} vs {row.get('baseline')}"
     return text(names.get(pair) or names.get(row["variant"], row["variant"]))
 
 
 def compared_with(facts: StudyFacts) -> str:
-    """`the baseline`, or what a study compares its variants with in its place; nothing where it is all others."""
+    """Returns `the baseline`, or what a study compares its variants with in its place; "" where it is all others."""
     if facts.compare == ALL_PAIRS:
         return ""
-    return (
-        "the baseline" if facts.compare == BASELINE else short_names(facts).get(facts.compare, facts.compare)
-    )
+    if facts.compare == BASELINE:
+        return "the baseline"
+    return short_names(facts).get(facts.compare, facts.compare)
 
 
 def shared_rate(facts: StudyFacts) -> str:
@@ -86,46 +100,85 @@ def shared_rate(facts: StudyFacts) -> str:
 
 
 def planned_rows(comparisons: Any) -> list[Row]:
-    """The rows of a frame, or of a sequence of mappings, that the study planned: those that have a verdict."""
+    """Returns the rows of a frame, or of a sequence of mappings, that the study planned: those that have a verdict."""
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
 def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
-    """The planned comparisons, a table a task, with what they hold at that was not tuned."""
-    rows, names = planned_rows(comparisons), names_of(facts)
-    several = len({row["task"] for row in rows}) > 1
+    """Yields the planned comparisons, a table a task, with what they hold at that was not tuned."""
+    rows = planned_rows(comparisons)
+    has_several = len({row["task"] for row in rows}) > 1
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
-        mine = [row for row in rows if (row["task"], row["metric"]) == (task, metric)]
-        seeds = sorted({int(number(row["n"]) or 0) for row in mine})
-        caption = message(
-            "verdicts.caption",
-            metric=spelled(text(metric)),
-            less=direction_of(facts, task, metric) == "min",
-            task=text(task) if several else "",
-            seeds=seeds,
-            comparisons=family(rows, len(facts.looks) or 1),
-            against=compared_with(facts),
-            crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
-            given=facts.how_given,
-        )
-        if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
-            # What holds for every row is said once.
-            caption += message("verdicts.unseen", because(max(unseen)))
-        rated = all(number(row.get("solved_variant")) is not None for row in mine)
-        heading = as_sentence(f"{facts.unit}s solved") if rated else f"Difference [{level_of(mine)}]"
-        columns = [variant_column(names), verdict_column(facts)]
-        columns += [difference_column(facts, heading), *size_columns(mine, facts), *mean_columns(spare=True)]
-        caption += treatment_in_caption(mine, facts) + marks_in_caption(mine)
-        columns.append(treatment_column(shown=not are_treated_alike(mine, facts)))
-        columns.append(reason_column(facts, marked=not are_marked_alike(mine)))
-        columns.append(left_out_column(facts))
-        yield tabulated(columns, mine, caption, "comparisons.csv")
+        judged = [row for row in rows if row["task"] == task and row["metric"] == metric]
+        caption = _caption(judged, facts, task=text(task) if has_several else "")
+        caption += _corrected(rows, facts)
+        caption += _unseen(judged)
+        caption += treatment_in_caption(judged, facts)
+        caption += marks_in_caption(judged)
+        yield tabulated(_verdict_columns(judged, facts), judged, caption, "comparisons.csv")
+
+
+def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
+    """Returns the columns of a table of verdicts."""
+    is_rated = all(number(row.get("solved_variant")) is not None for row in rows)
+    heading = as_sentence(f"{facts.unit}s solved") if is_rated else f"Difference [{level_of(rows)}]"
+    columns = [
+        variant_column(names_of(facts)),
+        verdict_column(facts),
+        difference_column(facts, heading),
+    ]
+    size = size_column(rows, facts)
+    if size is not None:
+        columns.append(size)
+    columns += mean_columns(spare=True)
+    columns.append(treatment_column(shown=not are_treated_alike(rows, facts)))
+    columns.append(reason_column(facts, marked=not are_marked_alike(rows)))
+    columns.append(left_out_column(facts))
+    return columns
+
+
+def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
+    """Returns what the rows of a table compare, in which metric, and over how many seeds or runs."""
+    first = rows[0]
+    against = compared_with(facts)
+    if facts.compare == BASELINE != text(first["baseline"]):
+        compared = message("verdicts.each_level")
+    elif against:
+        compared = message("verdicts.each_variant", against)
+    else:
+        compared = message("verdicts.every_pair")
+    sample = message(SAMPLES[facts.how_given], from_to(int(number(row["n"]) or 0) for row in rows))
+    better = better_word(direction_of(facts, first["task"], first["metric"]))
+    return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
+
+
+def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns the end of a caption that counts the comparisons and claims of the family; "" of one alone."""
+    claims = family(rows, len(facts.looks) or 1) - len(rows)
+    if claims > 0:
+        return message("verdicts.corrected_with_claims", len(rows), claims)
+    return message("verdicts.corrected", len(rows)) if len(rows) + claims > 1 else ""
+
+
+def _unseen(rows: Sequence[Row]) -> str:
+    """Returns the end of a caption that says what `equivalent` does not exclude: said once, for all rows."""
+    reasons = {text(row.get("reason")) for row in rows}
+    unseen = [reason for reason in reasons if reason.startswith(UNSEEN)]
+    return message("verdicts.unseen", because(max(unseen))) if unseen else ""
+
+
+def better_word(direction: str) -> str:
+    """Returns `more` or `less`: what of a metric is better."""
+    return "less" if direction == "min" else "more"
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
-    """M of the level 1 − 0.05·w/M at which the rows of a study are judged; w is the share of their look."""
-    levels = [(level, row) for row in rows if (level := number(row.get("level"))) is not None and level < 1]
-    shares = [(1 - level) / (number(row.get("look")) or 1) for level, row in levels]
+    """Returns M of the level 1 − 0.05·w/M at which the rows of a study are judged; w is the share of their look."""
+    shares = []
+    for row in rows:
+        level = number(row.get("level"))
+        if level is not None and level < 1:
+            shares.append((1 - level) / (number(row.get("look")) or 1))
     return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
 
 
@@ -151,12 +204,12 @@ def are_marked_alike(rows: Sequence[Row]) -> bool:
 
 
 def variant_column(names: Names) -> Column:
-    """The variant of a row, by its name for readers."""
+    """Returns the column of the variant of a row, by its name for readers."""
     return Column("variant", "Variant", show=lambda row: row_name(row, names))
 
 
 def mean_columns(*, spare: bool = False) -> list[Column]:
-    """The means of both sides, to the digits of the interval, and the smallest detectable difference."""
+    """Returns the columns of the means of both sides, as exact as the interval, and of the detectable difference."""
 
     def mean(side: str) -> Callable[[Row], str]:
         return lambda row: fixed(row.get(f"mean_{side}"), decimals(row.get("ci_low"), row.get("ci_high")))
@@ -169,24 +222,29 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
 
 
 def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
-    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption.
+    """Returns the column of why a verdict is what it is, in words; what all that are equivalent have is in the caption.
 
     marked: whether it says of a row that it was planned after results.
     """
     names = names_of(facts)
 
     def reason(row: Row) -> str:
-        found = text(row.get("reason"))
-        words = "" if found.startswith(UNSEEN) else in_short_names(because(found, unit=facts.unit), names)
-        return "; ".join(filter(None, (words, plan_mark(row) if marked else "")))
+        parts = []
+        code = text(row.get("reason"))
+        if not code.startswith(UNSEEN):
+            parts.append(in_short_names(because(code, unit=facts.unit), names))
+        if marked:
+            parts.append(plan_mark(row))
+        return "; ".join(filter(None, parts))
 
     return Column("reason", "Reason", below=True, show=reason)
 
 
 def level_of(rows: Sequence[Row]) -> str:
-    """`99.3 %`: the level of the intervals of some rows."""
-    levels = [level for row in rows if (level := number(row.get("level"))) is not None]
-    return f"{100 * max(levels, default=0.95):.3g} %"
+    """Returns `99.3 %`: the level of the intervals of some rows."""
+    levels = [number(row.get("level")) for row in rows]
+    known = [level for level in levels if level is not None]
+    return f"{100 * max(known, default=0.95):.3g} %"
 
 
 def direction_of(facts: StudyFacts, task: Any, metric: str) -> Direction:
@@ -195,12 +253,12 @@ def direction_of(facts: StudyFacts, task: Any, metric: str) -> Direction:
     A ratio of times or of memory stays as it is measured, and so does a metric that nobody declares: `max`.
     """
     # First those of the task, since tasks may differ; a claim that no task has decided names none.
-    for one in sorted(facts.tasks, key=lambda one: one.name != task):
-        known = one.metrics.get(metric) or one.stability.get(metric)
-        if known is not None:
-            return known.direction
-    found = DERIVED.get(metric)
-    return "max" if found is None or found.kind == "ratio" else found.metric.direction
+    for of_task in sorted(facts.tasks, key=lambda of_task: of_task.name != task):
+        declared = of_task.metrics.get(metric) or of_task.stability.get(metric)
+        if declared is not None:
+            return declared.direction
+    derived = DERIVED.get(metric)
+    return "max" if derived is None or derived.kind == "ratio" else derived.metric.direction
 
 
 def is_share(metric: Metric) -> bool:
@@ -232,6 +290,12 @@ def less_is_better(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
     return list(dict.fromkeys(less))
 
 
+def less_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns the end of a caption that names the metrics of which less is better; "" where there is none."""
+    less = less_is_better(rows, facts)
+    return message("verdicts.less_is_better", less) if less else ""
+
+
 def difference_column(facts: StudyFacts, heading: str) -> Column:
     """Returns the column of the differences, each in the direction of its metric."""
 
@@ -246,12 +310,12 @@ def difference_of(row: Row, direction: Direction) -> str:
     if number(row.get("solved_variant")) is None:
         turned = own_direction(row, direction)
         return difference(turned.get("diff"), turned.get("ci_low"), turned.get("ci_high"))
-    variant, baseline, n = (int(float(row[name])) for name in ("solved_variant", "solved_baseline", "n"))
-    return message("verdicts.solved", variant, baseline, n)
+    counts = [int(float(row[name])) for name in ("solved_variant", "solved_baseline", "n")]
+    return message("verdicts.solved", *counts)
 
 
 def detectable(row: Row) -> str:
-    """The smallest difference that is found with 80 % power; of rates in seeds that one side alone solves."""
+    """Returns the smallest difference that is found with 80 % power; of rates in seeds that one side alone solves."""
     mde = number(row.get("mde"))
     if mde is None:
         return NOTHING
@@ -260,24 +324,7 @@ def detectable(row: Row) -> str:
 
 
 def shown_as(mde: float, by_rate: bool, n: int) -> str:
-    """A difference, or as many of `n` seeds; nothing where it is infinite."""
+    """Returns a difference, or as many of `n` seeds; nothing where it is infinite."""
     if not math.isfinite(mde):
         return ""
     return message("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
-
-
-def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
-    """The claims of a study, judged; `level` is that of their intervals."""
-    rows = rows_of(claims)
-    columns = [
-        Column("claim", "Claim", words=True, show=lambda row: text(short_claim(row["claim"], facts))),
-        Column("verdict", "Verdict"),
-        difference_column(facts, f"Difference [{level}]"),
-        Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
-        treatment_column(),
-        reason_column(facts, marked=not are_marked_alike(rows)),
-    ]
-    late = sum(is_true(row.get("exploratory")) for row in rows)
-    caption = message("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
-    caption += marks_in_caption(rows)
-    return tabulated(columns, rows, caption, "claims.csv")

@@ -18,7 +18,7 @@ def with_sources(examples: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """
     with Gather() as at:
         nameless = rows.index[rows["source"].astype(str).str.strip() == ""]
-        hint = "Give an example without a source one of its own"
+        hint = "Give each example without a source a source of its own"
         at.refuse(len(nameless), "RUNS", f"{nameless[:1].tolist()}: the source must not be empty", hint=hint)
     # The first of an example counts for all runs, whose order of examples is the same.
     source = rows.groupby(["task", "example"])["source"].transform("first")
@@ -39,7 +39,9 @@ def source_limitations(trials: pd.DataFrame, examples: pd.DataFrame) -> list[str
     for task, runs in trials.groupby("task", sort=False):
         sources = np.array(sources_of.loc[runs["id"].iloc[0]])
         effective = effective_sources(sources)
-        counts = {"documents": len(sources), "sources": len(np.unique(sources))}
-        name = task if trials["task"].nunique() > 1 else ""
-        sentences.append(message("analyse.sources", name, counts, effective, effective < FEW_SOURCES))
+        sentence = message("analyse.sources", len(sources), len(np.unique(sources)), effective)
+        if effective < FEW_SOURCES:
+            sentence += message("analyse.few_sources")
+        sentence = f"{sentence}. {message('analyse.error_rates')}"
+        sentences.append(f"{task}: {sentence}" if trials["task"].nunique() > 1 else sentence)
     return sentences

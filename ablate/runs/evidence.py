@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Literal
 
 import pandas as pd
@@ -147,7 +148,9 @@ def _refuse_incomparable(
     reasons = runs.trials["reason"]
     has_ended = ~is_left_out(runs.trials)
     kept = runs.trials.loc[runs.trials["id"].isin(runs.kept), "variant"].tolist()
-    hint = message("analyse.single", kept)
+    hint = message("analyse.single")
+    if kept:
+        hint = f"{hint} {message('analyse.kept_by_chance', kept)}"
     if alike:
         hint = f"{message('analyse.identical', alike)}. {hint}"
     with Gather() as at:
@@ -165,18 +168,18 @@ def _refuse_incomparable(
             "is reserved for the baseline in reports: rename the variant",
             BASELINE,
         )
-        at.refuse(len(variants) == 1, "RUNS", "must have a variant besides the baseline", listed(variants, 1))
+        at.refuse(len(variants) == 1, "RUNS", "must have a variant beside the baseline", listed(variants, 1))
         at.refuse(
             not has_ended.any(),
             "RUNS",
-            "must have a run that counts: each is left out by its status",
+            "has no run that counts: each is left out by its status",
             listed(f"{count} {reason}" for reason, count in reasons.value_counts().items()),
             hint="Wait for the runs, or repeat them",
         )
         at.refuse(
             given == "documents" and runs.examples.empty and has_ended.any(),
             "RUNS",
-            "must have several runs of each variant: one shows no difference",
+            "must have two or more runs of each variant: one shows no difference",
             hint=hint,
         )
 
@@ -229,7 +232,8 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
 def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
     """Yields a sentence on each run that a later run of the same seed replaces."""
     for row in runs.reruns.to_dict("records"):
-        yield message("analyse.rerun", row["variant"], row["seed"] if has_seeds else None, row["reason"])
+        run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
+        yield message("analyse.rerun", run, row["reason"])
 
 
 @dataclass(frozen=True)
@@ -280,16 +284,31 @@ def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) ->
                 absent=[str(seed) for seed in sorted(absent)],
                 correlation=correlation,
             )
-            yield message(_sentence_of(row, facts, options, runs), row)
+            yield _in_words(row, facts, options, runs)
 
 
-def _sentence_of(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
-    """Returns the code of the sentence that says how runs were compared."""
+def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
+    """Returns how the runs of a variant were compared."""
+    variant = message("analyse.on_task", row.variant, row.task) if row.task else row.variant
     if row.pairs > 1:
-        return "analyse.paired"
+        return _paired_in_words(variant, row)
     if options.all_or_nothing is not None or len(runs.examples):
-        return "analyse.not_compared" if facts.has_seeds else "analyse.nothing_pairs"
-    return "analyse.apart" if facts.has_seeds else "analyse.unpaired"
+        code = "analyse.not_compared" if facts.has_seeds else "analyse.nothing_pairs"
+    else:
+        code = "analyse.apart" if facts.has_seeds else "analyse.unpaired"
+    return message(code, variant, row.baseline, row.runs)
+
+
+def _paired_in_words(variant: str, row: ComparedRuns) -> str:
+    """Returns how many runs are pairs, which seeds have none, and how far pairs are alike."""
+    if row.pairs < row.runs:
+        pairs = message("analyse.pairs_of", row.pairs, row.runs)
+    else:
+        pairs = message("analyse.pairs", row.pairs)
+    details = message("analyse.absent", row.absent) if row.absent else ""
+    if not isnan(row.correlation):
+        details += message("analyse.correlation", row.correlation)
+    return message("analyse.paired", variant, row.baseline, pairs, details)
 
 
 def _claims(

@@ -49,8 +49,8 @@ def read_experiment(name: str, uri: str) -> pd.DataFrame:
 
     stage, others = _answered(uri, ANSWER_SECONDS, open_experiment)
     with Gather() as at:
-        hint = nearest(name, others) or "Name one that is there, or another --tracking-uri"
-        at.refuse(stage is None, "RUNS", "is no experiment of --tracking-uri", name, listed(others), hint)
+        hint = nearest(name, others) or "Name one that exists, or another --tracking-uri"
+        at.refuse(stage is None, "RUNS", "is not an experiment at --tracking-uri", name, listed(others), hint)
         at.refuse(
             stage == "deleted", "RUNS", "is a deleted experiment", name, hint="Restore it in MLflow first"
         )
@@ -95,5 +95,5 @@ def _answered(uri: str, seconds: float, ask: Callable[[], Answer]) -> Answer:
             f"{place}: has not answered within {seconds:.0f} s; start the server, or name another one"
         ) from None
     if isinstance(answer, Exception):
-        raise AblateError(f"{place}: cannot be read ({first_line(answer)}); mend it, or name another one")
+        raise AblateError(f"{place}: cannot be read ({first_line(answer)}); repair it, or name another one")
     return answer

@@ -28,7 +28,7 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     for column, values in values_by_column.items():
         is_kept &= in_one_form_each(table[column]).isin(in_one_form_each(pd.Series(values)))
     if not is_kept.any():
-        raise Invalid("--where", "matches no row, all conditions together", list(conditions))
+        raise Invalid("--where", "match no row when taken together", list(conditions))
     return table[is_kept]
 
 
@@ -45,5 +45,5 @@ def _read(condition: str, table: pd.DataFrame) -> tuple[str, str]:
     comparable = in_one_form_each(table[column])
     if not comparable.isin(in_one_form_each(pd.Series([value]))).any():
         allowed = listed(table[column].astype(str).drop_duplicates())
-        raise Invalid("--where", f"matches no row: no {column} is", value, allowed)
+        raise Invalid("--where", f"matches no row: no {column} has this value", value, allowed)
     return column, value

@@ -83,12 +83,15 @@ def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> st
     missing = " ".join(f"--made-with {name} VALUE" for name in MADE if name not in made)
     with Gather() as at:
         at.refuse(
-            missing, "--keep-noise", "takes what must not change, and the commit", hint=f"Give {missing}"
+            missing,
+            "--keep-noise",
+            "must be given with what must not change, and with the commit",
+            hint=f"Give {missing}",
         )
         at.refuse(
             baseline.empty or noise["n"].min() < 2 or (baseline["status"] != "completed").any(),
             "RUNS",
-            f"must have two completed runs of {options.baseline} or more on each task, better ten",
+            f"must have two or more completed runs of {options.baseline} on each task; ten are better",
             noise["n"].to_dict(),
         )
     by_task: dict[str, _OfTask] = {}
@@ -144,7 +147,7 @@ def _refuse_changes(made_then: Mapping[str, str], made_now: Mapping[str, str]) -
         at.refuse(
             changed,
             "--known-noise",
-            "must be of runs that were made alike",
+            "must come from runs that were made in the same way",
             {name: made_now.get(name) for name in changed},
             shown(changed),
             "Measure it again, with --keep-noise",

@@ -33,7 +33,7 @@ class AnalysisOptions:
     also: Sequence[tuple[str, Direction]] = ()
     """Further metrics, which claims may use, with their directions."""
     column: Sequence[tuple[str, str]] = ()
-    """Roles with the columns that have them; those of a variant or task may be several, parted by commas."""
+    """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
     where: Sequence[str] = ()
     """Conditions on rows, `COLUMN=VALUE`."""
     replicates: bool = False
@@ -67,7 +67,7 @@ class AnalysisOptions:
                 at.refuse(
                     name in RESERVED,
                     option,
-                    "is a name that tables of runs, or claims, have for something else",
+                    "is a name that tables of runs or claims use for something else",
                     name,
                     f"any name but {', '.join(RESERVED)}",
                     "Rename the column in RUNS",

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.treatments import is_length
-from ablate.base.errors import Gather, Problem, listed, nearest
+from ablate.base.errors import Gather, Invalid, Problem, listed, nearest
 from ablate.base.numerals import whole_in
 from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
 from ablate.core.metric import Metric
@@ -38,10 +38,10 @@ KEY = ["variant", "task", "seed"]
 _JOINED = ("variant", "task")
 """Roles that several columns may have together."""
 RULES = {
-    "seed": "must be a whole number, at most 64 bits, and with all its digits",
+    "seed": "must be a whole number of at most 64 bits, with all its digits",
     **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
 }
-NUMBER = "must be a number, nan of a run that diverged, or empty of one that failed"
+NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
 _NO_NUMBER = ("", "nan", "-nan")
 
 
@@ -75,7 +75,7 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
             "RUNS",
             "has no runs",
             runs,
-            hint="Give a table with a row a run, or a folder of samples of lm-eval with this metric",
+            hint="Give a table with one row per run, or a folder of samples of lm-eval with this metric",
         )
     columns = _columns(table, options)
     _check_columns(table, columns, metrics, runs)
@@ -169,11 +169,11 @@ def _check_columns(
             at.refuse(len(names) > 1 and role not in _JOINED, place, "takes one column", listed(names))
             at.refuse(len({*names}) < len(names), place, "must name each column once", listed(names))
             judged = [name for name in names if name in metrics]
-            at.refuse(judged, place, "names a metric, which says how a run came out", listed(judged))
+            at.refuse(judged, place, "names a metric, which is a result of a run", listed(judged))
         at.refuse(
             "source" in columns and "example" not in columns,
             "--column source",
-            "says where the examples of a run are from, and RUNS has no examples",
+            "says where each example is from, but RUNS has no column of examples",
             hint="Name their column too: --column example NAME",
         )
         for name in dict.fromkeys([*itertools.chain(*columns.values()), *metrics]):
@@ -321,14 +321,16 @@ def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
     if not has_seeds and (rows["example"] == "all").all():
         return
     duplicates = rows[rows.duplicated(key, keep=False)].sort_values(key, kind="stable")
-    with Gather() as at:
-        at.refuse(
-            len(duplicates),
-            "",
-            f"{' and '.join(duplicates.index[:2])} must not have the same {', '.join(key)}",
-            duplicates[key].head(1).to_dict("records"),
-            hint="Keep the row that counts, or name the column that tells them apart: --column ROLE NAME",
-        )
+    if duplicates.empty:
+        return
+    first = duplicates.iloc[0]
+    run = ", ".join(f"{name} {first[name]}" for name in key if first[name] not in ("", "all"))
+    one, other, *_ = duplicates.index
+    hint = (
+        "Keep the one that counts, by --where COLUMN=VALUE, or name the column that tells them apart: "
+        "--column ROLE NAME"
+    )
+    raise Invalid("", f"{one} and {other} are the same run: {run}", hint=hint)
 
 
 def _refuse_other_examples(rows: pd.DataFrame) -> None:

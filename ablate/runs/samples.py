@@ -46,7 +46,7 @@ def read_samples(folder: Path, metric: str) -> pd.DataFrame:
         at.refuse(
             bool(fields) and not tables,
             "--metric",
-            "is no field of the samples",
+            "is not a field of the samples",
             metric,
             listed(fields),
             nearest(metric, fields),
@@ -95,7 +95,7 @@ def _sample(line: bytes) -> Mapping[str, object]:
     if b"\\ud" in line.lower():  # Half of a surrogate pair, which no column of text can hold, becomes `?`.
         sample = json.loads(json.dumps(sample, ensure_ascii=False).encode(errors="replace"))
     if not isinstance(sample, dict):
-        raise ValueError("it is no object of JSON")
+        raise ValueError("it is not a JSON object")
     for name, types in _TYPES.items():
         value = sample.get(name)
         is_optional = value is None and name != "doc_id"

@@ -84,7 +84,7 @@ def refuse_settings(
     ways.append("--replicates states that such rows are replicates all the same, and the report says so")
     raise Invalid(
         "RUNS",
-        f"rows of one variant differ in {listed(settings, 8)}: rows with other settings are not replicates",
+        f"rows of one variant differ in {listed(settings, 8)}: runs with different settings are not replicates",
         differing,
         hint=f"Say what they are: {'; '.join(ways)}",
     )

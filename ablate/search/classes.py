@@ -153,7 +153,7 @@ def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     """Returns the type of an argument and its default, as pydantic takes them."""
     not_given = Field(None, exclude=True)
     if parameter.name == "seed":
-        return _refused("is given by the search itself, so that it repeats", "no `seed`"), not_given
+        return _refused("is set by the search itself, so that it can be repeated", "no `seed`"), not_given
     is_required = parameter.default is inspect.Parameter.empty
     names = _type_names(parameter.annotation)
     if all(name in PLAIN for name in names):

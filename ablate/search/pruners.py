@@ -140,7 +140,7 @@ class InBatch(NamedPruner):
     """The base of pruners that compare settings of one batch."""
 
     def check(self) -> None:
-        rule = "compares settings that are trained at once, so that its decisions depend on the number of workers"
+        rule = "compares settings that are trained together, so that its decisions depend on the number of workers"
         raise Invalid("", rule, self.name, hint="Choose another pruner, such as median")
 
 
@@ -187,7 +187,7 @@ def check_pruner(
         problems.refuse(
             part.reads != "nothing" and objectives > 1,
             "",
-            "prunes by one objective alone",
+            "can prune by one objective only",
             f"{objectives} objectives",
             allowed="one objective, or pruner: none",
         )
@@ -201,7 +201,7 @@ def check_pruner(
         problems.refuse(
             part.compares and earlier < 1,
             "",
-            "compares with earlier batches, of which there is none",
+            "compares with earlier batches, and there is only one batch",
             hint="Try more settings, or give a smaller batch",
         )
         problems.refuse(

@@ -87,7 +87,7 @@ class Options:
         default=False,
         metadata=option(
             "--confirm",
-            "Repeat what the study found, on seeds that it has not used, beside its report.",
+            "Repeat what the study decided on new seeds, in a report of its own.",
             report=True,
             is_flag=True,
         ),
@@ -118,7 +118,7 @@ class Options:
         default=False,
         metadata=option(
             "--retrain",
-            "Train finished trials again whose code, and nothing else, has changed.",
+            "Train again the finished trials of which only the code has changed.",
             is_flag=True,
         ),
     )
@@ -126,16 +126,24 @@ class Options:
         default=False,
         metadata=option(
             "--keep-finished",
-            "Use finished trials whose code, and nothing else, has changed; the report says so.",
+            "Use finished trials although their code has changed, and nothing else; the report says so.",
             is_flag=True,
         ),
     )
     fail_fast: bool = field(
         default=False, metadata=option("--fail-fast", "Stop at the first failed trial.", is_flag=True)
     )
+    keep_going: bool = field(
+        default=False,
+        metadata=option(
+            "--keep-going",
+            "Go on where the first run, which is the baseline's, fails (default: stop, with exit code 1).",
+            is_flag=True,
+        ),
+    )
     sweep: bool = field(
         default=False,
-        metadata=option("", "Search first, and judge what was found: `ablate sweep`.", report=True),
+        metadata=option("", "Search first, then judge the winners: `ablate sweep`.", report=True),
     )
 
     def __post_init__(self) -> None:

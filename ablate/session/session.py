@@ -61,6 +61,8 @@ class Session:
         self._open = ExitStack()
         self._workers: Workers | None = None
         self._display: Display | None = None
+        # The most trainings that follow those of the stage that selects now.
+        self.max_later = 0
 
     def __enter__(self) -> Self:
         self.server = self._open.enter_context(closing(Server()))
@@ -137,6 +139,7 @@ class Session:
             later=later,
             fresh=fresh,
             fail_fast=self.options.fail_fast,
+            keep_going=self.options.keep_going or self.display.has_results,
         )
 
     def enlist(self, cells: Sequence[Cell]) -> None:

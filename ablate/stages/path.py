@@ -111,6 +111,7 @@ class PathStage(Stage):
             cells += candidate
         session.enlist(trained)
         judged = len(study.cells()) + len(self.extra_variants(study)) * study.config.seeds.count
+        judged *= 1 + study.companions_per_cell
         later = num_candidates(len(step) - 1) * len(self._seeds) + judged
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].faulty for cell in cells):
@@ -122,15 +123,10 @@ class PathStage(Stage):
         sources = {
             on_validation(record, study.metric, study.config.metric.at)[1] for record in records.values()
         }
+        code = "figures.by_validation" if sources == {"validation"} else "figures.by_seeds"
+        judged_by = message(code, study.metric, in_words(self._seeds))
         note = message(
-            "figures.path_step",
-            number,
-            self._target_name,
-            best,
-            others,
-            study.metric,
-            in_words(self._seeds),
-            on_validation=sources == {"validation"},
+            "figures.path_step", number, self._target_name, best, others or ["nothing else"], judged_by
         )
         return best, note
 

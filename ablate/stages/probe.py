@@ -86,11 +86,11 @@ class ProbeStage(Stage):
             _, problems = attempt(lambda config: draft.resolve(apply_patches(config, probe)), config)
             report_at(problems, probe, ("probe",), document)
         for path in probe:
-            hint = "Probe without it, or compare without it"
-            refuse_own(path, "is what makes a run of the probe short", hint, draft)
+            hint = "Remove it from `probe`, or do not compare it"
+            refuse_own(path, f"cannot set {path}, which `probe` sets to make its runs short", hint, draft)
 
         compared = draft.design.paths
-        rule = "is not changed by any variant" if probe else "needs a `probe`, to which it is an exception"
+        rule = "is not changed by any variant" if probe else "needs a `probe`, of which it is an exception"
         for index, path in enumerate(self._config.acts_late):
             if path not in compared or not probe:
                 document.refuse(("acts_late", index), rule, path, listed(compared), nearest(path, compared))
@@ -106,7 +106,7 @@ class ProbeStage(Stage):
         cells = list(self._runs(study))
         last = list(self._last_runs(study))
         session.enlist(cells)
-        later = len(last) + len(study.cells())
+        later = len(last) + session.max_later
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
             raise session.incomplete("probe", cells, records)
@@ -119,9 +119,7 @@ class ProbeStage(Stage):
             raise _refusal(study, dead)
 
         session.enlist(last)
-        records_of_last = session.train(
-            FixedPlan(last), later=len(study.cells()), fresh=session.options.fresh
-        )
+        records_of_last = session.train(FixedPlan(last), later=session.max_later, fresh=session.options.fresh)
         if any(
             cell.id not in records_of_last or records_of_last[cell.id].status == "failed" for cell in last
         ):
@@ -135,9 +133,11 @@ class ProbeStage(Stage):
         for task, difference in noise.items():
             if difference:
                 amount = f"{exact(difference)}{study.on(task)}"
-                notes.append(f"two runs of the baseline under one seed differ by up to {amount}")
+                notes.append(f"two runs of the baseline with the same seed differ by up to {amount}")
         for cell in late:
-            notes.append(f"{cell.name} changes nothing in a short run; the study says that it acts late")
+            notes.append(
+                f"{_place(study, cell)} changes nothing in a short run; the study lists it under `acts_late`"
+            )
         selection = replace(study.selection, cells=[*study.selection.cells, *cells])
         return replace(study, selection=selection, notes=notes)
 
@@ -195,9 +195,9 @@ def _touched(
         difference = distance(runs[BASELINE, task], last)
         if difference:
             yield (
-                f"the baseline repeats exactly, and differs by {exact(difference)}{study.on(task)} once other runs "
-                "have been made: they share something outside of their copies, such as a cache in ~, a file by its "
-                "absolute path, or a database"
+                f"the baseline repeats exactly, but differs by {exact(difference)}{study.on(task)} after other runs: "
+                "the runs share something outside their copies, such as a cache in ~, a file at an absolute path, "
+                "or a database"
             )
 
 
@@ -215,13 +215,18 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
 
 def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
     """Returns the error that names each run that changed nothing, with the workload's cautions."""
-    reasons = [f"{cell.name} changes nothing" for cell in dead]
+    reasons = [f"{_place(study, cell)} changes nothing" for cell in dead]
     reasons += study.workload.cautions(study.variants[0].configs[0])
     lines = "\n".join(f"  {reason}" for reason in reasons)
     return AblateError(
-        f"{study.path}: the probe refuses the study, of which nothing was trained:\n{lines}\n"
-        "Mend it, or list a factor that acts late under `acts_late:`"
+        f"{study.path}: in short runs, some changes had no effect, so nothing else was trained:\n{lines}\n"
+        "Correct them, or list what acts later under `acts_late:`"
     )
+
+
+def _place(study: Study, cell: Cell) -> str:
+    """Returns what a short run changes, and on which task."""
+    return f"{cell.variant}{study.on(cell.task)}"
 
 
 def distance(one: Record, other: Record) -> float:

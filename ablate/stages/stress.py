@@ -58,7 +58,7 @@ def _even(levels: list[int | float]) -> list[float]:
     longest, far = max(steps)
     if longest > UNEVEN * shortest:
         raise refusal(
-            f"is uneven on a log scale, {far} at least twice as far as {near}, though each value counts alike",
+            f"is uneven on a log scale: {far} is at least twice as far as {near}, yet each value counts the same",
             "each step less than twice any other",
         )
     return rates
@@ -117,8 +117,8 @@ class StressStage(Stage):
         self._check_baseline(draft)
         refuse_own(
             path,
-            f"is what `stress` trains every variant over, so that no variant can have a {path} of its own",
-            f"Take it out, or compare {path} without `stress`",
+            f"cannot set {path}, which `stress` varies for every variant",
+            "Remove it here, or from `stress`",
             draft,
         )
 

@@ -163,7 +163,7 @@ class _Finder:
         """Raises `Invalid` where A is a constant, or B one without the metrics of the claim."""
         metrics = self.statement.metrics
         if self._is_constant(a):
-            rule = f"begins with {a}, which is a constant of the task: only the second side may be one"
+            rule = f"begins with {a}, a constant of the task; only the second side may be a constant"
             raise self._invalid(rule)
         if self._is_constant(b) and not set(metrics) <= set(self.constants[b]):
             raise self._invalid(f"{b} has no value of {joined(metrics)}", listed(self.constants[b]))
@@ -189,7 +189,7 @@ class _Finder:
             others = [" × ".join(effect) for effect in aliases if frozenset(effect) != interaction]
             if len(others) < len(aliases):
                 effect = " × ".join(sorted(interaction))
-                rule = f"is about {effect}, which the design sees as one with {joined(others)}"
+                rule = f"is about {effect}, which this design cannot tell apart from {joined(others)}"
                 hint = "Use a fraction of a higher resolution, or `design: factorial`"
                 raise self._invalid(rule, hint=hint)
 
@@ -249,7 +249,7 @@ class _Finder:
         hint = "Name the variant under `variants:`"
         if not self.design.kind.crosses:
             hint += ", or use `design: factorial`, which crosses its factors"
-        return self._invalid(f"no variant has {named} and nothing else", listed(having), hint)
+        return self._invalid(f"no variant has exactly {named}", listed(having), hint)
 
 
 def _yaml_reads_alike(one: str, other: str) -> bool:

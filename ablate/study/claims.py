@@ -62,7 +62,7 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
 def _check_metric(metric: str, claimable: Claimable, text: str) -> None:
     """Raises `Invalid` for a metric that the study cannot tell or does not know."""
     if metric in claimable.lacking:
-        rule = f"is about {metric}, which this study cannot tell"
+        rule = f"is about {metric}, which this study does not measure"
         raise Invalid("", rule, text, hint=claimable.lacking[metric])
     if claimable.metrics and metric not in claimable.metrics:
         allowed = listed(claimable.metrics)
@@ -85,7 +85,7 @@ def _margin(statement: Statement, metrics: Mapping[str, Metric]) -> float:
     metric = statement.metric
     if statement.kind == INTERACTION:
         if metric in DERIVED and DERIVED[metric].kind != "mean":
-            rule = f"an interaction takes a metric that each run has, and {metric} is none"
+            rule = f"an interaction takes a metric of single runs, and {metric} is computed over several"
             raise Invalid("", rule, statement.text, hint="Claim each of the two differences")
         return 0.0
     if not statement.margin:
@@ -101,11 +101,11 @@ def _number(statement: Statement) -> float:
     value = number_in(given)
     if statement.kind == "beats":
         domain = NOT_NEGATIVE
-        rule = f"has a margin that is no finite number: {given!r}"
+        rule = f"has a margin that is not a finite number: {given!r}"
         example = "for instance `by 0.02`"
     else:
         domain = POSITIVE
-        rule = f"has a margin that is no positive number: {given!r}"
+        rule = f"has a margin that is not a positive number: {given!r}"
         example = "for instance `within 0.02`"
     if value is None or value not in domain:
         raise Invalid("", rule, statement.text, example)

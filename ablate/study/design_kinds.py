@@ -81,17 +81,21 @@ class Path(Kind):
         with Gather() as at:
             with at():
                 self._check_target(study.variants)
-            at.refuse(levels, "factors", "have no part in a path, whose changes are those of its variant")
+            at.refuse(
+                levels,
+                "factors",
+                "cannot be used with `design: path`, which takes its changes from its variant",
+            )
             num_tasks = len(getattr(study, "tasks", ()))
-            at.refuse(num_tasks > 1, "tasks", "are several, and a path is chosen on one")
+            at.refuse(num_tasks > 1, "tasks", "must be one task for `design: path`")
 
     def _check_target(self, variants: Mapping[str, Mapping[str, Any]]) -> None:
         target = self.config.to
         if target not in variants:
-            rule = "is no variant that is named under `variants:`"
+            rule = "is not under `variants:`"
             raise Invalid("design.to", rule, target, listed(variants), nearest(target, variants))
         if len(variants[target]) < 2:
-            raise Invalid("design.to", "changes one path only, and a path takes several", target)
+            raise Invalid("design.to", "changes only one path; `design: path` takes two or more", target)
 
     def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
         """Returns none: the steps are chosen by trainings."""

@@ -1,7 +1,7 @@
 """A study file as plain data, with the line of every node, what options change of it, and all problems found."""
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -93,7 +93,7 @@ class Document:
         """Notes a problem that has its place; raises `StudyError` when there are too many."""
         self.problems.append(problem)
         if len(self.problems) > MAX_PROBLEMS:
-            rule = f"has more problems; these are the first {MAX_PROBLEMS} that were found"
+            rule = f"has more problems than these first {MAX_PROBLEMS}"
             raise StudyError([*self.problems[:-1], Problem(rule, source=self.source)])
 
     def refuse(
@@ -154,6 +154,22 @@ class Document:
         elif isinstance(given, dict):
             asked = {"from": given.get("from", 0), "count": seeds}
         self.set(("seeds",), asked, f"--seeds {asked_for(seeds)}")
+
+    def rename(self, keys: Mapping[PathKey, str | None]) -> None:
+        """Gives the entries at some places other keys, or removes them for None and where the key is taken."""
+        data = copy.deepcopy(self.data)
+        for path, name in keys.items():
+            outer: Any = data
+            for step in path[:-1]:
+                outer = outer[step]
+            value = outer.pop(path[-1])
+            if name is None or name in outer:
+                continue
+            outer[name] = value
+            for place, line in list(self.lines.items()):
+                if place[: len(path)] == path:
+                    self.lines[*path[:-1], name, *place[len(path) :]] = line
+        self.data = data
 
     def set(self, keys: tuple[str, ...], value: Any, option: str) -> None:
         """Changes the value at some keys, as `option` of the command line asks."""

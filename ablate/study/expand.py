@@ -12,7 +12,7 @@ from ablate.study.patch import apply_patches, key_of, value_at
 from ablate.study.plain_yaml import PathKey
 from ablate.study.schema import PLACEBO, StudyConfig
 
-CHANGES_NOTHING = "Give it another value, or take it out"
+CHANGES_NOTHING = "Give it another value, or remove it"
 
 
 def expand(config: StudyConfig, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
@@ -39,7 +39,7 @@ def expand(config: StudyConfig, baseline: list[Config], resolve: Resolve, docume
     for variant in by_hand:
         paths += variant.patches
     variants = [*of_design, *by_hand]
-    refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
+    refuse_twins(variants, "has the same config as {}", "Remove one of them", document)
     if config.placebo:
         variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
     return Design(variants=variants, factors=factors, paths=list(dict.fromkeys(paths)), kind=kind)
@@ -101,8 +101,8 @@ def _factor_levels(path: str, values: list[Any], base: _Baseline) -> list[Level]
         elif configs != base.configs:
             levels.append(Level(value, configs, at_level))
     if not levels and len(document.problems) == problems_before:
-        rule = "has no level but the baseline's, so that nothing is compared"
-        document.refuse(at, rule, values, hint="Add a level, or take the factor out")
+        rule = "contains only the baseline's value"
+        document.refuse(at, rule, values, hint="Add a level, or remove the factor")
     return levels
 
 

@@ -67,7 +67,7 @@ class Fractional(Kind):
         problems: list[Problem] = []
         for path, number in levels.items():
             if number > 1:
-                rule = "has several levels, and a fraction takes two of each factor: the baseline's and one other"
+                rule = "has more than two levels; a fraction takes two of each factor: the baseline's and one other"
                 problems.append(Problem(rule, ("factors", path), number + 1))
         if problems:
             raise Invalid.many(problems)

@@ -33,7 +33,7 @@ def check_metric(
     if metrics and judged not in metrics:
         rule = "no such metric"
         if judged in DERIVED:
-            rule = "is a metric that only claims may use: no single run has it"
+            rule = "can only be used in claims: it is computed over several runs"
         document.refuse(("metric", "name"), rule, asked.name, listed(metrics), nearest(judged, metrics))
     if config.checkpoint == "best" and asked.name in metrics:
         _check_best_checkpoint(asked.name, tasks, document)
@@ -58,13 +58,13 @@ def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
     for name in names:
         path = ("metrics", name) if is_declared else ("workload",)
         if name in TRIAL_COLUMNS:
-            rule = "is a column name that tables already use"
+            rule = "is already the name of a column of the tables"
             document.refuse(path, rule, name, f"any but {', '.join(TRIAL_COLUMNS)}")
         elif name in DERIVED:
-            rule = "is the name of a metric that is derived from the runs, or measured beside them"
+            rule = "is the name of a metric that ablate itself computes"
             document.refuse(path, rule, name, f"any but {', '.join(DERIVED)}")
         elif name in draft.design.paths:
-            rule = "is the name of a factor, whose levels have that column"
+            rule = "is also the name of a factor"
             document.refuse(path, rule, name, f"any but {listed(draft.design.paths)}")
 
 
@@ -92,7 +92,7 @@ def check_step(
     others = [name for name in metrics if name != judged] or ["VALIDATION_METRIC"]
     document.refuse(
         ("metric", "at"),
-        "is not known of your own code: the metric itself says which step counts",
+        "does not apply to your own code, where each metric says which step counts",
         config.metric.at,
         "last",
         f"Write metrics: {{{judged}: {{direction: {direction}, at: best, by: {others[0]}}}, …}}",
@@ -114,7 +114,7 @@ def _check_best_checkpoint(judged: str, tasks: Sequence[Description], document: 
     first_metrics = [next(iter(task.metrics)) for task in tasks if task.metrics]
     for first in dict.fromkeys(first_metrics):
         if first != judged:
-            rule = f"keeps the weights that validation finds best by {first}, and the study judges {judged}"
+            rule = f"would keep the weights with the best validation {first}, but the study judges {judged}"
             document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
 
 
@@ -217,7 +217,7 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
         with draft.document.reporting("claims", index):
             claim = parse_claim(text, design, known)
             if any(claim.hash == other.hash for other in claims):
-                raise Invalid("", "is made twice", text)
+                raise Invalid("", "is listed twice", text)
             _check_readable(draft, claim)
             claims.append(claim)
     return claims

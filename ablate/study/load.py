@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ablate.core.workload import Workload
 from ablate.study.document import Document, base_of
 from ablate.study.plain_yaml import PathKey
 from ablate.study.schema import StudyConfig, study_model
-from ablate.study.schema_errors import NAME_ALLOWED, translated
+from ablate.study.schema_errors import NAME_ALLOWED, keys_meant, translated
 from ablate.study.stage_config import StageConfig
 
 # Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
@@ -25,11 +26,16 @@ GONE = (("metric", "also"), ("metric", "aggregate"))
 DEFAULT_WORKLOAD: str = StudyConfig.model_fields["workload"].default
 
 
-def load(document: Document, configs: Sequence[type[StageConfig]]) -> tuple[StudyConfig, Workload]:
+def load(
+    document: Document, configs: Sequence[type[StageConfig]], *, skip_unknown_keys: bool = False
+) -> tuple[StudyConfig, Workload]:
     """Validates a study against the schema, with the keys of stages, and returns it with its workload.
 
     `document` may have been changed by options. Raises `StudyError` with all mistakes against the schema; where plugins
     or the workload, which make it, are at fault, with those alone.
+
+    skip_unknown_keys: where unknown keys are all that is wrong, only notes them in the document, and goes on with the
+    keys that are meant, so that the caller can look for mistakes of meaning, too.
     """
     _drop_gone_keys(document.data)
     _check_name(document)
@@ -40,7 +46,8 @@ def load(document: Document, configs: Sequence[type[StageConfig]]) -> tuple[Stud
     _load_plugins(document, folder)
     workload = _workload(document)
     workload.folder = folder
-    return _validated(document, study_model(workload, configs), folder), workload
+    model = study_model(workload, configs)
+    return _validated(document, model, folder, skip_unknown_keys=skip_unknown_keys), workload
 
 
 def _drop_gone_keys(data: dict[str, Any]) -> None:
@@ -54,7 +61,7 @@ def _check_name(document: Document) -> None:
     """Reports a name that only `ablate run` writes, but in the folder of that report."""
     name = str(document.data.get("name", ""))
     if names.written(name) and document.path.resolve().parent.name != name:
-        rule = "names a run that differs from a study, which `ablate run` does itself"
+        rule = "is a name that `ablate run` gives to a changed run of a study"
         document.refuse(("name",), rule, name, NAME_ALLOWED, "Give it a name of its own")
 
 
@@ -81,7 +88,7 @@ def _load_plugin(document: Document, folder: Path, name: str, index: int, stems:
         document.refuse(at, rule, name, "a Python file, relative to the study")
         return
     if stems.setdefault(file.stem, name) != name:
-        document.refuse(at, "has the name of another plugin", name, hint="Rename one of the files")
+        document.refuse(at, "has the same name as another plugin", name, hint="Rename one of the files")
         return
     fault = plugin_fault(file)
     if fault:
@@ -117,7 +124,9 @@ def _workload_name(given: object) -> object:
     return given
 
 
-def _validated(document: Document, model: type[StudyConfig], folder: Path) -> StudyConfig:
+def _validated(
+    document: Document, model: type[StudyConfig], folder: Path, *, skip_unknown_keys: bool
+) -> StudyConfig:
     """Returns the study, with files relative to `folder`; raises `StudyError`."""
     if "task" in model.model_fields:
         has_task = bool(document.data.get("task"))
@@ -127,6 +136,12 @@ def _validated(document: Document, model: type[StudyConfig], folder: Path) -> St
     try:
         study = model.model_validate(document.data, context={FOLDER: folder})
     except ValidationError as error:
+        is_known = not document.problems
         document.report_all(translated(error, model, document.data))
+        if is_known and skip_unknown_keys:
+            meant = keys_meant(error, model, document.data)
+            document.rename(meant)
+            with suppress(ValidationError):
+                return model.model_validate(document.data, context={FOLDER: folder})
     document.raise_problems()
     return study

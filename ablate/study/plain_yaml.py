@@ -29,7 +29,7 @@ _TAGS = [_TAG + kind for kind in ("map", "seq", "str", "int", "float", "bool", "
 # Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _TOO_MANY = (
-    f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
+    f"must have at most {MAX_NODES:,} keys and values; those of an alias count each time that it is used"
 )
 _TOO_DEEP = f"must be YAML: is nested too deeply; allowed: {MAX_DEPTH} levels"
 
@@ -112,7 +112,7 @@ class _Reader:
         try:
             if str(node.tag) not in _TAGS:
                 tag = str(node.tag).replace(_TAG, "!!")
-                raise Invalid("", "has a tag that means nothing in a study", tag)
+                raise Invalid("", "has a YAML tag, which a study cannot use", tag)
             if isinstance(node, MappingNode):
                 return self._mapping(node, path)
             if isinstance(node, ScalarNode):
@@ -151,13 +151,13 @@ class _Reader:
     def _scalar(self, node: ScalarNode) -> str | int | float | bool | None:
         """Returns the value of a word or number; raises `Invalid`."""
         if _NO_TEXT.search(node.value):
-            raise Invalid("", "must not have a control character", node.value)
+            raise Invalid("", "must not contain a control character", node.value)
         if str(node.tag) == f"{_TAG}timestamp":
             return str(node.value)  # the word itself, which the schema then judges
         try:
             value: str | int | float | bool | None = self._construct(node)
         except (YAMLError, ValueError, LookupError):
-            raise Invalid("", "is not a value that YAML knows", node.value) from None
+            raise Invalid("", "is not a YAML value", node.value) from None
         if isinstance(value, float) and not math.isfinite(value):
             raise Invalid("", "must be a finite number", value)
         if type(value) is int and not -(2**63) <= value < 2**63:

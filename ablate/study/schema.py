@@ -32,7 +32,7 @@ def _study_name(name: str) -> str:
     """Returns a name that a study may have; refuses those of the harness, and what is too long."""
     stem = names.stem(name)
     if stem.lower() in names.RESERVED:
-        raise refusal("is kept for the harness", f"any other name than {', '.join(names.RESERVED)}")
+        raise refusal("is reserved for ablate", f"any other name than {', '.join(names.RESERVED)}")
     if len(stem) > MAX_NAME:
         raise refusal("is too long", f"at most {MAX_NAME} characters")
     return name
@@ -46,7 +46,7 @@ def _variant_name(name: str) -> str:
     is_like_formula = name.startswith(("@", "+", "-"))
     if has_bad_length or is_taken or is_like_formula or any(map(_is_forbidden, name)):
         allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
-        raise refusal("is not a name for a variant", f"{allowed}, and not {BASELINE} or {PLACEBO}")
+        raise refusal("is not a valid name for a variant", f"{allowed}, and not {BASELINE} or {PLACEBO}")
     return name
 
 

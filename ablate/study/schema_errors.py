@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
 from ablate.base.registry import Slot
 from ablate.study.plain_yaml import PathKey
-from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
+from ablate.study.suggestions import did_you_mean, elsewhere, key_meant, meanings, part_hint
 
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
 # Kind of error of pydantic → the rule, and what is allowed.
@@ -39,6 +39,19 @@ def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str
         yield _problem(details, keys)
 
 
+def keys_meant(
+    error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]
+) -> dict[PathKey, str | None]:
+    """Returns the place of each unknown key → the key beside it that is meant, None where none is."""
+    keys = list(_keys(model, data))
+    meant: dict[PathKey, str | None] = {}
+    for details in error.errors():
+        if details["type"] == "extra_forbidden":
+            path = tuple(details["loc"])
+            meant[path] = key_meant(path[-1], _siblings(path, keys))
+    return meant
+
+
 def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
     """Returns one error of pydantic as a problem; `keys` are those that may stand in the study."""
     kind = details["type"]
@@ -57,7 +70,9 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
             return Problem(details["msg"], path, given, context["allowed"])
         case "literal_error":
             allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
-            return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
+            return Problem(
+                "is not an allowed value", path, given, allowed, nearest(given, allowed.split(", "))
+            )
         case "too_short" | "too_long":
             length = context.get("max_length", context.get("min_length", 1))
             if kind == "too_long" and length > 2:
@@ -75,12 +90,17 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
 
 
 def _unknown_key(path: PathKey, keys: Sequence[PathKey]) -> Problem:
-    siblings = list(dict.fromkeys(str(key[-1]) for key in keys if key[:-1] == path[:-1]))
+    siblings = _siblings(path, keys)
     hint = ""
     if not meanings(path[-1], siblings):
         hint = elsewhere(_dotted(path), [_dotted(key) for key in keys])
     hint = hint or did_you_mean(path[-1], siblings)
     return Problem("unknown key", path, allowed=listed(siblings, 20), hint=hint)
+
+
+def _siblings(path: PathKey, keys: Sequence[PathKey]) -> list[str]:
+    """Returns the keys that may stand where a path ends."""
+    return list(dict.fromkeys(str(key[-1]) for key in keys if key[:-1] == path[:-1]))
 
 
 def _dotted(path: PathKey) -> str:

@@ -45,7 +45,7 @@ class SeedsSection(StrictModel):
     @model_validator(mode="after")
     def _never_tune(self) -> SeedsSection:
         if self.start + self.count > TUNING_SEEDS_FROM:
-            rule = f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge"
+            rule = f"reach {TUNING_SEEDS_FROM}; seeds from there on are reserved for tuning"
             raise refusal(rule, f"from + count at most {TUNING_SEEDS_FROM}")
         return self
 
@@ -107,7 +107,7 @@ def _up_to_looks(looks: _Looks) -> SeedsSection:
     """Returns the seeds of all looks; refuses a last look that is no further multiple of the first."""
     if looks.most <= looks.least or looks.most % looks.least:
         multiples = ", ".join(str(number * looks.least) for number in (2, 3, 4))
-        rule = f"has a max, {looks.most}, that is no further multiple of its min"
+        rule = f"has max = {looks.most}, which must be a larger multiple of min = {looks.least}"
         raise refusal(rule, f"a max of {multiples}, …")
     seeds = SeedsSection.of(looks.start, looks.most)
     seeds._least = looks.least
@@ -118,7 +118,7 @@ def _listed_seeds(given: Sequence[object]) -> SeedsSection:
     """Returns the seeds of a list; refuses what is no seed, and one that is there twice."""
     numbers = [seed for seed in given if type(seed) is int and 0 <= seed < TUNING_SEEDS_FROM]
     if not given or len(set(numbers)) < len(given):
-        raise refusal("must list seeds, each once", f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}")
+        raise refusal("must be a list of different seeds", f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}")
     seeds = SeedsSection.of(min(numbers), len(numbers))
     # Seeds that follow one another are the same as their number, whatever their order in the list.
     if max(numbers) >= seeds.start + seeds.count:

@@ -74,10 +74,23 @@ def did_you_mean(name: object, names: Iterable[str]) -> str:
     return f"Did you mean {meant[0]!r}?" if meant else nearest(name, names)
 
 
+def key_meant(name: object, names: Iterable[str]) -> str | None:
+    """Returns the one of `names` that `did_you_mean` suggests for `name`; None for none."""
+    names = list(names)
+    # By its answer: `nearest` is part of every trial's id, and stays as it is.
+    return next((valid for valid in names if did_you_mean(name, names) == f"Did you mean {valid!r}?"), None)
+
+
 def meanings(name: object, names: Iterable[str]) -> list[str]:
-    """Returns those of `names` that `name` is another word or another spelling for."""
+    """Returns those of `names` that `name` is another word, another spelling or another number for."""
     word = _letters(name)
-    return [valid for valid in names if word == _letters(valid) or word in _other_words(valid)]
+    return [valid for valid in names if _is_spelling(word, valid) or word in _other_words(valid)]
+
+
+def _is_spelling(word: str, name: str) -> bool:
+    """Returns whether a word is a name but for case, punctuation and a plural `s`."""
+    letters = _letters(name)
+    return word == letters or (len(word) > 2 and word.removesuffix("s") == letters.removesuffix("s"))
 
 
 def _letters(name: object) -> str:

@@ -7,10 +7,9 @@ import dataclasses
 import getpass
 import json
 import math
-import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,34 +19,35 @@ import numpy as np
 from ablate.base.files import digest_of_data
 from ablate.base.text import printable
 from ablate.core.facts import StudyFacts
-from ablate.core.record import Record
-from ablate.core.short_names import short_name
+from ablate.core.record import Curve, Record
+from ablate.core.short_names import short_name, short_names
+from ablate.core.stages import TRIED, stage_of
 from ablate.core.trial import RUNNER_UP, Cell
+from ablate.core.undeclared import undeclared_of
 from ablate.records.folder import StudyFolder
 from ablate.study.document import read_document
-
-# Limits of MLflow's tracking stores, in characters.
-MAX_KEY = 250
-MAX_PARAM = 6000
-MAX_TAG = 8000
+from ablate.tracking.names import CURVES, MAX_KEY, MAX_PARAM, MAX_TAG, clean_key, cleaned, cut
+from ablate.tracking.view import view_of
 
 STUDY_TAG = "ablate.study"
 TRIAL_TAG = "ablate.trial"
 STATUS_TAG = "ablate.status"
 # Digest of the content; an ended run that has it is whole.
 DIGEST_TAG = "ablate.complete"
+# The artifacts that MLflow shows as tables.
+TABLES_TAG = "mlflow.loggedArtifacts"
 NOTE_TAG = "mlflow.note.content"
 PARENT_TAG = "mlflow.parentRunId"
-# The group of all curves, which MLflow shows before metrics without a group.
-CURVES = "Curves"
 # What a record's environment says of the size of the model, which is shown among the metrics.
 SIZES = ("parameters", "flops", "training_flops")
-# The key of a shared view of the table of runs, which is part of the address that `ablate ui` prints. MLflow keeps the
-# columns of a table in the browser, and those of a view that is shared in a tag of the experiment.
-VIEW = "ablate"
-VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 # Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
 COUNT = "comparisons_"
+
+# The columns of the table of comparisons.
+COLUMNS = (
+    *("label", "verdict", "diff", "ci_low", "ci_high", "metric", "task", "n", "level", "reason"),
+    *("mean_variant", "mean_baseline", "mde", "p", "exploratory", "variant", "baseline"),
+)
 
 # The task and the seed, which follow the setting of a rival in its name.
 TASK_AND_SEED = r"( on \S+)? seed \d+$"
@@ -83,11 +83,12 @@ class Parent:
     tags: Mapping[str, str]
     metrics: Mapping[str, float]
     artifacts: Sequence[Path]  # files, and folders of files
+    tables: Mapping[str, str]  # file name → content, which MLflow shows as a table
     view: str  # the order and the columns of the table of runs, as the tag of a view says them
 
 
-def content_of(name: str, cell: Cell, record: Record) -> Content:
-    """Returns what MLflow holds of a trial."""
+def content_of(cell: Cell, record: Record, *, name: str, label: str) -> Content:
+    """Returns what MLflow holds of a trial; `label`: its variant for readers."""
     levels = {path: level for path, level in cell.levels.items() if level is not None}
     params = flattened(record.config) | flattened(levels)
     params |= {"variant": cell.variant, "seed": str(cell.seed), "task": cell.task}
@@ -97,7 +98,7 @@ def content_of(name: str, cell: Cell, record: Record) -> Content:
     return Content(
         name=name,
         params=cleaned(params, MAX_PARAM),
-        tags=_tags(cell, record),
+        tags=_tags(cell, record, label),
         points=_points(record, start, end),
         texts={file: printable(text) for file, text in texts.items() if text.strip()},
         status="FAILED" if record.status == "failed" else "FINISHED",
@@ -116,7 +117,8 @@ def parent_of(folder: StudyFolder) -> Parent:
         tags=cleaned(planned | source_tags(facts.environment), MAX_TAG),
         metrics=_counts_of_verdicts(folder),
         artifacts=folder.artifacts(),
-        view=_view(facts),
+        tables={"comparisons.json": _comparisons(folder, facts)},
+        view=view_of(facts),
     )
 
 
@@ -130,6 +132,30 @@ def _note(folder: StudyFolder) -> str:
     return cut("\n".join(line for line in below_title if not line.startswith("![")), MAX_TAG)
 
 
+def _comparisons(folder: StudyFolder, facts: StudyFacts) -> str:
+    """Returns the comparisons in the form that `mlflow.log_table` writes, planned ones first.
+
+    Columns without a value are left out, and numbers are rounded: the CSV file beside it has all digits.
+    """
+    rows = []
+    names = short_names(facts)
+    for row in sorted(folder.comparisons(), key=lambda row: row["exploratory"] == "True"):
+        label = names.get(row["variant"], row["variant"])
+        rows.append({"label": label, **row})
+    columns = [name for name in COLUMNS if any(row.get(name) for row in rows)]
+    data = [[_plain(row.get(name, "")) for name in columns] for row in rows]
+    return json.dumps({"columns": columns, "data": data})
+
+
+def _plain(text: str) -> float | str:
+    """Returns a cell of a CSV file as a number of four digits, or as it is."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return float(f"{number:.4g}") if math.isfinite(number) else text
+
+
 def _counts_of_verdicts(folder: StudyFolder) -> dict[str, float]:
     """Returns how many planned comparisons have each verdict; exploratory ones are no verdicts of the study."""
     planned = [row for row in folder.comparisons() if row["exploratory"] != "True"]
@@ -137,35 +163,48 @@ def _counts_of_verdicts(folder: StudyFolder) -> dict[str, float]:
     return {f"{COUNT}{verdict}": float(count) for verdict, count in counts.items()}
 
 
-def _view(facts: StudyFacts) -> str:
-    """Returns the view of the table of runs that shows the metrics of the study."""
-    metrics = [facts.column]
-    for task in facts.tasks:
-        metrics.extend(task.metrics)
-    columns = ["params.`seed`"]
-    columns += [f"metrics.`{clean_key(metric)}`" for metric in dict.fromkeys(metrics)]
-    # By any other order than that of time MLflow shows all runs, and folds none below their parent.
-    return json.dumps({"selectedColumns": columns, "orderByKey": "params.`variant`", "orderByAsc": True})
+def variant_labels(cells: Iterable[Cell], labels: Mapping[str, str]) -> dict[str, str]:
+    """Returns the name for readers of each variant, without its setting; no two alike.
 
-
-def run_names(cells: Mapping[str, Cell], labels: Mapping[str, str]) -> dict[str, str]:
-    """Returns the name of each trial's run, by trial id.
-
-    Names sort by task, where there are several, then by variant, which has its short name, and then by seed. That of a
-    rival has its setting.
+    labels: the names that the study gives.
     """
-    num_tasks = len({cell.task for cell in cells.values()})
-    names = {}
-    for trial_id, cell in cells.items():
-        words = [short_name(cell.variant, labels)]
-        if num_tasks > 1:
-            words.insert(0, cell.task)
-        if cell.role == RUNNER_UP:
-            setting = re.sub(TASK_AND_SEED, "", cell.name.removeprefix(cell.variant))
-            words.append(f"rival{setting}")
-        words.append(f"seed {cell.seed:02d}")
-        names[trial_id] = " · ".join(words)[:MAX_KEY]
-    return names
+    variants = {variant_of(cell): short_name(variant_of(cell), labels) for cell in cells}
+    counts = Counter(variants.values())
+    return {name: short if counts[short] == 1 else name for name, short in variants.items()}
+
+
+def variant_of(cell: Cell) -> str:
+    """Returns the variant of a cell, without the setting at which a search has tried it."""
+    return cell.variant.partition(" · ")[0]
+
+
+def _setting_of(cell: Cell) -> str:
+    """Returns the setting of a trial, where it is not its variant's own: `setting 002`, `at training.lr=0.01`."""
+    if cell.role == RUNNER_UP:
+        return re.sub(TASK_AND_SEED, "", cell.name.removeprefix(cell.variant)).strip()
+    stressed = re.search(r" seed \d+ (at .+)$", cell.name)
+    if stressed is not None:
+        return stressed[1]
+    _, _, setting = cell.variant.partition(" · ")
+    return setting
+
+
+def run_name(cell: Cell, label: str, *, task: bool) -> str:
+    """Returns the name of a trial's run.
+
+    Names sort by task, where the study has several, then by variant, and then by seed. That of a trial which is not a
+    final one has its stage or setting.
+    """
+    words = [label]
+    if task:
+        words.insert(0, cell.task)
+    setting = _setting_of(cell)
+    if cell.role == TRIED and setting:
+        words.append(setting)
+    elif not cell.judged:
+        words.append(f"{stage_of(cell.role)} {setting}".strip())
+    words.append(f"seed {cell.seed:02d}")
+    return " · ".join(words)[:MAX_KEY]
 
 
 def flattened(config: Mapping[str, object], prefix: str = "") -> dict[str, str]:
@@ -187,34 +226,6 @@ def flattened(config: Mapping[str, object], prefix: str = "") -> dict[str, str]:
             path = prefix
         flat[path] = value if isinstance(value, str) else json.dumps(value, default=str)
     return flat
-
-
-def cleaned(values: Mapping[str, object], limit: int) -> dict[str, str]:
-    """Returns names and values that MLflow accepts; values are cut to `limit` characters, and None is left out."""
-    return {
-        clean_key(key): cut(printable(str(value)), limit)
-        for key, value in values.items()
-        if value is not None
-    }
-
-
-def clean_key(name: str) -> str:
-    """Returns a name that MLflow accepts: `accuracy@far` is shown as `accuracy/far`, in a group of its own.
-
-    >>> clean_key("accuracy@far"), clean_key("../loss (train)")
-    ('accuracy/far', 'loss _train_')
-    """
-    key = re.sub(r"[^\w.\-/ ]", "_", name.replace("@", "/"))[:MAX_KEY]
-    return posixpath.normpath("/" + key).lstrip("/") or "_"
-
-
-def cut(text: str, limit: int) -> str:
-    """Returns the whole lines of `text` that fit into `limit` characters."""
-    if len(text) <= limit:
-        return text
-    head = text[: limit - 2]
-    whole_lines, _, _ = head.rpartition("\n")
-    return f"{whole_lines or head}\n…"
 
 
 def milliseconds(moment: str) -> int:
@@ -251,12 +262,15 @@ def _flag(value: object) -> str | None:
     return None if value is None else json.dumps(value)
 
 
-def _tags(cell: Cell, record: Record) -> dict[str, str]:
+def _tags(cell: Cell, record: Record, label: str) -> dict[str, str]:
     """Returns the tags of a trial's run."""
     tags: dict[str, object] = {
         TRIAL_TAG: record.id,
         STATUS_TAG: record.status,
-        "variant": cell.variant,
+        "variant": variant_of(cell),
+        "label": label,
+        "stage": stage_of(cell.role),
+        "setting": _setting_of(cell) or None,
         "seed": cell.seed,
         "task": cell.task,
         "id": record.id,
@@ -264,7 +278,16 @@ def _tags(cell: Cell, record: Record) -> dict[str, str]:
         "reason": record.reason or None,
         NOTE_TAG: record.reason or None,
     }
-    return cleaned(tags | source_tags(record.environment), MAX_TAG)
+    return cleaned(tags | source_tags(record.environment) | _system_tags(record.environment), MAX_TAG)
+
+
+def _system_tags(environment: Mapping[str, object]) -> dict[str, object]:
+    """Returns the tags that say on which machine a trial ran, and with which versions."""
+    tags = {f"system.{name}": environment.get(name) for name in ("machine", "kind")}
+    versions = environment.get("versions")
+    if isinstance(versions, Mapping):
+        tags |= {f"system.{name}": version for name, version in versions.items()}
+    return tags
 
 
 def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
@@ -274,13 +297,14 @@ def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
     MLflow would show infinity as 1.8e308. Final metrics that are not finite are absent, as in the record. Final
     metrics stand at step 0, and MLflow draws them as bars and not as lines.
     """
+    curves = {**_undeclared_curves(record), **record.curves}
     last_step = 0
-    for curve in record.curves.values():
+    for curve in curves.values():
         if len(curve.steps):
             last_step = max(last_step, int(curve.steps[-1]))
 
     points: dict[tuple[str, int], Point] = {}
-    for name, curve in record.curves.items():
+    for name, curve in curves.items():
         key = clean_key(f"{CURVES}/{name}")
         values = np.asarray(curve.values, dtype=float)
         for step, value in zip(curve.steps.tolist(), values.tolist(), strict=True):
@@ -289,7 +313,13 @@ def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
             points[key, step] = (key, finite, moment, step)
 
     sizes = {name: record.environment.get(name) for name in SIZES}
-    for name, metric in (sizes | record.metrics).items():
+    last = {name: float(curve.values[-1]) for name, curve in undeclared_of(record).items()}
+    for name, metric in (last | sizes | record.metrics).items():
         if metric is not None and math.isfinite(metric):
             points[name, 0] = (clean_key(name), float(metric), end, 0)
     return tuple(points.values())
+
+
+def _undeclared_curves(record: Record) -> dict[str, Curve]:
+    """Returns the undeclared numbers that were reported more than once."""
+    return {name: curve for name, curve in undeclared_of(record).items() if len(curve.steps) > 1}

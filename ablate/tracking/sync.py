@@ -6,6 +6,7 @@ written last; any other is replaced, whatever interrupted it. So a sync that was
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -25,17 +26,20 @@ from ablate.tracking.content import (
     NOTE_TAG,
     PARENT_TAG,
     STUDY_TAG,
+    TABLES_TAG,
     TRIAL_TAG,
-    VIEW_TAG,
     Content,
     Parent,
     Point,
     content_of,
     parent_of,
-    run_names,
+    run_name,
     user,
+    variant_labels,
+    variant_of,
 )
 from ablate.tracking.database import DATABASE, artifacts_uri, database_uri
+from ablate.tracking.view import VIEW_TAG
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -78,14 +82,18 @@ def _put_trials(
     runs: _Runs, folder: StudyFolder, store: Store, cells: Mapping[str, Cell], trial_ids: Collection[str]
 ) -> list[Exception]:
     """Writes the runs of these trials, and returns the errors of those that were refused."""
-    labels = read_document(folder.study_file).data.get("labels") or {}
-    names = run_names(cells, labels)
+    names = read_document(folder.study_file).data.get("labels") or {}
+    labels = variant_labels(cells.values(), names)
+    has_several_tasks = len({cell.task for cell in cells.values()}) > 1
     failures: list[Exception] = []
     for trial_id in sorted(trial_ids):
         try:
             record = store.load(trial_id)
             if record is not None:
-                runs.put(trial_id, content_of(names[trial_id], cells[trial_id], record))
+                cell = cells[trial_id]
+                label = labels[variant_of(cell)]
+                name = run_name(cell, label, task=has_several_tasks)
+                runs.put(trial_id, content_of(cell, record, name=name, label=label))
         except Exception as error:
             failures.append(error)
     return failures
@@ -99,7 +107,7 @@ def _digest_of_report(report: Parent, store: Store, recorded: Iterable[str]) -> 
     sources += [store.trials / f"{trial_id}.json" for trial_id in sorted(recorded)]
     names = [file.name for file in sources]
     digests = [digest_of_file(str(file)) for file in sources]
-    shown = [report.note, report.tags, report.metrics, report.view, names]
+    shown = [report.note, report.tags, report.metrics, report.tables, report.view, names]
     return digest_of_data([shown, digests])
 
 
@@ -215,7 +223,10 @@ class _Runs:
         counts = {key: 0.0 for key in previous if key.startswith(COUNT)}
         counts |= report.metrics
         points = [(key, value, now, 0) for key, value in counts.items() if previous.get(key) != value]
-        own_tags = {"mlflow.user": user(), NOTE_TAG: report.note, DIGEST_TAG: digest}
+        for name, table in report.tables.items():
+            self.client.log_text(run_id, table, name)
+        tables = json.dumps([{"path": name, "type": "table"} for name in report.tables])
+        own_tags = {"mlflow.user": user(), NOTE_TAG: report.note, TABLES_TAG: tables, DIGEST_TAG: digest}
         self._log(run_id, points, {}, {**report.tags, **own_tags})
         self.client.set_experiment_tag(self.experiment, NOTE_TAG, report.note)
         self.client.set_experiment_tag(self.experiment, VIEW_TAG, report.view)

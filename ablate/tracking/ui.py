@@ -19,9 +19,9 @@ from ablate.base.process import interruptible
 from ablate.base.text import first_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.content import VIEW, VIEW_TAG
 from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, database_uri, opened
 from ablate.tracking.sync import sync
+from ablate.tracking.view import VIEW, VIEW_TAG
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment
@@ -51,7 +51,9 @@ def serve(results: Path, port: int) -> int:
             f"{results}: has no store/, nothing has been run there; run a study or name --results"
         )
     _check_port(port)
+    print(f"Bringing MLflow up to date with the studies in {results} …", flush=True)
     experiments = bring_up_to_date(results, lambda warning: print(warning, file=sys.stderr))
+    print(f"Starting MLflow's server on port {port} …", flush=True)
     with interruptible(), tempfile.TemporaryFile() as messages:
         server = subprocess.Popen(
             _command(store, port),
@@ -106,13 +108,16 @@ def _answers(port: int) -> bool:
 
 
 def _print_addresses(pages: str, results: Path, experiments: Sequence[Experiment]) -> None:
-    """Prints the address of the pages, and that of each study's runs."""
-    print(f"MLflow on {results}: {pages}{_KIND} (Ctrl-C ends it)")
+    """Prints the address of the pages, and those of each study's runs and charts."""
+    print(f"MLflow on {results}, until Ctrl-C: {pages}{_KIND}")
     for experiment in experiments:
         # A key of a view that is not there would lead to the pages for language models.
         view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in experiment.tags else ""
         address = f"{pages}/{experiment.experiment_id}/runs{_KIND}{view}"
-        print(f"  {experiment.name}: {address}", flush=True)
+        print(f"  {experiment.name}: {address}")
+        if view:
+            print(f"    charts: {address}&compareRunsMode=CHART")
+    sys.stdout.flush()
 
 
 def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Experiment]:

@@ -35,8 +35,52 @@ def test_a_number_keeps_the_zero_before_its_point_and_its_value(value, places):
     shown += [wording.significant(value), wording.brief(value), wording.p_value(min(1.0, abs(value)))]
     for text in shown:
         assert not re.search(r"(^|\D)\.\d", text)
-    assert "-" not in "".join(shown).replace("e-", "")
-    assert float(shown[0].replace(wording.MINUS, "-")) == pytest.approx(value, abs=0.51 * 10.0**-places)
+    assert "-" not in "".join(shown)
+    digits = value if abs(value) < 10**wording.MAX_DIGITS else 0.0
+    if digits:
+        assert read(shown[0]) == pytest.approx(value, abs=0.51 * 10.0**-places)
+
+
+def read(text):
+    """Returns the number that a reader takes a text for."""
+    for sign, ascii_sign in ((wording.MINUS, "-"), (",", ""), ("×", ""), (" ", ""), ("+", "")):
+        text = text.replace(sign, ascii_sign)
+    return float(text)
+
+
+ORDERS = [10.0**power for power in range(-9, 16)]
+MANTISSAS = (1.0, 1.04, 1.2345, 2.5, 9.4, 9.951, 9.996, 9.99996)
+SUFFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_number_of_a_sentence_is_read_as_it_is_over_all_orders_of_magnitude(order):
+    for mantissa in MANTISSAS:
+        value = mantissa * order
+        for text, precision in (
+            (wording.exact(value), 1e-5),
+            (wording.brief(value), 6e-3),
+            (wording.significant(value), 6e-2),
+            (wording.times(value), 6e-2),
+            (wording.number(value, wording.decimals(value / 10)), 6e-3),
+            (wording.plus(-value, wording.decimals(value / 10)), 6e-3),
+        ):
+            assert abs(read(text)) == pytest.approx(value, rel=precision), text
+            assert not re.search("e[+−]?0|e[+]", text), text
+            assert len(text) <= 16, text
+        for digits in (2, 3, 6):
+            text = wording.compact(value, digits)
+            unit = SUFFIXES.get(text[-1], 1.0)
+            assert read(text.rstrip("kMGT")) * unit == pytest.approx(value, rel=6e-2), text
+            assert "e" not in text or order < 1e-4 or order >= 1e15, text
+        text = wording.duration(value)
+        assert re.fullmatch(r"[\d.,e−]+ s|\d+ min|[\d,]+ h \d\d? min", text), text
+
+
+def test_sizes_of_models():
+    assert [wording.compact(size, 2) for size in (104_000, 26_090, 999_960, 1_234_567, 87)] == [
+        "104k", "26k", "1M", "1.2M", "87"
+    ]  # fmt: skip
 
 
 def test_a_choice_has_all_its_digits():

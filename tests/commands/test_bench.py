@@ -192,7 +192,7 @@ def test_what_is_timed_is_what_was_trained_or_it_is_said(write, tmp_path):
     assert "trained with other sources" not in alone("bench", "toy", "--trust", "--processes", 5)
     plugin.write_text(TOY.read_text().replace("100 * width", "101 * width"))
     printed = alone("bench", "toy", "--trust", "--processes", 5)
-    assert "baseline, model.width=40, placebo: trained with other sources" in printed
+    assert "baseline, model.width=40, placebo: was trained with other sources" in printed
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(run, made, wr
     before = content(made)
     other = write(TOY_STUDY.replace("[0.2]", "[0.4]"), "other.yaml")
     for options in ({}, {"seeds": 2}, {"fresh": True}):
-        with pytest.raises(StudyError, match="is that of another study") as caught:
+        with pytest.raises(StudyError, match="is the name of another study") as caught:
             run(other, results=made / "results", **options)
         assert f"{other}:2: name: " in str(caught.value)
         assert str(made / "study.yaml") in str(caught.value)

@@ -88,7 +88,7 @@ def test_the_same_again_trains_nothing_and_options_go_beside_it_or_are_refused(h
     assert f"in seeds=2: it reports in {here}/toy@confirm,seeds=2/." in printed
     with pytest.raises(AblateError, match=r"differs from the study that .*/toy reports, in training; run it"):
         run(STUDY, confirm=True, sets=["training.steps=5"])
-    with pytest.raises(AblateError, match=r"--seeds 2,9: .*/toy used 2 already; name others, or a number"):
+    with pytest.raises(AblateError, match=r"--seeds 2,9: .*/toy used 2 already; give other seeds"):
         run(STUDY, confirm=True, seeds=(2, 9))
     outcome, printed = run(STUDY, confirm=True, seeds=(5, 9))
     assert outcome.folder == here / "toy@confirm,seeds=5+9"
@@ -137,9 +137,7 @@ def test_a_study_without_a_report_or_without_a_verdict_is_refused(run, tmp_path,
 def test_seeds_that_would_tune_are_refused(run):
     late = f"{STUDY}seeds: {{from: 9996, count: 3}}\n".replace("seeds: 3\n", "")
     run(late)
-    with pytest.raises(
-        AblateError, match="used seeds up to 9998, and 3 more would reach those from 10000 on"
-    ):
+    with pytest.raises(AblateError, match="used seeds up to 9998, and 3 more would reach 10000"):
         run(late, confirm=True)
 
 

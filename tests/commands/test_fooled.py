@@ -271,7 +271,7 @@ def test_a_variable_of_the_environment_that_is_not_the_same_for_all(project, mon
     project.edit("0.0001 * given.steps", "float(os.environ.get('BONUS', 0))")
     assert "BONUS" not in project.run("--only", GELU).said
     monkeypatch.setenv("BONUS", "0.1")
-    assert "BONUS: read by trials from the environment, where not all" in project.run().said
+    assert "trials found different values of BONUS in the environment" in project.run().said
 
 
 @pytest.mark.slow
@@ -283,7 +283,7 @@ def test_a_variable_of_the_environment_that_finished_trials_had_otherwise(projec
     assert "environment" not in project.run().said
     monkeypatch.setenv("BONUS", "0.1")
     said = project.run().said
-    assert "BONUS: read by trials from the environment, where its value is another now" in said
+    assert "trials read BONUS from the environment, where it has another value now" in said
     assert "OWN" not in said
 
 
@@ -302,4 +302,4 @@ def test_a_file_elsewhere_that_trials_hand_on(project, tmp_path_factory):
     state.write_text("0")
     lines = f"import pathlib\nstate = pathlib.Path({str(state)!r})\nbonus = 0.01 * int(state.read_text())\n"
     project.edit("block =", f"{lines}state.write_text(str(int(state.read_text()) + 1))\nblock = bonus +")
-    assert "state.txt: read and then written by trials, outside of their copies" in project.run().said
+    assert "trials read and then write state.txt outside their copies" in project.run().said

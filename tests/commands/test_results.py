@@ -63,6 +63,8 @@ def test_the_mistakes_of_a_dict_name_their_place_in_it(here):
 def test_options_have_names(here):
     with pytest.raises(TypeError, match="workers"):
         ablate.run(TOY_DICT, workers=1)
+    with pytest.raises(TypeError, match=r"seeed.*'seed'"):
+        ablate.run(TOY_DICT, seeed=3)
     with pytest.raises(AblateError, match="jobs: must be a whole number; given -1; allowed: at least 0"):
         ablate.run(TOY_DICT, jobs=-1)
     numbers = [("jobs", value) for value in (1.5, "2", True, float("nan"), 10**30)]
@@ -85,6 +87,9 @@ def test_figures_and_their_data_have_the_same_names(here):
     results = ablate.run(TOY_DICT, jobs=0)
     drawn, data = results.figures(), results.figure_data()
     assert list(drawn) == list(data)
+    assert results.plot("forest").axes
+    with pytest.raises(AblateError, match=r"'forrest'.*'forest'"):
+        results.plot("forrest")
     forest = data["forest"].set_index("variant")
     known = results.comparisons.set_index(["variant", "metric"])["diff"]
     assert forest.loc["model.effect=0.2", "value"] == known["model.effect=0.2", "accuracy"]

@@ -287,7 +287,7 @@ def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_se
 )
 def test_a_workload_that_misbehaves_fails_its_trials(run, tmp_path, line, reason):
     edit = ("        steps = np.arange", f"        {line}\n        steps = np.arange")
-    outcome, _ = run(toy_changed(tmp_path, "odd", edit))
+    outcome, _ = run(toy_changed(tmp_path, "odd", edit), keep_going=True)
     assert len(outcome.failed) == 9
     assert reason in outcome.failed[0]
 

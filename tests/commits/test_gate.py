@@ -160,7 +160,7 @@ def test_runs_that_ignore_their_seed_are_refused(repository, read):
     script = script.split(";")[read == "loss"]
     words = ("--base", "base", "--head", "bad", "--read", read, "--", "sh", "-c", f"{script} #{{seed}}")
     done = repository.call("gate", "ledger.jsonl", *words)
-    assert (done.returncode, "under different seeds" in done.stderr) == (2, True)
+    assert (done.returncode, "with different seeds" in done.stderr) == (2, True)
 
 
 def test_a_ledger_behind_a_link_is_written_there_and_one_that_is_no_file_is_refused(repository):

@@ -86,7 +86,7 @@ def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(reposi
         "compare", "base", "head", *MARGIN, "--", "sh", "-c", "echo so it ends; exit {seed}3"
     )
     assert broken.returncode == 4
-    assert "exit status 3" in broken.stderr
+    assert "exit code 3" in broken.stderr
     assert "so it ends" in broken.stderr
     missing = repository.call("compare", "base", "head", *MARGIN, "--", "no-such-program", "{seed}")
     assert (missing.returncode, "no-such-program" in missing.stderr) == (4, True)
@@ -254,7 +254,7 @@ def test_what_runs_add_to_the_original_data_is_named(repository):
     call = ("compare", "base", "head", *MARGIN, "--seeds", "2", "--link", "data", "--")
     done = repository.call(*call, "sh", "-c", script, "sh", *PRINTED)
     assert done.returncode in (0, 1, 3), done.stderr
-    assert done.stderr.count("data/new.txt: added") == 1
+    assert done.stderr.count("data/new.txt: was added") == 1
 
 
 TRAIN = """
@@ -320,7 +320,7 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
         (("base", "head", *MARGIN, "--link", ".."), "--link ..: contains"),
         (("base", "head", *MARGIN, "--read", "loss=loss"), "--read: has 0 groups"),
         (("base", "head", *MARGIN, "--", "echo", "{lr}", "{seed}"), "{lr}"),
-        (("base", "head", *MARGIN, "--", "printf", "loss: 1\\n%.0s", "{seed}"), "under different seeds"),
+        (("base", "head", *MARGIN, "--", "printf", "loss: 1\\n%.0s", "{seed}"), "with different seeds"),
     ],
 )
 def test_a_mistake_in_the_call_is_explained(repository, words, said):

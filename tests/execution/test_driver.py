@@ -9,7 +9,7 @@ import pytest
 from engines import ENGINES, SLOW_ON_RAY, TOY_REF, children, run, toy_cells
 from harness import content
 
-from ablate.core.events import BatchPlanned, CacheHit, FixedPlan, Progress, Saved, TrialStored
+from ablate.core.events import BatchPlanned, CacheHit, FixedPlan, Plan, Progress, Saved, TrialStored
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.engines.in_process import InProcess
@@ -31,7 +31,7 @@ class Deciding(FixedPlan):
         return self.decide(report)
 
 
-class InTurn:
+class InTurn(Plan):
     """Asks for one cell after the other."""
 
     def __init__(self, cells):

@@ -166,7 +166,7 @@ def test_files_that_do_not_arrive_lose_the_trial_alone(elsewhere, tmp_path):
     trial = toy_trials(tmp_path)[0]
     (event,) = relayed(reference, trial, {path: (digest, gone) for path, (digest, _) in files.items()})
     assert isinstance(event, WorkerLost)
-    assert event.fate.startswith("could not be begun: ")
+    assert event.fate.startswith("could not be started: ")
 
 
 # On a cluster

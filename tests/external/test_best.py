@@ -124,7 +124,7 @@ def test_a_trial_without_common_steps_fails_and_says_why(folder):
     silent = READ | {"test": r"Epoch: 030.*Test: (\S+)"}
     command = {"command": "python train.py --wd {wd} --seed {seed}", "read": silent}
     written(folder, AT_BEST, workload=command, seeds=1)
-    done = ablate_here("run", "study.yaml", "--jobs", "1", cwd=folder)
+    done = ablate_here("run", "study.yaml", "--jobs", "1", "--keep-going", cwd=folder)
     assert done.returncode == 1
     trials = load(folder / "results" / "best").trials
     assert set(trials.status) == {"failed"}

@@ -15,6 +15,7 @@ from own import OPTIONS, OWN, own_study
 
 from ablate import load
 from ablate.core.trial import Trial
+from ablate.core.undeclared import undeclared_of
 from ablate.external.cautions import seeded
 from ablate.records.store import Store
 
@@ -102,8 +103,24 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
 
 
+def test_undeclared_numbers_are_in_the_record_and_in_no_table(folder):
+    run_here(written(folder, workload={"function": "train.py:reports_more"}, seeds=1), jobs=1)
+    for record in records(folder):
+        points = {
+            name: [*zip(curve.steps.tolist(), curve.values.tolist(), strict=True)]
+            for name, curve in undeclared_of(record).items()
+        }
+        assert points == {"grad_norm": [(10, 1.0), (20, 2.0)], "calibration": [(20, 0.25)]}
+        assert record.metrics.keys().isdisjoint(points)
+    results = load(folder / "results" / "own")
+    assert results.trials.columns.intersection(["grad_norm", "calibration"]).empty
+    assert {*results.curves["metric"]} == {"accuracy"}
+
+
 def test_what_fails_is_named_with_its_output_at_hand(folder):
-    outcome, printed = run_here(written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1)
+    outcome, printed = run_here(
+        written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1, keep_going=True
+    )
     assert len(outcome.failed) == 2
     assert "last read: accuracy 0.25; last printed: RuntimeError: out of luck" in printed
     assert all("Traceback" in record.output for record in records(folder))
@@ -126,12 +143,12 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         ("function", {"workload": {"function": "train.py:train", "raed": {}}}, "workload.raed: unknown key"),
         ("function", {"workload": "function"}, "workload: must be a mapping"),
         ("function", {"metrics": {}}, "metrics: must not be empty"),
-        ("function", {"metrics": {"seed": "max"}}, "is a column name that tables already use"),
+        ("function", {"metrics": {"seed": "max"}}, "is already the name of a column"),
         ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is given by the study"),
         (
             "function",
             {"workload": {"function": "train.py:train", "sources": ["src"]}},
-            "workload: has the key `sources`, which is gone",
+            "workload: has the key `sources`, which no longer exists",
         ),
         (
             "function",
@@ -220,7 +237,7 @@ def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name
         ("no-such-program", "no-such-program: cannot be started"),
         (
             "sh -c 'echo val loss 2; exit 3'",
-            "'sh' returned non-zero exit status 3; last read: val_loss 2; last printed: val loss 2",
+            "sh ended with exit code 3; last read: val_loss 2; last printed: val loss 2",
         ),
         ("echo nothing", "val_loss was not read: no line matches"),
         (
@@ -272,16 +289,16 @@ def test_the_line_of_a_fixed_seed_is_named(folder):
 @pytest.mark.parametrize(
     ("kind", "config", "lost"),
     [
-        ("function", {"rate": 0.5, "steps": 4, "heads": 4, "depth": 2}, "config.heads, config.depth"),
-        ("command", {"rate": 0.5, "act": "relu", "dead": 0, "steps": 6, "width": 64}, "config.width"),
-        ("script", {"RATE": 0.5, "STEPS": 6, "UNUSED": 2}, "config.UNUSED"),
+        ("function", {"rate": 0.5, "steps": 4, "heads": 4, "depth": 2}, "`heads`, `depth`"),
+        ("command", {"rate": 0.5, "act": "relu", "dead": 0, "steps": 6, "width": 64}, "`width`"),
+        ("script", {"RATE": 0.5, "STEPS": 6, "UNUSED": 2}, "`UNUSED`"),
     ],
 )
 def test_settings_that_the_code_does_not_read_are_named(folder, kind, config, lost):
-    assert f"may ignore these settings: {lost}" in " ".join(
+    assert f"your code never mentions {lost}" in " ".join(
         plan_here(written(folder, kind, config=config)).split()
     )
-    assert "may ignore these settings" not in plan_here(written(folder, kind))
+    assert "your code never mentions" not in plan_here(written(folder, kind))
 
 
 @pytest.mark.slow
@@ -361,7 +378,7 @@ def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder, kin
     assert "gpt.py:20: torch.manual_seed(1337)" in " ".join(planned.stdout.split())
     done = ablate("run", "study.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "the same seed in every trial at gpt.py:20" in done.stdout + done.stderr
+    assert "a random generator at gpt.py:20" in done.stdout + done.stderr
     rows = load(folder / "results" / "own").comparisons
     assert (len(rows), {*rows.n}) == (len(GPT[kind]["factors"]), {2})
     study.write_text(json.dumps(json.loads(study.read_text()) | {"probe": {f"config.{SHORT[kind]}": 5}}))

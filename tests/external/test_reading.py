@@ -1,5 +1,6 @@
 """Numbers that a run prints or writes: the last counts, all are the curve."""
 
+import json
 import math
 import os
 import socket
@@ -9,6 +10,7 @@ import pytest
 from ablate.base.errors import AblateError
 from ablate.external.command import TimeLimit
 from ablate.external.reading import MAX_FILE, Reading
+from ablate.external.undeclared import MAX_NAMES, MAX_POINTS
 
 
 def reading(*metrics: str, **patterns: str) -> Reading:
@@ -40,6 +42,36 @@ def test_what_a_function_tells_is_read_beside_what_it_prints():
     assert "other" not in found.last
     with pytest.raises(AblateError, match="acc: 'high' is not a number"):
         found.hear('ablate metrics: {"acc": "high"}')
+
+
+def test_numbers_that_are_not_declared_are_kept_beside():
+    found = reading("acc")
+    found.hear(
+        'ablate metrics: {"step": 10, "acc": 0.25, "lr": 0.1, "note": "x", "done": true, "nested": {"a": 1}}'
+    )
+    found.hear('ablate metrics: {"step": 20, "lr": NaN, "big": 1' + "0" * 400 + "}")
+    found.hear('ablate metrics: {"acc": 0.5, "ece": 3, "a\\u202eb": 1}')
+    points = found.undeclared.points
+    assert points["lr"][0] == (10, 0.1)
+    assert math.isnan(points["lr"][1][1])
+    assert points["ece"] == [(20, 3.0)]
+    assert points["big"] == [(20, math.inf)]
+    assert points.keys() == {"lr", "ece", "big", r"a\u202eb"}
+    assert found.last == {"acc": 0.5}
+
+
+def test_undeclared_numbers_take_bounded_memory_and_the_last_stays(tmp_path):
+    found = reading("acc")
+    found.add({"acc": 1.0} | {f"n{n}": n for n in range(2 * MAX_NAMES)})
+    lines = [json.dumps({"step": step, "loss": step}) for step in range(5 * MAX_POINTS)]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    other = reading("acc")
+    other.add({"acc": 1.0})
+    other.finish(tmp_path)
+    assert len(found.undeclared.points) == MAX_NAMES
+    losses = other.undeclared.points["loss"]
+    assert len(losses) <= 2 * MAX_POINTS
+    assert losses[-1] == (5 * MAX_POINTS - 1, 5 * MAX_POINTS - 1)
 
 
 def test_files_are_read_beside_what_is_printed(tmp_path):

@@ -73,7 +73,7 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
     kept = comparable(cells, records, warnings.append)
     assert list(kept) == ["baseline", "same", "task=two", "lost"]
     (warning,) = warnings
-    assert warning.startswith("other seed 0: left out, trained on other data")
+    assert warning.startswith("other seed 0: left out, because trained on other data")
 
 
 def test_a_trial_on_another_kind_of_machine_than_its_baseline_is_left_out_whatever_became_of_it():
@@ -87,7 +87,9 @@ def test_a_trial_on_another_kind_of_machine_than_its_baseline_is_left_out_whatev
     warnings = []
     assert list(comparable(cells, records, warnings.append)) == ["baseline", "same", "old"]
     (warning,) = warnings
-    assert warning.startswith("other seed 0, lost seed 0: left out, trained on another kind of machine than ")
+    assert warning.startswith(
+        "other seed 0, lost seed 0: left out, because trained on another kind of machine than "
+    )
 
 
 def test_the_columns_of_levels_have_their_types(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from harness import prepare
 
 from ablate.base.registry import register
-from ablate.pipeline.limitations import limitations
+from ablate.pipeline.limitations import limitations, short_trainings
 from ablate.tasks.recall import Recall
 
 STUDY = """\
@@ -97,4 +97,14 @@ def test_a_word_that_makes_names_of_numbers_is_named_with_its_line(cell, column,
         f"name: limits\ntask: {{name: table, file: prices.csv, target: price{given}}}\n"
         "model: {d_model: 8, num_layers: 1}\nfactors: {model.d_model: [16]}\n"
     )
-    assert [line.partition(":")[0] for line in found if "prices.csv holds" in line] == said
+    assert [line.partition(";")[0] for line in found if "prices.csv holds" in line] == said
+
+
+def test_a_plan_names_tasks_with_fewer_steps_than_they_recommend(write):
+    study = (
+        "name: short\nvariants: {wide: {model.d_model: 128}}\ntask: {name: recall}\ntraining: {steps: %d}\n"
+    )
+    assert not short_trainings(prepare(write(study % 600)))
+    (warning,) = short_trainings(prepare(write(study % 599)))
+    assert "599" in warning
+    assert "600" in warning

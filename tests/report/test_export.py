@@ -43,14 +43,17 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
             "methods.md",
             "methods.tex",
             "references.bib",
+            "results.tex",
             "summary.pdf",
             "summary.svg",
             *figures,
         ]
     )
     lines = done.output.splitlines()
-    assert lines[0].startswith(f"Wrote 12 files to {paper}/")
-    inputs = [f"\\input{{{paper}/{name}}}" for name in ("comparisons", "methods", "forest", "seeds")]
+    assert lines[0].startswith(f"Wrote 13 files to {paper}/")
+    inputs = [
+        f"\\input{{{paper}/{name}}}" for name in ("results", "comparisons", "methods", "forest", "seeds")
+    ]
     assert lines[1:] == inputs
     assert rf"\providecommand{{\ablatefolder}}{{{paper}}}" in (paper / "forest.tex").read_text()
     assert r"a\&b &" in (paper / "comparisons.tex").read_text()

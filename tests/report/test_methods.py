@@ -13,7 +13,8 @@ import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.metric import Sampling
-from ablate.report.paper import as_latex, as_markdown, methods
+from ablate.report.latex import paragraph
+from ablate.report.paper_methods import TITLE, as_markdown, methods
 from ablate.report.section import ReportData
 
 TEMPLATE = Path(ablate.report.__file__).parent / "words" / "methods.j2"
@@ -71,7 +72,7 @@ def test_latex_and_markdown_take_names_literally_and_cite():
     tasks = {r"re_call & 5 %": {"loss_1": LOSS}}
     evidence = study({"baseline": [1.0, 1.1, 1.2], r"\x{y}": [1.0, 1.2, 1.1]}, metric="loss_1", tasks=tasks)
     said = told(evidence, environment={"machine": r"\input{x} #1 $~^", "versions": {"a_b": "1"}})
-    text = as_latex(said)
+    text = paragraph(TITLE, said)
     assert "its loss 1 on test data" in text
     assert r"a\_b" in text
     assert r"parameters~\cite{bouthillier2021accounting}." in text

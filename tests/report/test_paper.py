@@ -16,7 +16,8 @@ from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
-from ablate.report.paper import for_paper, latex, tabular
+from ablate.report.latex import latex, tabular
+from ablate.report.paper import Wanted, for_paper
 from ablate.report.section import ReportData
 from ablate.report.sections import pictures, shown
 from ablate.report.verdicts import verdict_tables
@@ -44,7 +45,7 @@ def whole(evidence):
 
 @pytest.fixture(scope="module")
 def made(whole):
-    return for_paper(whole, WIDTH, [], pytest.fail)
+    return for_paper(whole, Wanted(WIDTH), pytest.fail)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def content(made, name):
 def test_tables_and_every_figure_of_the_report(made):
     figures = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
     ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
-    texts = ["comparisons.tex", "claims.tex", "methods.tex", "methods.md", "references.bib"]
+    texts = ["results.tex", "comparisons.tex", "claims.tex", "methods.tex", "methods.md", "references.bib"]
     assert sorted(made) == sorted([*texts, *ends, "summary.pdf", "summary.svg"])
 
 
@@ -77,12 +78,47 @@ def test_tables_are_those_of_the_page(made, whole):
     assert claims[0][0].strip() == "learned positions beat no positions on accuracy"
 
 
+def test_results_have_means_with_their_spread_and_the_best_that_a_verdict_supports_in_bold(whole):
+    """In percent where that is asked, and the margin of the caption with them."""
+    facts = replace(whole.facts, margin=0.03)
+    data = report_data(replace(whole.evidence, facts=facts))
+    head, baseline, *others = rows(
+        content(for_paper(data, Wanted(WIDTH, ["results"], percent=True), pytest.fail), "results.tex")
+    )
+    assert [cell.strip() for cell in head][1] == r"Accuracy (\%)"
+    trials = data.evidence.trials
+    values = 100 * trials.loc[trials["variant"] == "baseline", "accuracy"].dropna().astype(float)
+    mean, spread = (float(part) for part in re.findall(r"[\d.]+", baseline[1]))
+    assert (mean, spread) == pytest.approx((values.mean(), values.std()), rel=0.02)
+    verdicts = {cells[-1].strip() for cells in others}
+    bold = [cells for cells in (baseline, *others) if "textbf" in cells[1]]
+    assert len(bold) == ("better" in verdicts)
+    assert r"$\pm$3" in content(
+        for_paper(data, Wanted(WIDTH, ["results"], percent=True), pytest.fail), "results.tex"
+    )
+
+
+def test_hyperparameters_are_those_of_the_baseline_with_what_variants_have_in_their_place(whole):
+    settings = {
+        "task": {"name": "recall"},
+        "training": {"lr": 0.01, "schedule": {"name": "cosine", "final": 0.0}},
+    }
+    made = for_paper(whole, Wanted(WIDTH, ["hyperparameters"], settings=settings), pytest.fail)
+    table = {
+        cells[0].strip(): [cell.strip() for cell in cells[1:]]
+        for cells in rows(content(made, "hyperparameters.tex"))
+    }
+    assert list(table) == ["Setting", "Task", "Learning rate", "Schedule", "Schedule final"]
+    assert table["Learning rate"][0] == "0.01"
+    assert "0.3" in table["Learning rate"][-1]
+
+
 def test_each_task_has_a_table_and_a_study_without_comparisons_none():
     factors = {"model.norm": {"layer": 0.0, "batch": -0.2}}
     two = report_data(
         study(factors=factors, tasks=("recall", "re_verse"), named={}, claims=False, trouble=False)
     )
-    found = for_paper(two, WIDTH, ["comparisons", "comparisons-2"], pytest.fail)
+    found = for_paper(two, Wanted(WIDTH, ["comparisons", "comparisons-2"]), pytest.fail)
     assert list(found) == ["comparisons.tex", "comparisons-2.tex"]
     assert r"re\_verse" in content(found, "comparisons-2.tex")
     alone = report_data(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
@@ -90,7 +126,7 @@ def test_each_task_has_a_table_and_a_study_without_comparisons_none():
         AblateError,
         match=r"is no table or figure.*given 'comparisons'; allowed: validation-accuracy, train-loss",
     ):
-        for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
+        for_paper(alone, Wanted(WIDTH, ["comparisons"]), pytest.fail)
 
 
 def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made):
@@ -110,7 +146,7 @@ def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made):
 
 def test_the_same_results_give_the_same_bytes(made, whole):
     with matplotlib.rc_context({"font.size": 21.0, "pdf.fonttype": 3}):
-        again = for_paper(whole, WIDTH, ["forest", "comparisons"], pytest.fail)
+        again = for_paper(whole, Wanted(WIDTH, ["forest", "comparisons"]), pytest.fail)
     assert again == {name: made[name] for name in again}
     assert set(again) == {"comparisons.tex", "forest.pdf", "forest.svg", "forest.tex"}
 
@@ -136,13 +172,11 @@ def test_words_that_can_be_read_inside_a_column(drawn):
 def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(whole):
     said = []
     broken = whole.comparisons.assign(verdict="no such verdict")
-    made = for_paper(replace(whole, comparisons=broken), WIDTH, ["forest", "comparisons"], said.append)
+    made = for_paper(
+        replace(whole, comparisons=broken), Wanted(WIDTH, ["forest", "comparisons"]), said.append
+    )
     assert list(made) == ["comparisons.tex"]
-    named = [
-        f"The figure “{name}” could not be drawn: KeyError: 'no such verdict'"
-        for name in ("summary", "forest")
-    ]
-    assert said == named
+    assert said == ["The figure “forest” could not be drawn: KeyError: 'no such verdict'"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.report import speed_tables as timing
 from ablate.report.figures.theme import theme
+from ablate.report.paper import Wanted
 from ablate.report.paper import for_paper as export
 from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import cost
@@ -88,6 +89,6 @@ def test_accuracy_against_time_and_memory():
 
 
 def test_what_is_exported_has_names_of_its_own(made):
-    found = export(made, 3.25, ["speed", "scaling"], pytest.fail)
+    found = export(made, Wanted(3.25, ["speed", "scaling"]), pytest.fail)
     ends = ("pdf", "svg", "tex")
     assert sorted(found) == sorted([*(f"{name}.{end}" for name in ("speed", "scaling") for end in ends)])

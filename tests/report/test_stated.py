@@ -13,7 +13,7 @@ from test_golden import RESULTS
 from ablate.pipeline.publish import report_data
 from ablate.records.folder import StudyFolder
 from ablate.report.data_words import chosen_by_judged, pairs_share_data, pool_codes, split_codes, stated_of
-from ablate.report.paper import methods
+from ablate.report.paper_methods import methods
 from ablate.report.sections.runs import provenance
 from ablate.report.summary import summary_picture
 

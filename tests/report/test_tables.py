@@ -12,9 +12,10 @@ from ablate.analysis.compare import compare
 from ablate.base import wording
 from ablate.report import page as markdown
 from ablate.report import words as tables
+from ablate.report.reason_words import because
 from ablate.report.sections.runs import against
 from ablate.report.verdicts import family, verdict_tables
-from ablate.report.words import Column, because
+from ablate.report.words import Column
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_p_values():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.01934, "0.019"), (-1.52, "−1.5"), (123.0, "123"), (1.2e-9, "1.2e−09"), (0.0, "0"), (None, "–")],
+    [(0.01934, "0.019"), (-1.52, "−1.5"), (123.0, "123"), (1.2e-9, "1.2e−9"), (0.0, "0"), (None, "–")],
 )
 def test_two_significant_digits(value, shown):
     assert tables.significant(value) == shown
@@ -103,7 +104,7 @@ def test_the_verdict_table_has_the_planned_comparisons_and_their_sizes(evidence)
         "variant",
         "verdict",
         "difference",
-        "parameters",
+        "size",
         "mean_variant",
         "mean_baseline",
         "mde",

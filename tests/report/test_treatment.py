@@ -82,7 +82,7 @@ def test_a_variant_trained_three_times_as_long_is_better_with_a_word(tmp_path):
     # On the page, in the terminal and in a paper; the FLOPs of the training are a factor.
     (table,) = verdict_tables(report.comparisons(), report.facts())
     shown = {row["title"]: row for row in table.rows}
-    assert {name: row["compute"] for name, row in shown.items()} == {
+    assert {name: row["size"] for name, row in shown.items()} == {
         "long": "× 3.00",
         "batches": "× 2.00",
         "own": "× 1.00",
@@ -100,7 +100,7 @@ def test_a_variant_trained_three_times_as_long_is_better_with_a_word(tmp_path):
     ablate_here("export", "longer", "--only", "comparisons", cwd=tmp_path)
     assert mark in (report.path / "paper" / "comparisons.tex").read_text()
     # That nothing tuned the rate does not vanish where one variant sets its own.
-    assert any("not tuned" in line and "0.02 with own" in line for line in report.answer())
+    assert any("not tuned" in line and "0.02 for own" in line for line in report.answer())
 
 
 @pytest.mark.slow

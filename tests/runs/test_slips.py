@@ -75,7 +75,7 @@ def test_folds_as_seeds(tmp_path):
 )
 def test_the_best_of_each_run(tmp_path, metric, is_named):
     text = said(tmp_path, table().rename(columns={"acc": metric}), metric=metric)
-    assert ("best of each run" in text) == is_named
+    assert ("best value of each run" in text) == is_named
 
 
 def test_what_differs_beside_the_variant(tmp_path):

@@ -51,13 +51,13 @@ def test_a_flag_that_does_nothing_is_refused_unless_it_acts_late(tmp_path, late,
     study = own_study("command", factors=factors, probe={"config.steps": 2}, acts_late=late)
     (folder / "study.yaml").write_text(json.dumps(study))
     if refused:
-        with pytest.raises(AblateError, match=r"config\.dead=1 changes nothing\nMend") as error:
+        with pytest.raises(AblateError, match=r"config\.dead=1 changes nothing\nCorrect") as error:
             run_here(folder / "study.yaml")
         assert "config.act" not in str(error.value)
         assert len(stored(folder / "results")) == 5
         return
     run_here(folder / "study.yaml")
-    assert "acts late" in (folder / "results/own/report.md").read_text()
+    assert "lists it under" in (folder / "results/own/report.html").read_text()
 
 
 def test_a_seed_that_changes_nothing_is_refused_with_the_line_that_fixes_it(tmp_path):
@@ -76,7 +76,7 @@ def test_a_seed_that_changes_nothing_is_refused_with_the_line_that_fixes_it(tmp_
     ("text", "said"),
     [
         ("probe: {training.stepz: 2}", "training.stepz"),
-        ("probe: {model.effect: 1.0}", "is what makes a run of the probe short"),
+        ("probe: {model.effect: 1.0}", "which `probe` sets"),
         ("acts_late: [model.effect]", "needs a `probe`"),
         ("probe: {training.steps: 2}\nacts_late: [model.width]", "is not changed by any variant"),
     ],
@@ -108,4 +108,4 @@ def test_runs_that_touch_one_another_outside_of_their_copies_are_named(tmp_path)
     study = own_study("command", probe={"config.steps": 2}, seeds=1)
     (folder / "study.yaml").write_text(json.dumps(study))
     run_here(folder / "study.yaml")
-    assert "repeats exactly, and differs by" in (folder / "results/own/report.md").read_text()
+    assert "repeats exactly, but differs by" in (folder / "results/own/report.html").read_text()

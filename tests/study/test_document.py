@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from harness import problems
 
 from ablate.base.errors import StudyError
 from ablate.study.document import MAX_BYTES, Document, read_document
@@ -36,13 +37,13 @@ CHAIN = "a0: &a0 1\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 9
     [
         (
             LAUGHS,
-            "5: must have at most 20,000 keys and values, those behind an alias counted wherever it is used",
+            "5: must have at most 20,000 keys and values; those of an alias count each time that it is used",
         ),
         ("a: [" + "1, " * MAX_NODES + "1]\n", "1: must have at most 20,000 keys and values"),
         (CHAIN, "41: must be YAML: is nested too deeply; allowed: 40 levels"),
         ("a: " + "[" * (MAX_DEPTH + 1), "1: must be YAML: is nested too deeply; allowed: 40 levels"),
         ("a: 1\nb: &b {x: *b}\n", "2: must be YAML: is nested too deeply; allowed: 40 levels"),
-        ("!foo\na: 1\n", "1: has a tag that means nothing in a study; given '!foo'"),
+        ("!foo\na: 1\n", "1: has a YAML tag, which a study cannot use; given '!foo'"),
     ],
 )
 def test_what_a_file_holds_is_counted_before_it_is_built(write, text, expected):
@@ -51,7 +52,7 @@ def test_what_a_file_holds_is_counted_before_it_is_built(write, text, expected):
         read_document(path)
     assert f"study.yaml:{expected}" in str(caught.value)
     value = "{" + text.replace("\n", ", ") + "}" if text in (LAUGHS, CHAIN) else text
-    with pytest.raises(ValueError, match=r"keys and values|nested too deeply|means nothing"):
+    with pytest.raises(ValueError, match=r"keys and values|nested too deeply|YAML tag"):
         parse_value(value)
 
 
@@ -92,4 +93,23 @@ def test_problems_end_when_there_are_too_many():
     with pytest.raises(StudyError) as caught:
         document.refuse(("another",), "unknown key")
     assert len(caught.value.problems) == MAX_PROBLEMS + 1
-    assert "study.yaml: has more problems; these are the first 100 that were found" in str(caught.value)
+    assert "study.yaml: has more problems than these first 100" in str(caught.value)
+
+
+def test_an_unknown_key_hides_no_other_mistake(write):
+    text = """
+name: several
+seed: 3
+task: {name: recall, vocab: 3}
+model: {mixer: {heads: 3}}
+factors: {model.norm: [layer]}
+"""
+    found = "\n".join(problems(write(text)))
+    for part in (
+        "line 3: seed: unknown key",
+        "Did you mean 'seeds'?",
+        "line 4: task.vocab_size: must have",
+        "line 5: model.mixer.num_heads: must divide",
+        "line 6: factors.model.norm: contains only",
+    ):
+        assert part in found

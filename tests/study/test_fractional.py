@@ -69,7 +69,9 @@ def test_the_half_of_four_factors_is_i_equals_abcd(write):
     a, b, c, d = experiment.design.factors
     assert len(experiment.variants) == 8
     assert experiment.design.aliases == [[(a, b), (c, d)], [(a, c), (b, d)], [(a, d), (b, c)]]
-    (caution,) = [line for line in limitations(experiment, selects=False) if "sees as one" in line]
+    (caution,) = [
+        line for line in limitations(experiment, selects=False) if "cannot tell these effects apart" in line
+    ]
     assert f"{a} × {b} = {c} × {d}; " in caution
     # The signs of I = ABCD: a product that no cell changes.
     assert {np.prod([-1 if on else 1 for on in cell]) for cell in cells(4, 4)} == {1}

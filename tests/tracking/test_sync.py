@@ -63,8 +63,34 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     tags = dict(query(results, "SELECT key, value FROM experiment_tags"))
     view = json.loads(tags.pop("mlflow.sharedViewState.ablate"))
     assert tags == {"mlflow.experimentKind": "custom_model_development", "mlflow.note.content": description}
-    assert view["selectedColumns"] == ["params.`seed`", "metrics.`accuracy`"]
-    assert view["orderByKey"] == "params.`variant`"
+    assert view["selectedColumns"] == ["tags.`variant`", "tags.`seed`", "metrics.`accuracy`"]
+    assert view["searchFilter"] == "tags.stage = 'final'"
+    charts = [(chart["type"], chart["metricKey"]) for chart in view["compareRunCharts"]]
+    assert charts == [
+        ("LINE", "Curves/validation_accuracy"),
+        ("LINE", "Curves/accuracy"),
+        ("BAR", "accuracy"),
+    ]
+    sections = {section["uuid"] for section in view["compareRunSections"]}
+    assert {chart["metricSectionId"] for chart in view["compareRunCharts"]} <= sections
+
+
+def test_comparisons_are_a_table_as_mlflow_logs_one(results, monkeypatch):
+    from mlflow.tracking import MlflowClient
+
+    track(results, tracked("baseline", 0), verdicts=["worse"])
+    track(results, tracked("baseline", 0), verdicts=["inconclusive", "better"])  # in its place, not after it
+    uri = database_uri(results / "store" / "mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    client = MlflowClient(tracking_uri=uri)
+    table = client.load_table("1", "comparisons.json")
+    client._tracking_client.store.engine.dispose()
+    assert table.to_dict("list") == {
+        "label": ["v0", "v1", "beside"],
+        "verdict": ["inconclusive", "better", "better"],
+        "exploratory": ["False", "False", "True"],
+        "variant": ["v0", "v1", "beside"],
+    }
 
 
 def test_writing_again_changes_nothing_and_a_database_that_is_gone_is_built_again_the_same(results):

@@ -109,8 +109,11 @@ def test_the_server_shows_the_store_takes_runs_over_http_and_ends_with_all_its_p
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert server.stdout is not None
-        assert f"http://127.0.0.1:{port}/" in server.stdout.readline()
-        assert f"  study: http://127.0.0.1:{port}/#/experiments/1/runs?" in server.stdout.readline()
+        lines = [server.stdout.readline() for _ in range(5)]
+        assert all(line.endswith(" …\n") for line in lines[:2])
+        assert f"http://127.0.0.1:{port}/" in lines[2]
+        assert f"  study: http://127.0.0.1:{port}/#/experiments/1/runs?" in lines[3]
+        assert "compareRunsMode=CHART" in lines[4]
         failed = tracked("baseline", 0, status="failed", error="Traceback")
         other, uri = tmp_path / "other", f"http://127.0.0.1:{port}"
         for figure in ("old", "new"):

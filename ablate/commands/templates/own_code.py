@@ -1,4 +1,4 @@
-"""A part or training code of one's own, each with a study that uses it, made from templates."""
+"""A part, a task or training code of one's own, each with a study that uses it, made from templates."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -14,18 +14,21 @@ from ablate.study.plain_yaml import parse_value
 
 
 def create_part(slot: str, target: Path) -> list[Path]:
-    """Writes a part with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
+    """Writes a part or task with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
     if slot not in PARTS:
         raise refusal(
             "has no template of a part", slot, listed(PARTS), hint=nearest(slot, PARTS), source="--part"
         )
     file = _file(target, slot, "NAME")
+    values = _names(file, slot) | {"parameter": PARTS[slot]}
+    if slot == "task":
+        return write(_with_study(file, "task.py.j2", "task", values))
+
     place = places()[slot]
-    values = _names(file, slot) | {
+    values |= {
         "slot": slot,
         "path": ".".join(["model", *place.path]),
         "default": place.default,
-        "parameter": PARTS[slot],
     }
     return write(_with_study(file, f"{slot}.py.j2", "part", values))
 
@@ -44,7 +47,7 @@ def _with_study(file: Path, template: str, kind: str, values: Mapping[str, str |
 
 
 def _file(target: Path, slot: str, source: str) -> Path:
-    """Returns the file of a part or workload. Raises `AblateError` where it cannot be of that name."""
+    """Returns the file of a part, task or workload. Raises `AblateError` where it cannot be of that name."""
     name = target.name.removesuffix(".py")
     if not name.isidentifier() or iskeyword(name) or parse_value(name) != name:
         allowed = "letters, digits and '_', the first a letter, for instance `my_part`"

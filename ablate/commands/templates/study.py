@@ -63,7 +63,7 @@ def _check_names(study: str, task: str | None) -> None:
         raise refusal("is not a valid study name", study, allowed, source="NAME") from None
     tasks = CATALOGUE.names("task")
     if task is not None and task not in tasks:
-        hint = nearest(task, tasks) or "To write a task of your own: ablate guide own-parts"
+        hint = nearest(task, tasks) or "To write a task of your own: ablate new --part task NAME"
         raise refusal("is not a task", task, listed(tasks), hint=hint, source="--task")
 
 

@@ -86,7 +86,7 @@ class RayCluster(Engine):
         self._look(0 if self.nodes.kind else 2 * PATIENCE)
         nodes = self.nodes.usable()
         slots = sum(node.slots for node in nodes)
-        kind = self.nodes.kind or "none has said yet what it is"
+        kind = self.nodes.kind or "none has reported its kind yet"
         return Capacity(max(1, min(self.max_trials, slots)), f" of {counted(len(nodes), 'node')} ({kind})")
 
     def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
@@ -191,7 +191,7 @@ class RayCluster(Engine):
             self._trained = now
             return " Waiting for the cluster, which is adding nodes."
         if self.nodes.are_asked:
-            return " Waiting for nodes to say what they are."
+            return " Waiting for nodes to report their kind."
         if now - self._trained > PATIENCE:
             kind = self.reference.resources.kind
             of_kind = f" of kind {kind!r}" if kind else ""

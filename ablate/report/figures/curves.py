@@ -26,7 +26,8 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
     is_completed = data["status"] == "completed"
     # The limits are those of completed runs, so that one that left the numbers does not flatten the others.
     values = (data[is_completed] if is_completed.any() else data)["value"].astype(float)
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     log = is_log(low, high)
     limits = (0.8 * low, 1.25 * high) if log else padded(low, high, metric=metric)
     scale = "log" if log else "linear"

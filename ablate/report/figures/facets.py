@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -63,7 +64,9 @@ def figure_names(facts: StudyFacts) -> dict[str, str]:
 def entries(facts: StudyFacts) -> list[Entry]:
     """Returns every variant but the baseline, those that change the same paths together, placebos last."""
     names = figure_names(facts)
-    paths = dict.fromkeys(path for variant in facts.variants for path in variant.changes)
+    paths: dict[str, None] = {}
+    for variant in facts.variants:
+        paths |= dict.fromkeys(variant.changes)
     ends = spelled_paths(paths)
     found = []
     for variant in facts.variants[1:]:
@@ -96,7 +99,7 @@ class Facets:
     @property
     def variants(self) -> list[Entry]:
         """The variants of all facets, in order."""
-        return [entry for members in self.members.values() for entry in members]
+        return list(itertools.chain.from_iterable(self.members.values()))
 
     @property
     def is_named(self) -> bool:
@@ -123,7 +126,8 @@ class Facets:
     def left_out(self, facts: StudyFacts) -> str:
         """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
         count = sum(not variant.placebo for variant in facts.variants[1:])
-        return message("figures.left_out", len(self.variants), count) if len(self.variants) < count else ""
+        shown = len(self.variants)
+        return message("figures.first_variants", shown, count) if shown < count else ""
 
     def spread(self, data: pd.DataFrame) -> pd.DataFrame:
         """Returns the rows of each facet with its title in the column `facet`: the baseline's stand in every one."""

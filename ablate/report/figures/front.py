@@ -43,7 +43,8 @@ def pareto_front(
             where = "post" if directions[other] == "min" else "pre"
             ax.step(front[other], front[first], where=where, color=colour("orange"), lw=0.9, zorder=0)
         ax.set(xlabel=labels[other], ylabel="")
-        low, high = float(data[other].min()), float(data[other].max())
+        low = float(data[other].min())
+        high = float(data[other].max())
         if is_log(low, high):
             ax.set_xscale("log")
             mark_round(ax.xaxis, (low, high), compact)

@@ -24,11 +24,9 @@ def attention_maps(data: pd.DataFrame, top: float) -> Figure:
     """
     import seaborn
 
-    lines = [
-        rows.iloc[start : start + ACROSS]
-        for _, rows in data.groupby("layer", sort=False)
-        for start in range(0, len(rows), ACROSS)
-    ]
+    lines = []
+    for _, heads in data.groupby("layer", sort=False):
+        lines += [heads.iloc[start : start + ACROSS] for start in range(0, len(heads), ACROSS)]
     across = max(len(line) for line in lines)
     size = min(MAX_SIZE, (figure_width() - 0.8) / across)
     aspects = [min(2.5, max(0.25, np.divide(*line["weights"].iloc[0].shape))) for line in lines]

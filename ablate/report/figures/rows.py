@@ -94,7 +94,8 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
 
     left, right = ax.get_xlim()
     shade = colour(mark.colour)
-    y, value = row["y"], row["value"]
+    y = row["y"]
+    value = row["value"]
     low = value if np.isnan(row["low"]) else row["low"]
     high = value if np.isnan(row["high"]) else row["high"]
     is_seen = left <= value <= right

@@ -9,7 +9,7 @@ from ablate.report.section import Block, Picture, ReportData, Section, applying,
 from ablate.report.sections.cost import Cost
 from ablate.report.sections.curves import Curves
 from ablate.report.sections.differences import Forest, Seeds
-from ablate.report.sections.headline import Headline
+from ablate.report.sections.headline import Basis, Headline
 from ablate.report.sections.interaction import Interaction
 from ablate.report.sections.kept_weights import Attention, KeptWeights
 from ablate.report.sections.matched import Matched
@@ -19,11 +19,11 @@ from ablate.report.sections.speed import Scaling, Speed
 from ablate.report.sections.sweep import Sweep, SweepFigures
 from ablate.report.sections.tuning import Tuning
 from ablate.report.sections.verdicts import Claims, Comparisons, Stability, Verdicts
+from ablate.report.words import Table
 
-_BELOW: tuple[Section, ...] = (
-    Forest(),
+_VERDICTS: tuple[Section, ...] = (Forest(), Verdicts())
+_OTHERS: tuple[Section, ...] = (
     Sweep(),
-    Verdicts(),
     Interaction(),
     Claims(),
     Notes(),
@@ -44,8 +44,8 @@ _BELOW: tuple[Section, ...] = (
     Comparisons(),
     Provenance(),
 )
-HEADLINE = Headline(_BELOW)
-SECTIONS: tuple[Section, ...] = (HEADLINE, *_BELOW)
+HEADLINE = Headline((*_VERDICTS, *_OTHERS))
+SECTIONS: tuple[Section, ...] = (HEADLINE, *_VERDICTS, Basis((*_VERDICTS, *_OTHERS)), *_OTHERS)
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,19 @@ class Shown:
     inside: str
     accent: str
     open: bool
+    brief: bool
+    """Whether `report.md` has it."""
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """The figures of the section."""
+        return [block for block in unfolded(self.blocks) if isinstance(block, Picture)]
+
+    @property
+    def sources(self) -> list[str]:
+        """The files that hold the numbers of its tables."""
+        tables = [block for block in unfolded(self.blocks) if isinstance(block, Table)]
+        return list(dict.fromkeys(table.source for table in tables if table.source))
 
 
 def shown(report_data: ReportData) -> list[Shown]:
@@ -71,7 +84,8 @@ def shown(report_data: ReportData) -> list[Shown]:
             blocks = [failed(f"The section “{section.title}”", error)]
         if blocks:
             is_open = section.open or bool(accent) or report_data.evidence.only_measured
-            found.append(Shown(section, blocks, section.inside_of(report_data), accent, is_open))
+            is_brief = is_open or section.brief
+            found.append(Shown(section, blocks, section.inside_of(report_data), accent, is_open, is_brief))
     return found
 
 
@@ -79,5 +93,5 @@ def pictures(sections: Sequence[Shown]) -> list[Picture]:
     """Returns all figures of a report."""
     found: list[Picture] = []
     for section in sections:
-        found += [block for block in unfolded(section.blocks) if isinstance(block, Picture)]
+        found += section.pictures
     return found

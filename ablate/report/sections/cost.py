@@ -20,8 +20,10 @@ from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.speed_tables import COSTS
 from ablate.report.words import is_true, message, rows_of
 
-FLOPS, PARAMETERS = "training_flops", "parameters"
-LEAST_SPREAD = 1.02  # The largest cost over the smallest below which a figure would show nothing.
+FLOPS = "training_flops"
+PARAMETERS = "parameters"
+LEAST_SPREAD = 1.02
+"""The largest cost over the smallest below which a figure would show nothing."""
 
 
 def known_costs() -> list[CostAxis]:
@@ -59,14 +61,13 @@ class Cost(Section, title="Against cost", inside="the mean of each variant again
 
 def varying(data: pd.DataFrame) -> list[CostAxis]:
     """Returns the costs of `tradeoff` in which its variants differ by at least 2 %; parameters where FLOPs do not."""
-    found = [
-        cost
-        for cost in known_costs()
-        if cost.column in data and data[cost.column].max() >= LEAST_SPREAD * data[cost.column].min()
-    ]
-    if found and found[0].column == FLOPS:
-        found = [cost for cost in found if cost.column != PARAMETERS]
-    return found
+    costs = []
+    for cost in known_costs():
+        if cost.column in data and data[cost.column].max() >= LEAST_SPREAD * data[cost.column].min():
+            costs.append(cost)
+    if costs and costs[0].column == FLOPS:
+        costs = [cost for cost in costs if cost.column != PARAMETERS]
+    return costs
 
 
 def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -100,7 +101,8 @@ def _costs(
 ) -> dict[tuple[str, str], float | None]:
     """Returns (variant, column of a cost) → its value on a task."""
     costs: dict[tuple[str, str], float | None] = {}
-    for row in rows_of(tables["speed"]) if "speed" in tables else []:
+    timed = rows_of(tables["speed"]) if "speed" in tables else []
+    for row in timed:
         if is_true(row["own"]) and row["task"] == task:
             costs[row["variant"], row["metric"]] = row["value_variant"]
     for variant in variants:

@@ -13,10 +13,11 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.report.figures.curves import learning_curves
 from ablate.report.figures.facets import Facets
 from ablate.report.section import Block, Picture, ReportData, Section, by_task, slug
-from ablate.report.words import message
+from ablate.report.words import message, paragraph
 
 TRAIN_LOSS = "train_loss"
-MAX_POINTS = 60  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
+MAX_POINTS = 60
+"""The steps that a curve is drawn with; a longer one is averaged over equal windows."""
 
 
 class Curves(
@@ -27,25 +28,33 @@ class Curves(
     """A figure a task and metric."""
 
     def inside_of(self, report_data: ReportData) -> str:
-        """What is drawn: code that is not ours need not report a training loss."""
+        """Returns what is drawn: code that is not ours need not report a training loss."""
         has_loss = TRAIN_LOSS in {*report_data.evidence.curves["metric"]}
         return super().inside_of(report_data) if has_loss else message("figures.curves_inside")
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        evidence, facts = report_data.evidence, report_data.facts
+        evidence = report_data.evidence
+        facts = report_data.facts
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
-            for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
+            if facts.metric not in task.metrics:
+                continue
+            for metric in curve_metrics(evidence):
                 data = curves(evidence, task.name, metric)
                 if data.empty:
                     continue
                 label = spelled(metric)
-                broken = bool((data["status"] != "completed").any())
+                is_broken = (data["status"] != "completed").any()
+                caption = paragraph(
+                    message("figures.curves", metric),
+                    message("figures.broken_curves") if is_broken else "",
+                    facets.left_out(facts),
+                )
                 is_primary = metric in (facts.metric, validated(facts.metric))
                 yield Picture(
                     f"{slug(metric)}{end}",
                     f"{as_sentence(label)}{of}",
-                    message("figures.curves", metric, broken, facets.left_out(facts)),
+                    caption,
                     message("figures.curves_alt", metric, of, len(facets.members)),
                     data,
                     learning_curves,

@@ -22,7 +22,7 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
 from ablate.report.verdicts import compared_with, level_of, names_of, own_direction, planned_rows, row_name
-from ablate.report.words import decimals, message, number, rows_of
+from ablate.report.words import decimals, message, number, paragraph, rows_of
 
 MAIN_EFFECTS = "main effects"
 CELLS = "cells, against the baseline"
@@ -41,30 +41,35 @@ class Forest(Section, title="Differences", open=True):
             if rows.empty or rows["value"].isna().all():
                 continue
             verdicts = rows.loc[~rows["placebo"], "verdict"].value_counts()
-            alt = message("figures.forest_alt", len(rows), facts.metric + of, list(verdicts.items()))
+            counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
+            alt = message("figures.forest_alt", len(rows), facts.metric + of, counts)
             title = f"{self.title}{of}"
             if _is_by_rate(rows):
                 rated = rows[rows["solved_variant"].notna()]
-                caption = message("figures.solved", compared_with(facts), facts.given)
+                code = "figures.solved" if facts.given else "figures.solved_on_same_seeds"
+                caption = message(code, compared_with(facts) or "the other side")
                 label = "seeds that solved the task; hollow: the baseline"
                 yield Picture(f"forest{end}", title, caption, alt, rated, solved_seeds, (label,))
                 continue
             rows, left = _most_important(rows)
             metric = task.metrics[facts.metric]
-            caption = message(
-                "figures.forest",
-                facts.metric,
-                compared_with(facts),
-                level if rows["low"].notna().any() else "",
-                facts.margin,
-                bool(rows["placebo"].any()),
-                len(forest_limits(rows, facts.margin, metric.span)) > 1,
-                metric.direction,
-                left,
-                facts.given,
-            )
+            caption = paragraph(_forest_caption(rows, facts, metric, level), left)
             options = (difference_label(facts.metric, metric), facts.margin, metric.span)
             yield Picture(f"forest{end}", title, caption, alt, rows, forest, options)
+
+
+def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric, level: str) -> str:
+    """Returns what the points, bands and panels of a forest plot are."""
+    code = "figures.forest" if facts.given else "figures.paired_forest"
+    shown_level = level if rows["low"].notna().any() else ""
+    sentences = [message(code, facts.metric, compared_with(facts), shown_level, better_side(metric))]
+    if facts.margin:
+        sentences.append(message("figures.margin", facts.margin))
+    if rows["placebo"].any():
+        sentences.append(message("figures.placebo"))
+    if len(forest_limits(rows, facts.margin, metric.span)) > 1:
+        sentences.append(message("figures.zoom"))
+    return paragraph(*sentences)
 
 
 def difference_label(name: str, metric: Metric) -> str:
@@ -104,7 +109,7 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
                 "variant": row["variant"],
                 "baseline": row["baseline"],
                 "label": label,
-                "group": (CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS) if cells else "",
+                "group": _group(row) if cells else "",
                 "placebo": row["variant"] in placebos,
                 "verdict": verdict,
                 "value": row["diff"],
@@ -124,6 +129,11 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
     found = found.astype(dict.fromkeys(("value", "low", "high"), float) if rows else {})
     found = found.sort_values(["placebo", "is_exploratory", "order"], kind="stable", ignore_index=True)
     return found.drop(columns=["order", "is_exploratory"])
+
+
+def _group(row: Mapping[str, Any]) -> str:
+    """Returns the group of a row of a design that crosses its factors."""
+    return CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS
 
 
 def _told(row: Mapping[str, Any], verdict: str) -> str:
@@ -161,13 +171,15 @@ def _on_all_tasks(facts: StudyFacts, comparisons: pd.DataFrame) -> Iterator[Pict
     rows = rows[rows["value"].notna() & ~rows["placebo"] & (rows["verdict"] != EXPLORATORY)]
     if rows.empty:
         return
+    num_variants = rows["label"].nunique()
+    caption = message("figures.tasks", facts.metric)
+    if num_variants > MAX_VARIANTS:
+        caption = paragraph(caption, message("figures.first_variants", MAX_VARIANTS, num_variants))
     yield Picture(
         "tasks",
         "Every task",
-        message(
-            "figures.tasks", facts.metric, min(rows["label"].nunique(), MAX_VARIANTS), rows["label"].nunique()
-        ),
-        message("figures.tasks_alt", facts.metric, rows["label"].nunique(), len(tasks)),
+        caption,
+        message("figures.tasks_alt", facts.metric, num_variants, len(tasks)),
         rows,
         by_task,
         (difference_label(facts.metric, tasks[0].metrics[facts.metric]), facts.margin, _span(facts, tasks)),
@@ -196,10 +208,11 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
                 continue
             pairs, left = _largest_pairs(pairs)
             comparisons = forest_rows(facts, report_data.comparisons, task)
+            code = "figures.seeds_with_same_data" if pairs_share_data(facts) else "figures.seeds"
             yield Picture(
                 f"seeds{end}",
                 f"{self.title}{of}",
-                message("figures.seeds", facts.metric, left, not pairs_share_data(facts)),
+                paragraph(message(code, facts.metric), left),
                 message("figures.seeds_alt", facts.metric, int(pairs["difference"].notna().sum()), of),
                 pairs,
                 seed_differences,
@@ -229,11 +242,10 @@ def seed_pairs(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float)
     runs = trials[["variant", "seed", "status"]].assign(value=values.where(np.isfinite(values)))
     baseline = runs[runs["variant"] == BASELINE].set_index("seed")["value"]
-    planned = [
-        (entry.variant, entry.label, seed)
-        for entry in entries(facts)
-        for seed in facts.seeds_of(entry.variant, task.name)
-    ]
+    planned = []
+    for entry in entries(facts):
+        seeds = facts.seeds_of(entry.variant, task.name)
+        planned += [(entry.variant, entry.label, seed) for seed in seeds]
     pairs = pd.DataFrame(planned, columns=["variant", "label", "seed"])
     pairs = pairs.merge(runs, "left", ["variant", "seed"])
     is_lost = pairs["value"].isna() & pairs["status"].notna()

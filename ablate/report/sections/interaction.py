@@ -11,34 +11,93 @@ import pandas as pd
 from ablate.analysis.family import CROSSED
 from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
-from ablate.core.spelling import spelled, spelled_paths
+from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
-from ablate.report.words import message
+from ablate.report.verdicts import Names, difference_of, direction_of, less_is_better, names_of
+from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
+
+MOST_ANSWERED = 3
+"""The interactions that the answer names."""
 
 
 class Interaction(Section, title="How changes act together", open=True):
-    """A figure a task: pairs of factors, and what claims of an interaction compare."""
+    """A table of interactions, and a figure a task: pairs of factors, and what claims of an interaction compare."""
+
+    def answers(self, report_data: ReportData) -> list[str]:
+        """Returns the largest interactions of each task of a factorial, with their intervals."""
+        facts = report_data.facts
+        names = names_of(facts)
+        rows = rows_of(report_data.table("interactions"))
+        lines = []
+        for task in facts.tasks:
+            known = [row for row in rows if row["task"] == task.name and number(row["diff"]) is not None]
+            if not known:
+                continue
+            known.sort(key=lambda row: -abs(row["diff"]))
+            told = [
+                message("interaction.of", *_both(row, names), _difference(row, facts))
+                for row in known[:MOST_ANSWERED]
+            ]
+            where = task.name if len(facts.tasks) > 1 else ""
+            if len(known) > len(told):
+                lines.append(message("interaction.largest", where, told, len(known)))
+            else:
+                lines.append(message("interaction.answer", where, told))
+        return lines
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
+        rows = rows_of(report_data.table("interactions"))
+        if rows:
+            yield interaction_table(rows, facts)
         for task, end, of in by_task(facts):
             if facts.metric not in task.metrics:
                 continue
             data = interactions(report_data.evidence, task)
             if data["value"].isna().all():
                 continue
-            shown = min(data["pair"].nunique(), MAX_PAIRS)
+            num_pairs = data["pair"].nunique()
+            shown = min(num_pairs, MAX_PAIRS)
+            caption = message("figures.interaction", facts.metric)
+            if shown < num_pairs:
+                caption = paragraph(caption, message("figures.first_pairs", shown, num_pairs))
             yield Picture(
                 f"interaction{end}",
                 f"{self.title}{of}",
-                message("figures.interaction", facts.metric, shown, data["pair"].nunique()),
+                caption,
                 message("figures.interaction_alt", facts.metric, shown, of),
                 data,
                 interaction,
                 (spelled(facts.metric),),
             )
+
+
+def interaction_table(rows: Sequence[Row], facts: StudyFacts) -> Table:
+    """Returns the table of interactions: a row for each two levels."""
+    names = names_of(facts)
+    columns = [
+        Column("first", "Changes", words=True, show=lambda row: " × ".join(_both(row, names))),
+        Column("task", "Task", varying=True),
+        Column("difference", "Interaction [95 %]", True, show=lambda row: _difference(row, facts)),
+        Column("n", as_sentence(f"{facts.unit}s"), True, show=lambda row: count(row["n"]), spare=True),
+    ]
+    less = message("interaction.less") if facts.metric in less_is_better(rows, facts) else ""
+    caption = message("interaction.caption", facts.metric, less)
+    if len(rows) > 1:
+        caption += message("interaction.by_chance", len(rows), 0.05 * len(rows))
+    return tabulated(columns, rows, caption, "interactions.csv")
+
+
+def _both(row: Row, names: Names) -> tuple[str, str]:
+    """Returns the names of the two changes of a row."""
+    return names.get(row["first"], row["first"]), names.get(row["second"], row["second"])
+
+
+def _difference(row: Row, facts: StudyFacts) -> str:
+    """Returns an interaction with its interval, in the direction of the metric."""
+    return difference_of(row, direction_of(facts, row["task"], row["metric"]))
 
 
 def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:

@@ -14,7 +14,17 @@ from ablate.records.evaluated import TEST, Evaluated
 from ablate.report.figures.heads import attention_maps
 from ablate.report.section import Block, Picture, ReportData, Section, Text
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import NOTHING, Column, Table, message, number, plus_minus, rows_of, tabulated
+from ablate.report.words import (
+    NOTHING,
+    Column,
+    Table,
+    message,
+    number,
+    paragraph,
+    plus_minus,
+    rows_of,
+    tabulated,
+)
 
 
 class KeptWeights(
@@ -25,58 +35,51 @@ class KeptWeights(
     """A table of the evaluations, and which were left out."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        found = evaluated(report_data)
-        if table := evaluation_table(found.rows, report_data.facts):
-            yield from (table, Text(message("cost.weights_guide"), aside=True))
-        if found.left_out:
-            yield Text(message("evaluate.gone", found.left_out), aside=True)
+        evaluations = evaluated(report_data)
+        table = evaluation_table(evaluations.rows, report_data.facts)
+        if table is not None:
+            yield table
+            yield Text(message("cost.weights_guide"), aside=True)
+        if evaluations.left_out:
+            yield Text(message("evaluate.gone", evaluations.left_out), aside=True)
 
 
 def evaluated(report_data: ReportData) -> Evaluated:
-    """What was evaluated; nothing where it was not."""
+    """Returns what was evaluated; nothing where it was not."""
     return report_data.evaluated or Evaluated()
 
 
 def evaluation_table(rows: pd.DataFrame, facts: StudyFacts) -> Table | None:
-    """A row per variant, task and slice: mean ± standard deviation over seeds of each metric; None without rows.
+    """Returns a row per variant, task and slice: mean ± standard deviation of each metric; None without rows.
 
     Numbers of single layers are left to the file.
     """
     place = ["variant", "task", "slice"]
-    found = rows[~rows["metric"].astype(str).str.contains("/", regex=False)].replace(
-        [np.inf, -np.inf], np.nan
-    )
-    if found.empty:
+    is_of_layer = rows["metric"].astype(str).str.contains("/", regex=False)
+    values = rows[~is_of_layer].replace([np.inf, -np.inf], np.nan)
+    if values.empty:
         return None
-    cells = (
-        found.groupby([*place, "metric"])["value"]
-        .agg(lambda values: plus_minus(number(values.mean()), number(values.std())))
-        .unstack("metric", NOTHING)
-    )
-    cells.insert(0, "n", found.groupby(place)["seed"].nunique())
-    order = {variant.name: i for i, variant in enumerate(facts.variants)}
+    by_metric = values.groupby([*place, "metric"])["value"]
+    cells = by_metric.agg(lambda runs: plus_minus(number(runs.mean()), number(runs.std())))
+    cells = cells.unstack("metric", NOTHING)
+    cells.insert(0, "n", values.groupby(place)["seed"].nunique())
+    cells = cells.rename_axis(None, axis=1).reset_index()
     # In the order of the study; its own task first, then in the order of the slices.
-    cells = (
-        cells.rename_axis(None, axis=1)
-        .reset_index()
-        .sort_values(place, key=lambda column: column.replace({**order, TEST: ""}))
-    )
+    order = {variant.name: i for i, variant in enumerate(facts.variants)}
+    cells = cells.sort_values(place, key=lambda column: column.replace({**order, TEST: ""}))
     cells["slice"] = cells["slice"].str.replace(r"(^|, )task\.", r"\1", regex=True)
-    return tabulated(
-        [
-            variant_column(names_of(facts)),
-            Column("task", "Task", varying=True),
-            Column("slice", "Slice", words=True),
-            Column("n", "Seeds", True),
-            *(Column(m, as_sentence(spelled(m)), True) for m in found["metric"].unique()),
-        ],
-        rows_of(cells),
-        message("cost.weights"),
-        "evaluation.csv",
-    )
+    columns = [
+        variant_column(names_of(facts)),
+        Column("task", "Task", varying=True),
+        Column("slice", "Slice", words=True),
+        Column("n", "Seeds", True),
+    ]
+    columns += [Column(metric, as_sentence(spelled(metric)), True) for metric in values["metric"].unique()]
+    return tabulated(columns, rows_of(cells), message("cost.weights"), "evaluation.csv")
 
 
-MAX_FIGURES = 8  # Variants that the page shows, the baseline included; the rest are in the file.
+MAX_FIGURES = 8
+"""The variants that the page shows, the baseline included; the rest are in the file."""
 
 
 class Attention(
@@ -87,25 +90,31 @@ class Attention(
     """A figure for each variant and task, in the order of the study, of the first example."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        facts, maps = report_data.facts, evaluated(report_data).maps
+        facts = report_data.facts
+        maps = evaluated(report_data).maps
         if maps.empty:
             return
-        names, found = names_of(facts), heads(maps)
+        names = names_of(facts)
+        weights_of_heads = heads(maps)
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
-        places = found[["variant", "task"]].drop_duplicates()
+        places = weights_of_heads[["variant", "task"]].drop_duplicates()
         places = places.sort_values("variant", key=lambda column: column.map(order), kind="stable")
-        top = max(float(weights.max()) for weights in found["weights"]) or 1.0
+        top = max(float(weights.max()) for weights in weights_of_heads["weights"]) or 1.0
         left = max(0, len(places) - MAX_FIGURES)
-        yield Text(message("figures.attention", int(maps["seed"].iloc[0]), left), aside=True)
+        more = message("figures.more_attention", left) if left else ""
+        yield Text(paragraph(message("figures.attention", int(maps["seed"].iloc[0])), more), aside=True)
         for i, (variant, task) in enumerate(places.head(MAX_FIGURES).itertuples(index=False), 1):
-            data = found[(found["variant"] == variant) & (found["task"] == task)]
+            is_shown = (weights_of_heads["variant"] == variant) & (weights_of_heads["task"] == task)
+            data = weights_of_heads[is_shown]
             short = names.get(variant, variant)
             name = f"{short} on {task}" if len(facts.tasks) > 1 else short
+            counts = data["layer"].value_counts(sort=False)
+            layers = [message("figures.layer", layer, count) for layer, count in counts.items()]
             yield Picture(
                 f"attention-{i}",
                 name,
                 "",  # It would be the same for all: the text above them has it.
-                message("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items())),
+                message("figures.attention_alt", name, layers),
                 data,
                 attention_maps,
                 (top,),
@@ -113,31 +122,33 @@ class Attention(
 
 
 def heads(maps: pd.DataFrame) -> pd.DataFrame:
-    """One row per layer and head of `Evaluated.maps`: variant, task, layer, head (from 1), and weights (T_q, T_k) of
-    the first example.
+    """Returns a row per layer and head of `Evaluated.maps`, for the first example.
+
+    Columns: variant, task, layer, head (from 1), weights (T_q, T_k).
 
     Padding, which is NaN, is cut away.
     """
-    return pd.DataFrame(
-        {
-            "variant": layer.variant,
-            "task": layer.task,
-            "layer": layer_name(layer.path),
-            "head": head,
-            "weights": pd.DataFrame(weights)
-            .dropna(how="all")
-            .dropna(axis=1, how="all")
-            .fillna(0.0)
-            .to_numpy(),
-        }
-        for layer in maps.itertuples()
-        for head, weights in enumerate(layer.weights[0], 1)
-    )
+    rows = []
+    for layer in maps.itertuples():
+        for head, weights in enumerate(layer.weights[0], start=1):
+            shown = pd.DataFrame(weights).dropna(how="all").dropna(axis=1, how="all").fillna(0.0)
+            rows.append(
+                {
+                    "variant": layer.variant,
+                    "task": layer.task,
+                    "layer": layer_name(layer.path),
+                    "head": head,
+                    "weights": shown.to_numpy(),
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def layer_name(path: str) -> str:
-    """`stack.decoder.blocks.1.cross` as `decoder layer 2, cross`."""
-    words = [word for word in ("encoder", "decoder") if f".{word}." in f".{path}."]
-    number = re.search(r"blocks\.(\d+)", path)
-    name = " ".join([*words, f"layer {int(number[1]) + 1}"]) if number else path
+    """Returns `stack.decoder.blocks.1.cross` as `decoder layer 2, cross`."""
+    place = re.search(r"blocks\.(\d+)", path)
+    name = path
+    if place:
+        sides = [side for side in ("encoder", "decoder") if f".{side}." in f".{path}."]
+        name = " ".join([*sides, f"layer {int(place[1]) + 1}"])
     return f"{name}, cross" if re.search(r"\.cross\b", path) else name

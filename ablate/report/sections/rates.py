@@ -8,7 +8,7 @@ from ablate.analysis.sensitivity import rate_curves
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.rates import loss_by_rate
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
-from ablate.report.words import message
+from ablate.report.words import message, paragraph
 
 
 class Rates(
@@ -19,18 +19,24 @@ class Rates(
     """A figure a task."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        facts, path = report_data.facts, next(iter(report_data.facts.features.get("stress", ())), "")
+        facts = report_data.facts
+        path = next(iter(facts.features.get("stress", ())), "")
         every = rate_curves(report_data.evidence)
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
             data = every[every["task"] == task.name]
             if data.empty:
                 continue
-            broken = bool(data["diverged"].any())
+            is_broken = data["diverged"].any()
+            caption = paragraph(
+                message("figures.rates", path),
+                message("figures.broken_rates") if is_broken else "",
+                facets.left_out(facts),
+            )
             yield Picture(
                 f"learning-rates{end}",
                 f"Loss by learning rate{of}",
-                message("figures.rates", path, broken, facets.left_out(facts)),
+                caption,
                 message("figures.rates_alt", of, len(facets.members)),
                 data,
                 loss_by_rate,

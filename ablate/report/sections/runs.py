@@ -1,7 +1,7 @@
 """The runs of a study: what whoever ran it wrote, which have no result, what each variant cost, and how it was run."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -20,28 +20,38 @@ from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import Column, Row, Table, count, message, rows_of, tabulated, text
 
 
-class Notes(Section, title="Notes", needs_trials=False, inside="what whoever ran the study wrote about it"):
+class Notes(
+    Section, title="Notes", brief=True, needs_trials=False, inside="what whoever ran the study wrote about it"
+):
     """What whoever ran the study wrote about it."""
 
     def blocks(self, report_data: ReportData) -> list[Block]:
         return prose(report_data.facts.notes)
 
 
-SHORT = 0.75  # Of the longest line: what ends a paragraph.
+SHORT = 0.75
+"""The share of the longest line below which a line that ends a sentence ends its paragraph."""
 
 
 def prose(words: str) -> list[Block]:
-    """Paragraphs and lists: line breaks inside one are joined. A blank line ends it, and so does a sentence that ends
-    well before the others do.
+    """Returns words as paragraphs and lists: line breaks inside one are joined.
+
+    A blank line ends a paragraph, and so does a sentence that ends well before the others do.
     """
-    found: list[Block] = []
-    wide = max(map(len, words.splitlines()), default=0)
-    parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * wide)}}}[.!?])$", r"\1\n", words)
+    longest = max(map(len, words.splitlines()), default=0)
+    parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * longest)}}}[.!?])$", r"\1\n", words)
+    blocks: list[Block] = []
     for part in re.split(r"\n\s*\n", parted.strip()):
         first, *items = re.split(r"(?:^|\n)\s*[-*•]\s+", part)
-        found += [Text(" ".join(first.split()))] if first.strip() else []
-        found += [Items([" ".join(item.split()) for item in items])] if items else []
-    return found
+        if first.strip():
+            blocks.append(Text(_one_line(first)))
+        if items:
+            blocks.append(Items([_one_line(item) for item in items]))
+    return blocks
+
+
+def _one_line(words: str) -> str:
+    return " ".join(words.split())
 
 
 class Incidents(
@@ -52,68 +62,71 @@ class Incidents(
     """One row a trial."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        names = names_of(report_data.facts)
+        facts = report_data.facts
+        names = names_of(facts)
 
         def reason(row: Row) -> str:
-            found = (
-                message("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
-            )
-            found = in_short_names(text(found), names)
-            return (
-                f"{found} ({whereabouts(row['id'], report_data.results)})".strip()
-                if row["id"] and not report_data.facts.given
-                else found
-            )
+            is_missing = row["status"] == "missing"
+            words = message("cost.not_run") if is_missing else why(row["status"], row["reason"])
+            words = in_short_names(text(words), names)
+            if not row["id"] or facts.given:
+                return words
+            return f"{words} ({whereabouts(row['id'], report_data.results)})".strip()
 
-        has_seeds = report_data.facts.has_seeds
         columns = [
             variant_column(names),
             Column("task", "Task"),
-            Column("seed", "Seed", True) if has_seeds else Column("id", "Run"),
+            Column("seed", "Seed", True) if facts.has_seeds else Column("id", "Run"),
             Column("status", "What happened"),
             Column("reason", "Why", below=True, show=reason),
         ]
-        rows = incidents(report_data.evidence)
-        for name, frame in report_data.evidence.frames.items():
-            # Trials that a feature asked for beside those that are judged.
-            if {"id", "status", "reason"} <= {*frame}:
-                failed = rows_of(frame[frame["status"] == "failed"])
-                rows += [row | {"variant": f"{row['variant']} {name}"} for row in failed]
+        rows = incidents(report_data.evidence) + _failed_companions(report_data.evidence)
         if rows:
-            yield tabulated(
-                columns, rows, message("cost.incidents", report_data.facts.given), "trials.parquet"
-            )
+            caption = message("cost.incidents_of_given" if facts.given else "cost.incidents")
+            yield tabulated(columns, rows, caption, "trials.parquet")
+
+
+def _failed_companions(evidence: Evidence) -> list[dict[str, Any]]:
+    """Returns the failed trials that a stage asked for beside those that are judged."""
+    rows: list[dict[str, Any]] = []
+    for name, frame in evidence.frames.items():
+        if {"id", "status", "reason"} <= {*frame}:
+            for row in rows_of(frame[frame["status"] == "failed"]):
+                rows.append(row | {"variant": f"{row['variant']} {name}"})
+    return rows
 
 
 def incidents(evidence: Evidence) -> list[dict[str, Any]]:
-    """Trials that did not complete, and planned ones that have not run: variant, task, seed, status, reason, id."""
-    facts, place = evidence.facts, ["variant", "task", "seed"]
+    """Returns trials that did not complete, and planned ones that have not run.
+
+    Columns: variant, task, seed, status, reason, id.
+    """
+    facts = evidence.facts
+    place = ["variant", "task", "seed"]
     trials = evidence.trials.reindex(columns=[*place, "status", "reason", "id"])
     # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
     started = set(trials["seed"])
-    planned = [
-        (variant.name, task.name, seed)
-        for variant in facts.variants
-        for task in facts.tasks
-        for seed in facts.seeds_of(variant.name, task.name)
-        if seed in started
-    ]
+    planned = []
+    for variant, task in product(facts.variants, facts.tasks):
+        seeds = facts.seeds_of(variant.name, task.name)
+        planned += [(variant.name, task.name, seed) for seed in seeds if seed in started]
     planned += [(run.variant, run.task, run.seed) for run in facts.lost]
-    found = pd.DataFrame(planned, columns=place).merge(trials, "left", place)
-    found = found.fillna({"status": "missing", "reason": "", "id": ""})
-    return rows_of(found[found["status"] != "completed"])
+    runs = pd.DataFrame(planned, columns=place).merge(trials, "left", place)
+    runs = runs.fillna({"status": "missing", "reason": "", "id": ""})
+    return rows_of(runs[runs["status"] != "completed"])
 
 
 class Provenance(
     Section,
     title="How it was run",
+    brief=True,
     needs_trials=False,
     inside="command, commit, versions, machine, seeds and test data",
 ):
     """The last section."""
 
     def inside_of(self, report_data: ReportData) -> str:
-        """What is known of runs that only were read: what the file and the call say."""
+        """Returns what is known of runs that only were read: what the file and the call say."""
         given = report_data.facts.given
         return message("cost.inside_of_given") if given else super().inside_of(report_data)
 
@@ -121,39 +134,70 @@ class Provenance(
         yield Terms(provenance(report_data.evidence))
 
 
-CITED = re.compile(r" ?\[@[a-z0-9@; ]+\]")  # Papers, which only the methods of a paper cite.
+CITED = re.compile(r" ?\[@[a-z0-9@; ]+\]")
+"""Papers, which only the methods of a paper cite."""
+MAX_SEEDS = 20
+"""The seeds that are listed; of more only their number is said."""
 
 
 def provenance(evidence: Evidence) -> list[tuple[str, str]]:
-    """How the study was run, as pairs of a term and its description; what is not known is left out."""
-    facts, known = evidence.facts, dict(evidence.facts.environment)
-    commit, dirty = known.pop("commit", None), known.pop("dirty", None)
-    ablate_commit = known.pop("ablate_commit", None)
-    ablate_dirty = known.pop("ablate_dirty", None)
-    versions = known.pop("versions", None) or {}
+    """Returns how the study was run, as pairs of a term and its description; what is not known is left out."""
+    facts = evidence.facts
+    environment = dict(facts.environment)
+    versions = environment.pop("versions", None) or {}
     pairs = {
-        "Command": known.pop("command", None),
-        "Commit": commit and message("cost.commit", commit, dirty),
-        "Commit of ablate": ablate_commit and message("cost.commit", ablate_commit, ablate_dirty),
+        "Command": environment.pop("command", None),
+        "Commit": _commit(environment.pop("commit", None), environment.pop("dirty", None)),
+        "Commit of ablate": _commit(
+            environment.pop("ablate_commit", None), environment.pop("ablate_dirty", None)
+        ),
         _versions_term(facts): ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "Machine": known.pop("machine", None),
-        **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},
-        "Differs from the study": "; ".join(facts.differs),
-        "Design": facts.design.replace("_", " "),
+        "Machine": environment.pop("machine", None),
     }
+    for key, value in sorted(environment.items()):
+        pairs[as_sentence(spelled(key))] = value
+    pairs["Differs from the study"] = "; ".join(facts.differs)
+    pairs["Design"] = facts.design.replace("_", " ")
     if not evidence.only_measured:
-        statuses = evidence.trials["status"].value_counts().sort_index()
-        pairs |= {
-            "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
-            "Margin": message("cost.margin", facts.margin),
-            "Seeds": message("cost.seeds", facts.seeds) if facts.has_seeds else None,
-            "Runs" if facts.given else "Trials": message("cost.statuses", facts.given, [*statuses.items()]),
-            "Test data": pool_words(facts),
-            "Split": split_words(facts),
-            "Training": message("cost.not_stated") if facts.given else None,
-        }
-    pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
+        pairs |= _judged_runs(evidence)
+    for term, methods_of in METHODS.items():
+        pairs[term] = CITED.sub("", methods_of(evidence))
     return [(term, text(value)) for term, value in pairs.items() if text(value)]
+
+
+def _judged_runs(evidence: Evidence) -> dict[str, str]:
+    """Returns what is judged, over which seeds, and on which data, as terms with their descriptions."""
+    facts = evidence.facts
+    pairs = {
+        "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
+        "Margin": message("cost.no_margin") if facts.margin is None else message("cost.margin", facts.margin),
+    }
+    if facts.has_seeds:
+        listed = ", ".join(map(str, facts.seeds)) if len(facts.seeds) <= MAX_SEEDS else ""
+        pairs["Seeds"] = message("cost.seeds", len(facts.seeds), listed)
+    pairs["Runs" if facts.given else "Trials"] = _statuses(evidence)
+    pairs["Test data"] = pool_words(facts)
+    pairs["Split"] = split_words(facts)
+    if facts.given:
+        pairs["Training"] = message("cost.not_stated")
+    return pairs
+
+
+def _statuses(evidence: Evidence) -> str:
+    """Returns `40 completed, 2 diverged`."""
+    counts = evidence.trials["status"].value_counts().sort_index()
+    told = []
+    for status, count_of_status in counts.items():
+        is_result = evidence.facts.given and status == "completed"
+        told.append(f"{count_of_status} {message('cost.with_a_result') if is_result else status}")
+    return ", ".join(told)
+
+
+def _commit(commit: str | None, dirty: bool | None) -> str:
+    """Returns a commit with what is known of changes to its files; "" where it is not known."""
+    if not commit:
+        return ""
+    return message("cost.changed_commit", commit) if dirty else commit
 
 
 def _versions_term(facts: StudyFacts) -> str:
@@ -186,57 +230,69 @@ class Compared(
 
 
 def cost_table(facts: StudyFacts) -> Table:
-    """Parameters, in all and by part, and FLOPs of every variant, with their differences from the baseline.
+    """Returns parameters, in all and by part, and FLOPs of every variant, with their differences from the baseline.
 
     One row a variant and task, or a variant where its tasks cost the same.
     """
-    tasks, first = [task.name for task in facts.tasks], facts.variants[0]
-    every = [[costs(v, task) for v in facts.variants] for task in tasks]
-    tasks = tasks[:1] if all(found == every[0] for found in every) else tasks
-    shown = list(dict.fromkeys(cost for of_task in every for found in of_task for cost in found))
-    if "compute" in shown and all(len({v.examples.get(task) for v in facts.variants}) == 1 for task in tasks):
-        shown.remove("compute")  # which says nothing that FLOPs do not
-    rows = [
-        {"variant": v.name, "task": task, "changes": _changes(v)}
-        | {
-            cost: against(costs(v, task).get(cost), costs(first, task).get(cost), cost in TOTALS)
-            for cost in shown
-        }
-        for v, task in product(facts.variants, tasks)
-    ]
+    tasks = [task.name for task in facts.tasks]
+    costs_by_task = [[costs(variant, task) for variant in facts.variants] for task in tasks]
+    if all(of_task == costs_by_task[0] for of_task in costs_by_task):
+        tasks = tasks[:1]
+    names = _shown_costs(facts, tasks)
+    rows = []
+    for variant, task in product(facts.variants, tasks):
+        of_variant = costs(variant, task)
+        of_baseline = costs(facts.variants[0], task)
+        row = {"variant": variant.name, "task": task, "changes": _changes(variant)}
+        for name in names:
+            row[name] = against(of_variant.get(name), of_baseline.get(name), relative=name in TOTALS)
+        rows.append(row)
     columns = [
         variant_column(names_of(facts)),
         Column("task", "Task", varying=True),
-        *(Column(cost, TOTALS.get(cost, as_sentence(spelled(cost))), True) for cost in shown),
+        *(Column(name, TOTALS.get(name, as_sentence(spelled(name))), True) for name in names),
         Column("changes", "Changes", below=True),
     ]
     return tabulated(columns, rows, message("cost.caption"), "trials.parquet")
 
 
+def _shown_costs(facts: StudyFacts, tasks: Sequence[str]) -> list[str]:
+    """Returns the costs that some variant has; without those of a whole training where FLOPs say the same."""
+    names: dict[str, None] = {}
+    for task in facts.tasks:
+        for variant in facts.variants:
+            names |= dict.fromkeys(costs(variant, task.name))
+    if all(len({variant.examples.get(task) for variant in facts.variants}) == 1 for task in tasks):
+        names.pop("compute", None)
+    return list(names)
+
+
 def costs(variant: VariantFacts, task: str) -> dict[str, float]:
-    """Those of a variant on a task that are known: in all, and parameters by part."""
-    found = {
+    """Returns the costs of a variant on a task that are known: in all, and parameters by part."""
+    values = {
         "parameters": variant.parameters.get(task),
         "flops": variant.flops.get(task),
         "training_flops": variant.training_flops.get(task),
         "compute": variant.compute(task),
         **variant.parameters_by_part.get(task, {}),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def against(value: float | None, base: float | None, relative: bool = False) -> str:
-    """A count with its difference from the baseline's, if there is one: `9,280 (+1,088)`."""
+def against(value: float | None, base: float | None, *, relative: bool = False) -> str:
+    """Returns a count with its difference from the baseline's, if there is one: `9,280 (+1,088)`."""
     if value is None or not base or value == base:
         return count(value)
     change = value - base
+    if relative:
+        return f"{value:,} ({percent(change / base)})"
     sign = "+" if change > 0 else MINUS
-    return f"{value:,} ({percent(change / base) if relative else f'{sign}{abs(change):,}'})"
+    return f"{value:,} ({sign}{abs(change):,})"
 
 
 def _changes(variant: VariantFacts) -> str:
-    """The changes that the name of a variant leaves out."""
+    """Returns the changes that the name of a variant leaves out."""
     if variant.placebo:
-        return message("cost.placebo", bool(variant.tuned))
-    shown = {} if by_design(variant) else variant.changes
-    return text(", ".join(f"{path}: {level}" for path, level in shown.items()))
+        return message("cost.tuned_placebo" if variant.tuned else "cost.placebo")
+    changes = {} if by_design(variant) else variant.changes
+    return text(", ".join(f"{path}: {level}" for path, level in changes.items()))

@@ -31,9 +31,14 @@ from ablate.report.speed_tables import (
     with_interval,
 )
 from ablate.report.verdicts import Names, names_of, row_name, variant_column
-from ablate.report.words import NOTHING, Column, Row, Table, fixed, message, rows_of, tabulated
+from ablate.report.words import NOTHING, Column, Row, Table, fixed, message, paragraph, rows_of, tabulated
 
-MAX_CURVES = 8  # Variants of a figure of growth, the baseline included.
+MAX_CURVES = 8
+"""The variants of a figure of growth, the baseline included."""
+MAX_SLOPES = 4
+"""The slopes that the answer names, that of the baseline included."""
+ROUNDING = 1e-9
+"""A gap between intervals that processors may make by rounding."""
 
 
 class Speed(Section, title="Speed", inside="the time and the memory of each variant", needs_trials=False):
@@ -43,30 +48,41 @@ class Speed(Section, title="Speed", inside="the time and the memory of each vari
         return len(report_data.table("speed")) > 0
 
     def answers(self, report_data: ReportData) -> list[str]:
-        rows, names = own(rows_of(report_data.table("speed"))), names_of(report_data.facts)
-        call, tasks, found = call_shown(rows), report_data.facts.tasks, []
+        rows = own(rows_of(report_data.table("speed")))
+        names = names_of(report_data.facts)
+        call = call_shown(rows)
+        tasks = report_data.facts.tasks
+        sentences = []
         for task in tasks:
+            where = task.name if len(tasks) > 1 else ""
             decided = [row for row in only(rows, call, task.name) if beyond(row)]
             decided.sort(key=lambda row: -abs(math.log(row["ratio"])))
-            ratios = [message("speed.times", ratio(row), names[row["variant"]]) for row in decided]
-            found.append(message("speed.answer", task.name if len(tasks) > 1 else "", MEASURES[call], ratios))
-        return found
+            if decided:
+                ratios = [message("speed.times", ratio(row), names[row["variant"]]) for row in decided]
+                sentences.append(message("speed.answer", where, MEASURES[call], ratios))
+            else:
+                sentences.append(message("speed.no_difference", where, MEASURES[call]))
+        return sentences
 
     def findings(self, report_data: ReportData) -> list[str]:
-        rows, speed = rows_of(report_data.table("speed")), SpeedFacts.of(report_data.facts)
-        return [floor_words(rows)] if speed and max(floors(rows).values(), default=0) > speed.margin else []
+        rows = rows_of(report_data.table("speed"))
+        speed = SpeedFacts.of(report_data.facts)
+        if speed is None or max(floors(rows).values(), default=0) <= speed.margin:
+            return []
+        return [floor_words(rows)]
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        rows, names = own(rows_of(report_data.table("speed"))), names_of(report_data.facts)
+        rows = own(rows_of(report_data.table("speed")))
+        names = names_of(report_data.facts)
         first = call_shown(rows)
         yield from _ratio_pictures(rows, names, first, report_data)
         yield from brief_tables(rows, names)
-        yield Text(f"{floor_words(rows)} {message('speed.guide')}".strip(), aside=True)
-        others = dict.fromkeys(
-            (row["task"], row["metric"]) for row in rows if row["metric"] in {*CALLS} - {first}
-        )
-        if found := [speed_table(rows, names, call, task) for task, call in others]:
-            yield Folded(message("speed.more"), found)
+        yield Text(paragraph(floor_words(rows), message("speed.guide")), aside=True)
+        other_calls = {*CALLS} - {first}
+        others = dict.fromkeys((row["task"], row["metric"]) for row in rows if row["metric"] in other_calls)
+        tables = [speed_table(rows, names, call, task) for task, call in others]
+        if tables:
+            yield Folded(message("speed.more"), tables)
 
 
 def _ratio_pictures(
@@ -106,37 +122,52 @@ class Scaling(Section, title="Scaling", inside="how time and memory grow with th
         return len(report_data.table("scaling")) > 0
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """The slope of the baseline, and those whose intervals do not meet its own."""
-        rows, names, found = rows_of(report_data.table("scaling")), names_of(report_data.facts), []
-        call, size = call_shown(rows), size_name(report_data.facts)
-        for base in (row for row in only(rows, call) if row["variant"] == BASELINE):
-            apart = [
-                row
-                for row in only(rows, call, base["task"])
-                # By more than processors differ in rounding.
-                if max(row["ci_low"] - base["ci_high"], base["ci_low"] - row["ci_high"]) > 1e-9
-            ]
-            powers = [(fixed(row["slope"], 2), names[row["variant"]]) for row in (base, *apart)]
-            task = base["task"] if len(report_data.facts.tasks) > 1 else ""
-            found += [message("speed.grows", task, MEASURES[call], size, powers)] if apart else []
-        return found
+        """Returns the slope of the baseline, and those whose intervals do not meet its own."""
+        facts = report_data.facts
+        rows = rows_of(report_data.table("scaling"))
+        names = names_of(facts)
+        call = call_shown(rows)
+        sentences = []
+        for base in only(rows, call):
+            if base["variant"] != BASELINE:
+                continue
+            apart = [row for row in only(rows, call, base["task"]) if _gap(row, base) > ROUNDING]
+            if apart:
+                slopes = [base, *apart]
+                code = "speed.grows_and_more" if len(slopes) > MAX_SLOPES else "speed.grows"
+                powers = [
+                    message("speed.power", fixed(row["slope"], 2), names[row["variant"]])
+                    for row in slopes[:MAX_SLOPES]
+                ]
+                where = base["task"] if len(facts.tasks) > 1 else ""
+                sentences.append(message(code, where, MEASURES[call], size_name(facts), powers))
+        return sentences
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        facts, size = report_data.facts, size_name(report_data.facts)
+        facts = report_data.facts
+        size = size_name(facts)
         slopes = rows_of(report_data.table("scaling"))
         for task, end, of in by_task(facts):
             data, left = by_size(report_data.table("speed"), task.name)
             if len(data):
+                caption = message("speed.scaling_caption", size)
+                if left:
+                    caption = paragraph(caption, message("speed.left_out", left))
                 yield Picture(
                     f"scaling{end}",
                     f"{self.title}{of}",
-                    message("speed.scaling_caption", size, left),
+                    caption,
                     message("speed.scaling_alt", size, of),
                     data,
                     growth,
                     (measures(), _names_in_order(facts, data), size),
                 )
                 yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
+
+
+def _gap(a: Row, b: Row) -> float:
+    """Returns the distance between two intervals; below 0 where they meet."""
+    return float(max(a["ci_low"] - b["ci_high"], b["ci_low"] - a["ci_high"]))
 
 
 def measures() -> dict[str, Measure]:
@@ -152,30 +183,28 @@ def _names_in_order(facts: StudyFacts, data: pd.DataFrame) -> dict[str, str]:
 
 
 def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
-    """Of one task: a row a variant and a column a call, and one for memory."""
-    cells: dict[str, dict[str, str]] = {}
+    """Returns the slopes of one task: a row a variant and a column a call, and one for memory."""
+    row_by_variant: dict[str, dict[str, str]] = {}
     for row in rows:
-        said = with_interval(row["slope"], row["ci_low"], row["ci_high"])
-        cells.setdefault(row["variant"], dict.fromkeys(MEASURES, NOTHING))[row["metric"]] = said
-    columns = [variant_column(names), *(Column(m, HEADS[m], True) for m in MEASURES)]
-    return tabulated(
-        columns,
-        [{"variant": variant, **found} for variant, found in cells.items()],
-        message("speed.slopes", size),
-        "scaling.csv",
-    )
+        variant = row["variant"]
+        cells = row_by_variant.setdefault(variant, {"variant": variant, **dict.fromkeys(MEASURES, NOTHING)})
+        cells[row["metric"]] = with_interval(row["slope"], row["ci_low"], row["ci_high"])
+    columns = [variant_column(names)]
+    columns += [Column(metric, HEADS[metric], True) for metric in MEASURES]
+    return tabulated(columns, [*row_by_variant.values()], message("speed.slopes", size), "scaling.csv")
 
 
 def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
-    """The value of each variant by size and metric, those furthest from the baseline where there are many.
+    """Returns the value of each variant by size and metric, those furthest from the baseline where there are many.
 
     Columns: variant, metric, size, value. Also, how many variants are left out.
     """
-    mine = speeds[(speeds["task"] == task) & speeds["size"].notna()]
-    mine = mine.drop_duplicates(["variant", "metric", "size"]).sort_values("size", kind="stable")
-    far = np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max()
-    order = far.drop(BASELINE, errors="ignore").sort_values(ascending=False).index
-    grown = mine.groupby("metric")["size"].transform("nunique") > 1
-    shown = mine[grown & mine["variant"].isin([BASELINE, *order[: MAX_CURVES - 1]])].reset_index(drop=True)
+    sized = speeds[(speeds["task"] == task) & speeds["size"].notna()]
+    sized = sized.drop_duplicates(["variant", "metric", "size"]).sort_values("size", kind="stable")
+    distances = np.log(sized["ratio"].astype(float)).abs().groupby(sized["variant"]).max()
+    order = distances.drop(BASELINE, errors="ignore").sort_values(ascending=False).index
+    has_sizes = sized.groupby("metric")["size"].transform("nunique") > 1
+    is_shown = sized["variant"].isin([BASELINE, *order[: MAX_CURVES - 1]])
+    shown = sized[has_sizes & is_shown].reset_index(drop=True)
     shown = shown[["variant", "metric", "size"]].assign(value=shown["value_variant"].astype(float))
     return shown, max(0, len(order) - MAX_CURVES + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,9 @@ from ablate.analysis.optuna_study import rebuilt
 from ablate.analysis.search_table import Objective, SearchTable, with_values
 from ablate.base import wording
 from ablate.base.quiet import quiet
+from ablate.base.wording import brief
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
+from ablate.core.short_names import level_name
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.data_words import measured_on_judged, stated_of
 from ablate.report.figures.front import pareto_front
@@ -21,10 +23,12 @@ from ablate.report.figures.history import history
 from ablate.report.figures.importance import importances
 from ablate.report.figures.slices import slices
 from ablate.report.section import Block, Folded, Picture, ReportData, Section, Terms, Text
-from ablate.report.sections.tuning import FILE, OfSearch, named, space_table, table, value
+from ablate.report.sections.tuning import FILE, OfSearch, ended_words, named, space_table, table, value
+from ablate.report.verdicts import better_word
 from ablate.report.words import (
     NOTHING,
     Column,
+    Row,
     Table,
     count,
     message,
@@ -35,9 +39,16 @@ from ablate.report.words import (
 )
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
-TOP, MAX_NUMBERS = 20, 8
-# Settings with a value below which nothing but their history is drawn.
+TOP = 20
+"""The best settings that a table has."""
+MAX_NUMBERS = 8
+"""The settings that a status lists."""
+MAX_SEEDS = 5
+"""The tuning seeds that are listed."""
+MAX_WINNERS = 3
+"""The winners whose settings the answer names."""
 LEAST = 8
+"""Settings with a value below which nothing but their history is drawn."""
 
 
 class Sweep(OfSearch, Section, title="What the sweep found", open=True):
@@ -47,74 +58,92 @@ class Sweep(OfSearch, Section, title="What the sweep found", open=True):
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         searched = table(report_data)
-        if winners := winner_table(searched, report_data.evidence):
-            yield from (
-                winners,
-                Text(message("search.winners_guide", measured_on_judged(searched)), aside=True),
-            )
-        if best := best_table(searched):
-            yield Folded(message("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
-        facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
-        terms = {
-            "Objectives": message(
-                "search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]
-            ),
-            "Settings": message("search.settings", len(searched.trials), facts.trials, facts.batch),
-            "Tuning seeds": message("search.seeds", facts.seeds),
-            "Sampler": facts.sampler,
-            "Pruner": facts.pruner,
-            "Training time": message("search.time", seconds),
-            "Suggested by": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
-        }
-        how = Terms([(term, text(words)) for term, words in terms.items() if text(words)])
-        yield Folded(message("search.tried"), [status_table(searched), space_table(searched), how])
+        winners = winner_table(searched, report_data.evidence)
+        if winners is not None:
+            yield winners
+            is_own = measured_on_judged(searched)
+            guide = "search.winners_guide_without_validation" if is_own else "search.winners_guide"
+            yield Text(message(guide), aside=True)
+        best = best_table(searched)
+        if best is not None:
+            has_front = len(searched.facts.objectives) > 1
+            title = "search.front_title" if has_front else "search.best_title"
+            yield Folded(message(title, len(best.rows)), [best])
+        tried: list[Block] = [status_table(searched), space_table(searched), Terms(_budget(searched))]
+        yield Folded(message("search.tried"), tried)
 
     def answers(self, report_data: ReportData) -> list[str]:
         searched = table(report_data)
-        if not len(searched.winners):
+        settings_of_winners = winner_settings(searched)
+        if not settings_of_winners:
             return [message("search.no_winner")]
+        winners = [message("search.winner", name, settings) for name, settings in settings_of_winners]
+        if len(winners) > MAX_WINNERS:
+            winners[MAX_WINNERS:] = [message("search.more_winners", len(winners) - MAX_WINNERS)]
         objectives = [named(objective) for objective in searched.facts.objectives]
-        return [message("search.answer", len(searched.trials), len(searched.winners), objectives)]
+        code = "search.answer_of_several" if len(objectives) > 1 else "search.answer"
+        return [message(code, len(searched.trials), objectives, winners)]
 
     def findings(self, report_data: ReportData) -> list[str]:
         searched = table(report_data)
-        same = [n for n in searched.winners["chosen"] if judged_as(report_data.evidence, n) != n]
-        return [
-            message(
-                "search.ended", len(searched.trials), [*searched.trials["status"].value_counts().items()]
-            ),
-            *(message("search.itself", name) for name in same),
-        ]
+        statuses = searched.trials["status"].value_counts()
+        counts = [ended_words(status, count_of_status) for status, count_of_status in statuses.items()]
+        ended = message("search.ended", len(searched.trials), counts or [message("search.none_tried")])
+        winners = searched.winners["chosen"]
+        same = [winner for winner in winners if judged_as(report_data.evidence, winner) != winner]
+        return [ended, *(message("search.itself", winner) for winner in same)]
+
+
+def _budget(searched: SearchTable) -> list[tuple[str, str]]:
+    """Returns what was searched for, with which budget, as terms; without what is not known."""
+    facts = searched.facts
+    objectives = []
+    for objective in facts.objectives:
+        better = better_word(objective.direction)
+        objectives.append(message("search.objective", named(objective), better))
+    seeds = ", ".join(map(str, facts.seeds[:MAX_SEEDS])) + (", …" if len(facts.seeds) > MAX_SEEDS else "")
+    seconds = searched.trials["train_seconds"].astype(float).sum()
+    terms = {
+        "Objectives": wording.joined(objectives),
+        "Settings": message("search.settings", len(searched.trials), facts.trials, facts.batch),
+        "Tuning seeds": message("search.seeds", len(facts.seeds), seeds),
+        "Sampler": facts.sampler,
+        "Pruner": facts.pruner,
+        "Training time": message("search.time", seconds) if seconds > 0 else "",
+        "Suggested by": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
+    }
+    return [(term, text(words)) for term, words in terms.items() if text(words)]
+
+
+def winner_settings(searched: SearchTable) -> list[tuple[str, list[str]]]:
+    """Returns the name of each winner with its settings in words: `learning rate 0.003`."""
+    winners = []
+    for row in searched.winners.to_dict("records"):
+        settings = []
+        for path in searched.paths:
+            setting = row[path]
+            label = value(setting) if isinstance(setting, str) or number(setting) is None else brief(setting)
+            if label:
+                settings.append(level_name(path, label))
+        winners.append((row["chosen"], settings))
+    return winners
 
 
 def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
-    """A row per winner and metric that was searched for, and the baseline; None without a winner.
+    """Returns a row per winner and metric that was searched for, and the baseline; None without a winner.
 
     The change is below zero, where more is better, by the winner's curse.
     """
-    metrics = [o for o in searched.facts.objectives if o.measured and len(searched.winners)]
+    metrics = [objective for objective in searched.facts.objectives if objective.measured]
+    winners = searched.winners.to_dict("records")
+    if not metrics or not winners:
+        return None
     rows = []
     for metric in metrics:
-        for row in [*searched.winners.to_dict("records"), {"chosen": BASELINE}]:
-            seen, trials = number(row.get(metric.name)), fresh(evidence, metric, row["chosen"])
-            mean, spread = number(trials["validation"].mean()), number(trials["validation"].std())
-            change = None if seen is None or mean is None else mean - seen
-            rows.append(
-                {
-                    "variant": row["chosen"],
-                    "metric": spelled(metric.name),
-                    "tuning": plus_minus(seen, number(row.get("spread")) if metric is metrics[0] else None),
-                    "fresh": plus_minus(mean, spread),
-                    "change": NOTHING
-                    if change is None
-                    else wording.plus(change, wording.decimals(spread or 0)),
-                    "test": plus_minus(number(trials["test"].mean()), number(trials["test"].std())),
-                    "n": trials["test"].count(),
-                    "setting": ", ".join(
-                        f"{p}={value(row[p])}" for p in searched.paths if not pd.isna(row.get(p))
-                    ),
-                }
-            )
+        # The search keeps the spread of the first metric that it measured.
+        has_spread = metric is metrics[0]
+        for winner in [*winners, {"chosen": BASELINE}]:
+            rows.append(_winner_row(winner, metric, searched, evidence, has_spread=has_spread))
     is_own = measured_on_judged(searched)
     columns = [
         Column("variant", "Variant"),
@@ -122,24 +151,55 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
         Column("tuning", "Tuning seeds" if is_own else "Validation, tuning seeds", True),
         Column("fresh", "Fresh seeds" if is_own else "Validation, fresh seeds", True),
         Column("change", "Change", True),
-        *([] if is_own else [Column("test", _judged_heading(evidence.facts), True)]),
-        Column("n", "Number of fresh seeds" if is_own else "Fresh seeds", True),
-        Column("setting", "Setting", below=True),
     ]
-    return tabulated(columns, rows, message("search.winners"), FILE) if rows else None
+    if not is_own:
+        columns.append(Column("test", _judged_heading(evidence.facts), True))
+    columns.append(Column("n", "Number of fresh seeds" if is_own else "Fresh seeds", True))
+    columns.append(Column("setting", "Setting", below=True))
+    return tabulated(columns, rows, message("search.winners"), FILE)
+
+
+def _winner_row(
+    winner: Mapping[Any, Any],
+    metric: Objective,
+    searched: SearchTable,
+    evidence: Evidence,
+    *,
+    has_spread: bool,
+) -> dict[str, Any]:
+    """Returns what the search saw of a winner, or of the baseline, and what fresh seeds show."""
+    seen = number(winner.get(metric.name))
+    trials = fresh(evidence, metric, winner["chosen"])
+    mean = number(trials["validation"].mean())
+    spread = number(trials["validation"].std())
+    change = NOTHING
+    if seen is not None and mean is not None:
+        change = wording.plus(mean - seen, wording.decimals(spread or 0))
+    setting = [f"{path}={value(winner[path])}" for path in searched.paths if not pd.isna(winner.get(path))]
+    return {
+        "variant": winner["chosen"],
+        "metric": spelled(metric.name),
+        "tuning": plus_minus(seen, number(winner.get("spread")) if has_spread else None),
+        "fresh": plus_minus(mean, spread),
+        "change": change,
+        "test": plus_minus(number(trials["test"].mean()), number(trials["test"].std())),
+        "n": trials["test"].count(),
+        "setting": ", ".join(setting),
+    }
 
 
 def _judged_heading(facts: StudyFacts) -> str:
+    """Returns the heading of the judged numbers: of code that states its data, these need not be test data."""
     return "Test, fresh seeds" if stated_of(facts) is None else "Judged, fresh seeds"
 
 
 def judged_as(evidence: Evidence, winner: str) -> str:
-    """The variant that a winner is in the comparison: one that is no variant is the baseline itself."""
+    """Returns the variant that a winner is in the comparison: one that is no variant is the baseline itself."""
     return winner if winner in [variant.name for variant in evidence.facts.variants] else BASELINE
 
 
 def fresh(evidence: Evidence, metric: Objective, winner: str) -> pd.DataFrame:
-    """A metric on the study's own seeds: `test`, and `validation`, where the workload measures it.
+    """Returns a metric on the study's own seeds: `test`, and `validation`, where the workload measures it.
 
     A seed that diverged counts as guessing on validation data where the metric says what that is.
     """
@@ -153,70 +213,60 @@ def fresh(evidence: Evidence, metric: Objective, winner: str) -> pd.DataFrame:
 
 
 def best_table(searched: SearchTable) -> Table | None:
-    """The Pareto front of several objectives, or the best for one; None where no setting has a value."""
+    """Returns the Pareto front of several objectives, or the best for one; None where no setting has a value."""
     search = searched.trials.iloc[0]
-    found = searched.trials.loc[searched.best(search["variant"], search["task"], TOP)]
-    if not len(found):
+    best = searched.trials.loc[searched.best(search["variant"], search["task"], TOP)]
+    if best.empty:
         return None
-    objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
-    measured, ends = next((o for o in objectives if o.measured), None), spelled_paths(searched.paths)
+    facts = searched.facts
+    objectives = [objective for objective in facts.objectives if objective.name not in COSTS]
+    measured = next((objective for objective in objectives if objective.measured), None)
+    rows = []
+    for row in best.to_dict("records"):
+        cells = {name: row[name] for name in ("number", "chosen", "status")}
+        cells |= {cost: count(row[cost]) for cost in COSTS}
+        cells |= {path: value(row[path]) or NOTHING for path in searched.paths}
+        for objective in objectives:
+            spread = number(row["spread"]) if objective is measured else None
+            cells[f"objective {objective.name}"] = plus_minus(number(row[objective.name]), spread)
+        rows.append(cells)
 
-    rows = [
-        row
-        | {cost: count(row[cost]) for cost in COSTS}
-        | {path: value(row[path]) or NOTHING for path in searched.paths}
-        | {
-            f"objective {o.name}": plus_minus(
-                number(row[o.name]), number(row["spread"]) if o is measured else None
-            )
-            for o in objectives
-        }
-        for row in found.to_dict("records")
-    ]
-    return tabulated(
-        [
-            Column(
-                "number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")
-            ),
-            *(Column(f"objective {one.name}", as_sentence(named(one)), True) for one in objectives),
-            *(Column(cost, words, True) for cost, words in COSTS.items()),
-            *(
-                Column(p.path, as_sentence(ends[p.path]), p.kind != "choice")
-                for p in searched.facts.parameters
-            ),
-            Column("status", "Status", varying=True),
-        ],
-        rows,
-        message("search.best", len(searched.facts.objectives) > 1),
-        FILE,
-    )
+    path_names = spelled_paths(searched.paths)
+    columns = [Column("number", "Setting", show=_setting_number)]
+    for objective in objectives:
+        columns.append(Column(f"objective {objective.name}", as_sentence(named(objective)), True))
+    columns += [Column(cost, heading, True) for cost, heading in COSTS.items()]
+    for parameter in facts.parameters:
+        path = parameter.path
+        columns.append(Column(path, as_sentence(path_names[path]), parameter.kind != "choice"))
+    columns.append(Column("status", "Status", varying=True))
+    caption = "search.front_caption" if len(facts.objectives) > 1 else "search.best_caption"
+    return tabulated(columns, rows, message(caption), FILE)
+
+
+def _setting_number(row: Row) -> str:
+    """Returns the number of a setting, and the name of the winner that it became."""
+    return f"{row['number']}, {row['chosen']}" if row["chosen"] else str(row["number"])
 
 
 def status_table(searched: SearchTable) -> Table:
-    """How every setting ended: a row per status and reason, so that no point of the space is left out in silence."""
+    """Returns how every setting ended: a row per status and reason, so that none is left out in silence."""
     trials = searched.trials.assign(reason=searched.trials["reason"].fillna("").map(text))
-    rows = [
-        {
-            "status": status,
-            "n": len(found),
-            "numbers": message(
-                "search.which", [] if status == "completed" else [*map(int, found)], MAX_NUMBERS
-            ),
-            "reason": reason,
-        }
-        for (status, reason), found in trials.groupby(["status", "reason"], sort=False)["number"]
+    rows = []
+    for (status, reason), numbers in trials.groupby(["status", "reason"], sort=False)["number"]:
+        listed = (
+            [] if status == "completed" else [str(int(number_of_setting)) for number_of_setting in numbers]
+        )
+        if len(listed) > MAX_NUMBERS:
+            listed[MAX_NUMBERS:] = ["…"]
+        rows.append({"status": status, "n": len(numbers), "numbers": ", ".join(listed), "reason": reason})
+    columns = [
+        Column("status", "How it ended"),
+        Column("n", "Settings", True),
+        Column("numbers", "Which", words=True),
+        Column("reason", "Why", words=True),
     ]
-    return tabulated(
-        [
-            Column("status", "How it ended"),
-            Column("n", "Settings", True),
-            Column("numbers", "Which", words=True),
-            Column("reason", "Why", words=True),
-        ],
-        rows,
-        message("search.every"),
-        FILE,
-    )
+    return tabulated(columns, rows, message("search.every"), FILE)
 
 
 class SweepFigures(

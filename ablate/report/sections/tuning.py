@@ -12,7 +12,7 @@ from typing import Any, cast
 import pandas as pd
 
 from ablate.analysis import budgets
-from ablate.analysis.search_table import Objective, SearchTable, table_of
+from ablate.analysis.search_table import Objective, SearchFacts, SearchTable, table_of
 from ablate.base.wording import exact
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.short_names import in_short_names, short_names
@@ -44,42 +44,44 @@ class OfSearch:
     kind: str
 
     def applies(self, report_data: ReportData) -> bool:
-        """Whether the study has the table of such a search."""
-        found = table_of(report_data.evidence)
-        return report_data.facts.searched == self.kind and found is not None and len(found.trials) > 0
+        """Returns whether the study has the table of such a search."""
+        searched = table_of(report_data.evidence)
+        return report_data.facts.searched == self.kind and searched is not None and len(searched.trials) > 0
 
 
 def table(report_data: ReportData) -> SearchTable:
-    """The settings that were tried, of a section that applies."""
+    """Returns the settings that were tried, of a section that applies."""
     return cast(SearchTable, table_of(report_data.evidence))
 
 
 def named(objective: Objective) -> str:
-    """An objective in words: `validation accuracy`."""
+    """Returns an objective in words: `validation accuracy`."""
     words = spelled(objective.name)
     return f"validation {words}" if objective.source == "validation" else words
 
 
-def value(found: Any) -> str:
-    """A value of a searched path, or nothing."""
-    if isinstance(found, str):
-        return text(found)
-    return "" if number(found) is None else exact(float(found))
+def value(setting: Any) -> str:
+    """Returns a value of a searched path, or nothing."""
+    if isinstance(setting, str):
+        return text(setting)
+    return "" if number(setting) is None else exact(float(setting))
 
 
 def places(rows: pd.DataFrame, whole: pd.DataFrame) -> list[str]:
-    """The variants of the rows of a frame, with their tasks where the whole frame has several."""
-    several = whole["task"].nunique() > 1
-    return [f"{row['variant']} on {row['task']}" if several else row["variant"] for row in rows_of(rows)]
+    """Returns the variants of the rows of a frame, with their tasks where the whole frame has several."""
+    if whole["task"].nunique() == 1:
+        return [row["variant"] for row in rows_of(rows)]
+    return [f"{row['variant']} on {row['task']}" for row in rows_of(rows)]
 
 
 def space_table(searched: SearchTable) -> Table:
-    """The space as it was searched: a row per path."""
+    """Returns the space as it was searched: a row per path."""
 
     def values(row: Row) -> str:
+        if row["choices"]:
+            return text(", ".join(row["choices"]))
         step = f", step {value(row['step'])}" if row["step"] else ""
-        ends = (value(row[end]) or NOTHING for end in ("low", "high"))
-        return text(", ".join(row["choices"])) or f"{' to '.join(ends)}{step}"
+        return f"{value(row['low']) or NOTHING} to {value(row['high']) or NOTHING}{step}"
 
     return tabulated(
         [
@@ -94,8 +96,8 @@ def space_table(searched: SearchTable) -> Table:
     )
 
 
-# Trainings and settings that may have been lost: a column each where any was.
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
+"""Trainings and settings that may have been lost → the heading of their column, which is shown where any was."""
 
 
 class Tuning(
@@ -113,8 +115,10 @@ class Tuning(
         yield budget_table(searched, spent(report_data))
         yield Text(message("search.budget_guide"), aside=True)
         yield space_table(searched)
-        facts, target = report_data.facts, searched.facts.objectives[0]
-        label, path = named(target), spelled(searched.paths[0])
+        facts = report_data.facts
+        target = searched.facts.objectives[0]
+        label = named(target)
+        path = spelled(searched.paths[0])
         trained = {*report_data.evidence.frame(RUNNER_UPS, ("variant",))["variant"]}
         every = budgets.setting_curves(searched, trained)
         facets = Facets.of(facts)
@@ -132,61 +136,95 @@ class Tuning(
                 (facets, (path, label), task.metrics.get(target.name)),
             )
 
-    def findings(self, report_data: ReportData) -> list[str]:
-        given, search = spent(report_data), table(report_data).facts
-        found = [
-            message(
-                "search.parity",
-                settings=search.trials,
-                seeds=len(search.seeds),
-                tasks=given["task"].nunique(),
-                paths=[parameter.path for parameter in search.parameters],
-                sampler=search.sampler,
-                pruner="" if search.pruner == "none" else search.pruner,
-                trainings=int(given["trainings"].sum()),
-                least=int(given["trainings"].min()),
-                most=int(given["trainings"].max()),
-                lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
-            )
-        ]
-        for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
-            found += [message(f"search.{code}", places(rows, given))] if len(rows) else []
+    def warnings(self, report_data: ReportData) -> list[str]:
+        budgets_of_variants = spent(report_data)
+        names = places(budgets_of_variants, budgets_of_variants)
+        warnings = []
+        untuned = budgets_of_variants[budgets_of_variants["best"].isna()]
+        if len(untuned):
+            warnings.append(message("search.no_value", places(untuned, budgets_of_variants)))
+        rising = budgets_of_variants[budgets_of_variants["rising"]]
+        if len(rising):
+            warnings.append(message("search.rising", places(rising, budgets_of_variants)))
         edges: dict[tuple[str, str], list[str]] = {}
-        for name, row in zip(places(given, given), rows_of(given), strict=True):
+        for name, row in zip(names, rows_of(budgets_of_variants), strict=True):
             for path, side in row["edges"].items():
                 edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
-        found += [message("search.edge", path, side, names) for (path, side), names in edges.items()]
-        if len(runner_ups := report_data.evidence.frame(RUNNER_UPS, ("variant", "status"))):
-            lost = runner_ups.loc[runner_ups["status"] == "diverged", "variant"].value_counts().items()
-            told = message("search.rivals", [*runner_ups["variant"].unique()], len(runner_ups), [*lost])
-            found.append(in_short_names(told, short_names(report_data.facts)))
-        return found
+        warnings += [message("search.edge", path, side, variants) for (path, side), variants in edges.items()]
+        return warnings
+
+    def findings(self, report_data: ReportData) -> list[str]:
+        sentences = [_parity(spent(report_data), table(report_data).facts)]
+        runner_ups = report_data.evidence.frame(RUNNER_UPS, ("variant", "status"))
+        if len(runner_ups):
+            in_words = _runner_ups(runner_ups)
+            sentences.append(in_short_names(in_words, short_names(report_data.facts)))
+        return sentences
+
+
+def _parity(given: pd.DataFrame, search: SearchFacts) -> str:
+    """Returns the budget that every variant was given, and the trainings that were lost."""
+    trainings = given["trainings"]
+    if trainings.min() == trainings.max():
+        budget = message("search.same_budget")
+    else:
+        budget = message("search.same_settings", int(trainings.min()), int(trainings.max()))
+    num_tasks = given["task"].nunique()
+    searched = message(
+        "search.searched",
+        search.trials,
+        len(search.seeds),
+        num_tasks if num_tasks > 1 else 0,
+        [parameter.path for parameter in search.parameters],
+        message("search.sampler", search.sampler, "" if search.pruner == "none" else search.pruner),
+    )
+    lost = [ended_words(status, int(given[status].sum())) for status in LOST if given[status].sum()]
+    return message("search.parity", budget, searched, int(trainings.sum()), ", ".join(lost))
+
+
+def ended_words(status: str, count_of_status: int) -> str:
+    """Returns `3 pruned`: how many settings ended in one way."""
+    if status == "invalid":
+        return message("search.not_built", count_of_status)
+    return f"{count_of_status} {status}"
+
+
+def _runner_ups(runs: pd.DataFrame) -> str:
+    """Returns at which runner-up settings verdicts were judged too, and which of their runs diverged."""
+    diverged = runs.loc[runs["status"] == "diverged", "variant"].value_counts()
+    lost = [message("search.runs_of", n, variant) for variant, n in diverged.items()]
+    return message("search.rivals", [*runs["variant"].unique()], len(runs), ", ".join(lost))
 
 
 @lru_cache(maxsize=1)
 def spent(report_data: ReportData) -> pd.DataFrame:
-    """See `budgets.budgets`; variants by their names for readers."""
-    found = budgets.budgets(table(report_data), report_data.facts)
-    return found.assign(variant=found["variant"].map(short_names(report_data.facts)))
+    """Returns `budgets.budgets`, with variants by their names for readers."""
+    budgets_of_variants = budgets.budgets(table(report_data), report_data.facts)
+    names = short_names(report_data.facts)
+    return budgets_of_variants.assign(variant=budgets_of_variants["variant"].map(names))
 
 
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
-    """`given` is `budgets.budgets`."""
-    target, ends = searched.facts.objectives[0], spelled_paths(searched.paths)
+    """Returns the budget and the chosen setting of each variant; `given` is `budgets.budgets`."""
+    target = searched.facts.objectives[0]
+    path_names = spelled_paths(searched.paths)
     counts = {"settings": "Settings", "seeds": "Tuning seeds", "trainings": "Trainings"}
-    counts |= {key: name for key, name in LOST.items() if given[key].any()} | {"seconds": "Training seconds"}
+    for status, heading in LOST.items():
+        if given[status].any():
+            counts[status] = heading
+    counts["seconds"] = "Training seconds"
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
-        *(Column(key, name, True) for key, name in counts.items()),
-        *(Column(path, as_sentence(ends[path]), True) for path in searched.paths),
+        *(Column(key, heading, True) for key, heading in counts.items()),
+        *(Column(path, as_sentence(path_names[path]), True) for path in searched.paths),
         Column("best", f"{as_sentence(spelled(target.name))}, tuning seeds", True),
     ]
-    rows = [
-        row
-        | {key: count(row[key]) for key in counts}
-        | {path: value(row[path]) or NOTHING for path in searched.paths}
-        | {"best": fixed(row["best"], 3)}
-        for row in rows_of(given)
-    ]
+    rows = []
+    for row in rows_of(given):
+        cells = dict(row)
+        cells |= {key: count(row[key]) for key in counts}
+        cells |= {path: value(row[path]) or NOTHING for path in searched.paths}
+        cells["best"] = fixed(row["best"], 3)
+        rows.append(cells)
     return tabulated(columns, rows, message("search.budgets", named(target)), FILE)

@@ -1,22 +1,22 @@
 """The verdicts, every comparison with all its numbers, the claims, judged, and how steadily each variant trains."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import as_sentence, spelled
+from ablate.report.claim_tables import claim_table
 from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
-from ablate.report.treatment_words import size_columns
+from ablate.report.treatment_words import size_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
     Names,
-    claim_table,
     difference_column,
     difference_of,
     direction_of,
+    less_in_caption,
     less_is_better,
     level_of,
     mean_columns,
@@ -31,7 +31,6 @@ from ablate.report.words import (
     Column,
     Row,
     Table,
-    codes,
     count,
     decimals,
     fixed,
@@ -45,47 +44,65 @@ from ablate.report.words import (
     text,
 )
 
-GUIDE = ("better", "worse", "equivalent", "inconclusive")
+REPLICATES = {"": "seed", "documents": "document"}
+"""How runs were given → what repeats a measurement; else it is a run."""
 
 
 class Verdicts(Section, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        rows, margin = planned_rows(report_data.comparisons), report_data.facts.margin
-        if not rows:
-            return
-        yield from verdict_tables(rows, report_data.facts)
-        replanned = report_data.facts.replanned
-        is_margin_late = replanned is not None and replanned.changes_path("metric.margin")
-        present = {row["verdict"] for row in rows}
-        less = bool(less_is_better(rows, report_data.facts))
-        is_apart = not pairs_share_data(report_data.facts)
-        known: dict[str, dict[str, Any]] = {
-            "better": {"less": less, "unit": report_data.facts.unit},
-            "worse": {"less": less, "unit": report_data.facts.unit},
-            "equivalent": {"margin": margin, "late": is_margin_late, "given": report_data.facts.given},
-        }
-        terms = [
-            (verdict, message(f"verdicts.{verdict}", **known.get(verdict, {})))
-            for verdict in GUIDE
-            if verdict in present
-        ]
-        terms += [
-            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_apart))
-            for word in ("difference", "detectable")
-        ]
-        sizes = [column.heading for column in size_columns(rows, report_data.facts)]
-        if sizes:
-            terms.append((" and ".join(sizes), message("treatment.sizes")))
-        yield Folded(message("verdicts.guide"), [Terms(terms)])
+        rows = planned_rows(report_data.comparisons)
+        if rows:
+            yield from verdict_tables(rows, report_data.facts)
+            yield Folded(message("verdicts.guide"), [Terms(_guide(rows, report_data.facts))])
+
+
+def _guide(rows: Sequence[Row], facts: StudyFacts) -> list[tuple[str, str]]:
+    """Returns the verdicts and columns of the planned rows, each with what it means."""
+    present = {row["verdict"] for row in rows}
+    terms = [(verdict, meaning) for verdict, meaning in _meanings(rows, facts).items() if verdict in present]
+    terms.append(("Difference", message(_difference_code(facts))))
+    terms.append(("Detectable", message("verdicts.detectable", REPLICATES.get(facts.given, "run"))))
+    size = size_column(rows, facts)
+    if size is not None:
+        terms.append((size.heading, message("treatment.sizes")))
+    return terms
+
+
+def _meanings(rows: Sequence[Row], facts: StudyFacts) -> dict[str, str]:
+    """Returns what each verdict means, in the order of the guide."""
+    sides = ("below", "above") if less_is_better(rows, facts) else ("above", "below")
+    if any(number(row["solved_variant"]) is not None for row in rows):
+        better = message("verdicts.better_by_rate", sides[0], facts.unit)
+        worse = message("verdicts.worse_by_rate", sides[1], facts.unit)
+    else:
+        better = message("verdicts.better", sides[0])
+        worse = message("verdicts.worse", sides[1])
+    meanings = {"better": better, "worse": worse}
+    if facts.margin is not None:
+        replanned = facts.replanned
+        is_late = bool(facts.given) or (replanned is not None and replanned.changes_path("metric.margin"))
+        code = "verdicts.equivalent_late" if is_late else "verdicts.equivalent"
+        meanings["equivalent"] = message(code, facts.margin)
+    return meanings | {"inconclusive": message("verdicts.inconclusive")}
+
+
+def _difference_code(facts: StudyFacts) -> str:
+    """Returns the code of the words for a difference: over pairs where runs are known to share something."""
+    if facts.given:
+        return "verdicts.difference"
+    if pairs_share_data(facts):
+        return "verdicts.difference_by_seed_and_data"
+    return "verdicts.difference_by_seed"
 
 
 class Comparisons(Section, title="Every comparison", inside="all metrics and the placebo, with p"):
     """The other metrics and the placebo included."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        names, rows = names_of(report_data.facts), rows_of(report_data.comparisons)
+        names = names_of(report_data.facts)
+        rows = rows_of(report_data.comparisons)
         unit = "document" if report_data.facts.given == "documents" else report_data.facts.unit
         columns = [
             variant_column(names),
@@ -100,18 +117,19 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             reason_column(report_data.facts),
         ]
         if rows:
-            caption = message(
-                "cost.every", less_is_better(rows, report_data.facts), over_seeds_alone(report_data)
-            )
+            less = less_in_caption(rows, report_data.facts)
+            caption = message("cost.every", less, over_seeds_alone(report_data))
             yield tabulated(columns, rows, caption, "comparisons.csv")
 
 
-def over_seeds_alone(report_data: ReportData) -> list[str]:
-    """Returns the metrics without outcomes by example, in words; none where no metric has them."""
+def over_seeds_alone(report_data: ReportData) -> str:
+    """Returns the metrics with intervals over seeds alone, in words; "" where none has outcomes by example."""
     by_example = {*report_data.evidence.examples["metric"]}
     if not by_example:
-        return []
-    return [spelled(name) for name in report_data.comparisons["metric"].unique() if name not in by_example]
+        return ""
+    metrics = report_data.comparisons["metric"].unique()
+    alone = [spelled(name) for name in metrics if name not in by_example]
+    return wording.joined(alone) if alone else ""
 
 
 def metric_column(*, varying: bool = False) -> Column:
@@ -123,18 +141,15 @@ class Claims(Section, title="Claims", needs_trials=False, open=True):
     """One row a claim."""
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """Claims about other metrics than those of the verdicts."""
+        """Returns claims about other metrics than those of the verdicts."""
         facts = report_data.facts
-        found: dict[str, list[str]] = {}
+        claims: dict[str, list[str]] = {}
         for row in rows_of(report_data.claims):
             if row["metric"] != facts.metric and not is_true(row["exploratory"]):
-                found.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
-        said = [
-            message("verdicts.claimed", verdict, found[verdict])
-            for verdict in ("supported", "refuted")
-            if verdict in found
-        ]
-        return [" ".join(said)] if said else []
+                claims.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
+        decided = [verdict for verdict in ("supported", "refuted") if verdict in claims]
+        sentences = [message("verdicts.claimed", verdict, claims[verdict]) for verdict in decided]
+        return [" ".join(sentences)] if sentences else []
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         if len(report_data.claims):
@@ -157,50 +172,78 @@ class Stability(
         return any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
 
     def findings(self, report_data: ReportData) -> list[str]:
-        found = lost(rows_of(report_data.table("stability")), names_of(report_data.facts))
-        return [message("stability.diverged", found)] if found else []
+        runs = lost(rows_of(report_data.table("stability")), names_of(report_data.facts))
+        return [message("stability.diverged", runs)] if runs else []
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        facts, rows = report_data.facts, rows_of(report_data.table("stability"))
-        some = [row for row in rows if notable(row)]
-        yield (
-            stability_table(some, rows, facts)
-            if some
-            else Text(message("stability.nothing", bool(facts.given)))
-        )
-        source = "given" if facts.given else "stated" if stated_of(facts) is not None else "ours"
-        known = sorted(codes("stability") & {row["metric"] for row in rows})
-        terms = Terms(
-            [(spelled(metric), message(f"stability.{metric}", source, facts.unit)) for metric in known]
-        )
-        every = [stability_table(rows, rows, facts)] if len(some) < len(rows) else []
-        yield Folded(message("stability.every", len(rows) if every else 0), [*every, terms])
+        facts = report_data.facts
+        rows = rows_of(report_data.table("stability"))
+        shown = [row for row in rows if notable(row)]
+        if shown:
+            yield stability_table(shown, rows, facts)
+        else:
+            yield Text(message("stability.nothing_given" if facts.given else "stability.nothing"))
+        metrics = {row["metric"] for row in rows}
+        meanings = {metric: meaning for metric, meaning in _metric_codes(facts).items() if metric in metrics}
+        terms = Terms([(spelled(metric), message(code)) for metric, code in meanings.items()])
+        if len(shown) < len(rows):
+            every = stability_table(rows, rows, facts)
+            yield Folded(message("stability.every", len(rows)), [every, terms])
+        else:
+            yield Folded(message("stability.meanings"), [terms])
+
+
+def _metric_codes(facts: StudyFacts) -> dict[str, str]:
+    """Returns metric of stability → the code of its meaning."""
+    if facts.given:
+        rate = "stability.given_divergence_rate"
+    elif stated_of(facts) is not None:
+        rate = "stability.stated_divergence_rate"
+    else:
+        rate = "stability.divergence_rate"
+    return {
+        RATE: rate,
+        "lr_sensitivity": "stability.lr_sensitivity",
+        "seed_spread": "stability.seed_spread" if facts.unit == "seed" else "stability.run_spread",
+    }
 
 
 def notable(row: Row) -> bool:
-    """Whether its interval excludes 0, or a run diverged."""
+    """Returns whether its interval excludes 0, or a run diverged."""
     if row["metric"] == RATE:
         return bool(number(row["mean_variant"]) or number(row["mean_baseline"]))
-    low, high = number(row["ci_low"]), number(row["ci_high"])
+    low = number(row["ci_low"])
+    high = number(row["ci_high"])
     return low is not None and high is not None and (low > 0 or high < 0)
 
 
 def lost(rows: Sequence[Row], names: Names) -> list[str]:
-    """`2 of 5 with post norm`, for each variant and task of which some run diverged, on the most seeds of any pair."""
-    several = len({row["task"] for row in rows}) > 1
-    found: dict[tuple[str, str], str] = {}
-    for row in sorted((row for row in rows if row["metric"] == RATE), key=lambda row: number(row["n"]) or 0):
-        n, task = int(number(row["n"]) or 0), text(row["task"])
+    """Returns `2 of 5 with post norm`, for each variant and task of which some run diverged.
+
+    Counted on the most seeds of any pair.
+    """
+    has_several = len({row["task"] for row in rows}) > 1
+    rates = [row for row in rows if row["metric"] == RATE]
+    rates.sort(key=lambda row: number(row["n"]) or 0)
+    told: dict[tuple[str, str], str] = {}
+    for row in rates:
+        n = int(number(row["n"]) or 0)
+        task = text(row["task"])
         for side in ("variant", "baseline"):
-            if diverged := round((number(row[f"mean_{side}"]) or 0.0) * n):
-                found[row[side], task] = message(
-                    "stability.lost", diverged, n, names.get(row[side], row[side]), task if several else ""
+            diverged = round((number(row[f"mean_{side}"]) or 0.0) * n)
+            if diverged:
+                name = names.get(row[side], row[side])
+                told[row[side], task] = message(
+                    "stability.lost", diverged, n, name, task if has_several else ""
                 )
-    return list(found.values())
+    return list(told.values())
 
 
 def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: StudyFacts) -> Table:
-    """Rows of `analysis.stability`; its caption says how many of `every` would exclude 0 by chance."""
+    """Returns rows of `analysis.stability` as a table.
+
+    Its caption says how many of `every` would exclude 0 by chance.
+    """
 
     def change(row: Row) -> str:
         if row["kind"] == "rate":
@@ -219,15 +262,22 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: StudyFacts
     ]
     tested = sum(number(row["p"]) is not None for row in every)
     by_chance = wording.exact(round(0.05 * tested, 1))
-    caption = message("stability.caption", tested, by_chance, less_is_better(rows, facts))
+    caption = message("stability.caption", less_in_caption(rows, facts), tested, by_chance)
     return tabulated(columns, rows, caption, "stability.csv")
 
 
 def side_words(row: Row, side: str) -> str:
-    """`2 of 5 [0.05, 0.85]` of a rate, `0.12 [0.10, 0.14]` of anything else."""
-    low, high, mean = (number(row[f"{of}_{side}"]) for of in ("low", "high", "mean"))
+    """Returns `2 of 5 [0.05, 0.85]` of a rate, `0.12 [0.10, 0.14]` of anything else."""
+    mean = number(row[f"mean_{side}"])
+    low = number(row[f"low_{side}"])
+    high = number(row[f"high_{side}"])
     if mean is None:
         return NOTHING
-    places, n = 2 if row["kind"] == "rate" else decimals(low, high), int(number(row["n"]) or 0)
-    told = message("stability.rate", round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
-    return told if low is None or low == high else f"{told} {interval(low, high, places)}"
+    if row["kind"] == "rate":
+        n = int(number(row["n"]) or 0)
+        places = 2
+        value = message("stability.rate", round(mean * n), n)
+    else:
+        places = decimals(low, high)
+        value = fixed(mean, places)
+    return value if low is None or low == high else f"{value} {interval(low, high, places)}"

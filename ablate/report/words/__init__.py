@@ -1,7 +1,8 @@
 """What a report says: sentences (a Jinja macro for each code, in a file for each subject beside this one), and tables.
 
-Templates hold words, lists and plurals, and no rule: what is said is decided where `say` is called. Columns say what is
-shown of a row, once for page, markdown, terminal, MLflow and papers; rows of a frame and of a CSV file give the same.
+Templates hold words, lists and plurals, and no rule: what is said is decided where `message` is called. Columns say
+what is shown of a row, once for page, markdown, terminal, MLflow and papers; rows of a frame and of a CSV file give
+the same.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -18,56 +19,64 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ablate.base import wording
-from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MAX_NAMES = 8  # The most variants that a sentence names; the table has all.
+MAX_NAMES = 8
+"""The most variants that a sentence names; the table has all."""
 
 
 def message(code: str, *values: Any, **named: Any) -> str:
-    """The words of `file.macro` for these values, as one line.
+    """Returns the words of `file.macro` for these values, as one line.
 
     >>> message("reasons.few", n=1, least=2)
-    'only 1 seed; it takes 2'
+    '1 seed, at least 2 needed'
     """
     file, _, name = code.partition(".")
-    found = getattr(_module(file), name)(*values, **named)
-    return re.sub(r" ([,;)]|\.(?=\s|$))", r"\1", re.sub(r"[ \n]+", " ", found)).strip()
-
-
-def because(reason: str, *, short: bool = False, unit: str = "seed") -> str:
-    """A reason in the form that tables keep, `code name=number …`, in words; an older table has the words itself.
-
-    unit: what repeats a training, `StudyFacts.unit`.
-    """
-    found = Reason.parse(reason)
-    if found is None:
-        return reason
-    numbers = {name: int(value) if value.is_integer() else value for name, value in found.numbers.items()}
-    file = "inconclusive" if short and found.code in codes("inconclusive") else "reasons"
-    if found.code == "few" and unit == "run" and "n" in numbers:
-        numbers["runs"] = numbers.pop("n")
-    return message(f"{file}.{found.code}", **numbers)
+    words = re.sub(r"[ \n]+", " ", getattr(_module(file), name)(*values, **named))
+    # An optional part that is missing leaves its blank before a mark.
+    return re.sub(r" ([,;)]|\.(?=\s|$))", r"\1", words).strip()
 
 
 def codes(file: str) -> set[str]:
-    """The codes that a file has words for."""
+    """Returns the codes that a file has words for."""
     return {name for name in vars(_module(file)) if not name.startswith("_")}
 
 
 def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
-    """`a, b and 3 more`."""
-    every = list(words)
-    rest = [f"{len(every) - most} more"] if len(every) > most else []
-    return wording.joined([*every[:most], *rest])
+    """Returns `a, b and 3 more`."""
+    named = list(words)
+    if len(named) > most:
+        named[most:] = [f"{len(named) - most} more"]
+    return wording.joined(named)
+
+
+def paragraph(*sentences: str) -> str:
+    """Returns sentences as one paragraph; empty ones are left out."""
+    return " ".join(filter(None, sentences))
+
+
+def from_to(counts: Iterable[int]) -> str:
+    """Returns `5`, or `3 to 8` of counts that differ; nothing without one."""
+    known = sorted({*counts})
+    return " to ".join(map(str, dict.fromkeys([*known[:1], *known[-1:]])))
+
+
+def counted(count: object, noun: str, ending: str = "s") -> str:
+    """Returns `1 seed`, `2 seeds`; a count may be words."""
+    return f"{count} {noun}" if count in (1, "1") else f"{count} {noun}{ending}"
+
+
+def plural(items: Sized, noun: str, ending: str = "s") -> str:
+    """Returns the noun for so many items."""
+    return noun if len(items) == 1 else f"{noun}{ending}"
 
 
 def templates(folder: Path, **options: Any) -> Environment:
-    """The templates of a folder, which are compiled once and for all."""
+    """Returns the templates of a folder, which are compiled once and for all."""
     from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
     class Cache(FileSystemBytecodeCache):
@@ -85,7 +94,8 @@ def templates(folder: Path, **options: Any) -> Environment:
 def _module(file: str) -> ModuleType:
     environment = templates(Path(__file__).parent)
     environment.filters |= {
-        "counted": lambda count, noun, ending="s": f"{count} {noun}{ending if count != 1 else ''}",
+        "counted": counted,
+        "plural": plural,
         "exact": wording.exact,
         "significant": wording.significant,
         "brief": wording.brief,
@@ -112,12 +122,13 @@ def _module(file: str) -> ModuleType:
 
 
 def level(alpha: float) -> str:
-    """`95 %`, `99.3 %`: the level of an interval at 1 − `alpha`."""
+    """Returns `95 %`, `99.3 %`: the level of an interval at 1 − `alpha`."""
     shown = f"{100 * (1 - alpha):.4g}" if alpha < 0.001 else f"{100 * (1 - alpha):.3g}"
     return f"{shown} %"
 
 
-NOTHING = "–"  # The text of a cell without a value.
+NOTHING = "–"
+"""The text of a cell without a value."""
 Row = Mapping[str, Any]
 
 
@@ -154,17 +165,31 @@ class Table:
 
 
 def tabulated(columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "") -> Table:
-    """`rows` as strings. A column in which no row has anything is left out."""
+    """Returns `rows` as strings. A column in which no row has anything is left out."""
     first, *others = columns
-    mine = [first, *(c for c in others if not c.varying or len({text(row.get(c.key)) for row in rows}) > 1)]
-    cells = [{c.key: c.show(row) if c.show else text(row.get(c.key)) for c in mine} for row in rows]
-    shown = [c for c in mine if c is first or any(cell[c.key] not in ("", NOTHING) for cell in cells)]
-    titles = [{"title": text(row.get(first.key))} for row in rows]
-    return Table(shown, [cell | title for cell, title in zip(cells, titles, strict=True)], caption, source)
+    told = [first, *(column for column in others if not column.varying or _varies(column, rows))]
+    texts = [{column.key: _cell(column, row) for column in told} for row in rows]
+    shown = [first]
+    for column in told[1:]:
+        if any(cells[column.key] not in ("", NOTHING) for cells in texts):
+            shown.append(column)
+    for cells, row in zip(texts, rows, strict=True):
+        cells["title"] = text(row.get(first.key))
+    return Table(shown, texts, caption, source)
+
+
+def _varies(column: Column, rows: Sequence[Row]) -> bool:
+    """Returns whether the rows differ in a column."""
+    return len({text(row.get(column.key)) for row in rows}) > 1
+
+
+def _cell(column: Column, row: Row) -> str:
+    """Returns the text of a cell."""
+    return text(row.get(column.key)) if column.show is None else column.show(row)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """The rows of a frame, or of a sequence of mappings, as dicts."""
+    """Returns the rows of a frame, or of a sequence of mappings, as dicts."""
     return table.to_dict("records") if hasattr(table, "to_dict") else [dict(row) for row in table]
 
 
@@ -172,25 +197,14 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
 
 
 def text(value: Any) -> str:
-    """A value as one line without control characters; nothing for None and NaN."""
+    """Returns a value as one line without control characters; nothing for None and NaN."""
     if value is None or value != value:
         return ""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(value)).strip()
 
 
-def short(paths: Sequence[str]) -> dict[str, str]:
-    """Path → its end, as much of it as tells it from the others: `model.mixer.num_heads` is `num_heads`."""
-    found = {}
-    for path in paths:
-        parts = path.split(".")
-        ends = (".".join(parts[-size:]) for size in range(1, len(parts)))
-        alone = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1)
-        found[path] = next(alone, path)
-    return found
-
-
 def in_lines(name: str, width: int, most: int) -> str:
-    """`name` in at most so many lines of `width` characters; the last says by `…` that something is missing."""
+    """Returns `name` in at most so many lines of `width` characters; the last says by `…` that something is missing."""
     lines = textwrap.wrap(text(name), width)
     last = [f"{lines[most - 1][: width - 1]}…"] if len(lines) > most else lines[most - 1 :]
     return "\n".join([*lines[: most - 1], *last])
@@ -200,7 +214,7 @@ def in_lines(name: str, width: int, most: int) -> str:
 
 
 def number(value: Any) -> float | None:
-    """A cell of a frame or of a CSV file as a number; None where it has none."""
+    """Returns a cell of a frame or of a CSV file as a number; None where it has none."""
     if value is None or value == "":
         return None
     result = float(value)
@@ -208,20 +222,21 @@ def number(value: Any) -> float | None:
 
 
 def is_true(value: Any) -> bool:
-    """A flag of a frame or of a CSV file."""
+    """Returns a flag of a frame or of a CSV file."""
     return str(value).lower() in ("true", "1", "1.0")
 
 
 def decimals(low: Any, high: Any) -> int:
-    """The places at which the half-width of an interval keeps two significant digits; 3 without a width."""
-    low, high = number(low), number(high)
-    if low is None or high is None or math.isclose(low, high, rel_tol=1e-6):
+    """Returns the places at which the half-width of an interval keeps two significant digits; 3 without a width."""
+    lower = number(low)
+    upper = number(high)
+    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=1e-6):
         return wording.decimals(math.nan)
-    return wording.decimals((high - low) / 2)
+    return wording.decimals((upper - lower) / 2)
 
 
 def shown(value: Any, say: Callable[[float], str]) -> str:
-    """A number in the words of `say`; `NOTHING` where there is none."""
+    """Returns a number in the words of `say`; `NOTHING` where there is none."""
     known = number(value)
     return NOTHING if known is None else say(known)
 
@@ -233,20 +248,23 @@ def fixed(value: Any, places: int) -> str:
 
 def plus_minus(mean: float | None, spread: float | None) -> str:
     """Returns `0.941 ± 0.006`, a mean with its standard deviation, where that is known."""
-    places = decimals(None if spread is None else -spread, spread)
-    return fixed(mean, places) + ("" if mean is None or spread is None else f" ± {fixed(spread, places)}")
+    if mean is None or spread is None:
+        return fixed(mean, decimals(None, None))
+    places = decimals(-spread, spread)
+    return f"{fixed(mean, places)} ± {fixed(spread, places)}"
 
 
 def significant(value: Any) -> str:
-    """A number with two significant digits."""
+    """Returns a number with two significant digits."""
     return shown(value, wording.significant)
 
 
 def difference(diff: Any, low: Any, high: Any) -> str:
     """Returns `+0.012 [−0.003, 0.027]`, with the digits that the interval supports."""
     places = decimals(low, high)
-    found = shown(diff, lambda known: wording.plus(known, places))
-    return found if NOTHING in (found, ends := interval(low, high, places)) else f"{found} {ends}"
+    size = shown(diff, lambda known: wording.plus(known, places))
+    ends = interval(low, high, places)
+    return size if NOTHING in (size, ends) else f"{size} {ends}"
 
 
 def interval(low: Any, high: Any, places: int) -> str:
@@ -255,7 +273,7 @@ def interval(low: Any, high: Any, places: int) -> str:
 
 
 def count(value: Any) -> str:
-    """A whole number, its digits in groups of three."""
+    """Returns a whole number, its digits in groups of three."""
     return shown(value, lambda known: f"{known:,.0f}" if math.isfinite(known) else "∞")
 
 
@@ -265,5 +283,5 @@ def amount(value: str) -> str:
 
 
 def compact(amount: float) -> str:
-    """`369k`, to three digits."""
+    """Returns `369k`, to three digits."""
     return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)

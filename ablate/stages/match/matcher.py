@@ -102,7 +102,7 @@ class Matcher:
             problem = error.problems[0]
             raise Invalid(by, "does not exist", allowed=problem.allowed, hint=problem.hint) from None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Invalid(by, "must be a number, which is changed to match", value, hint=OTHER_PATH)
+            raise Invalid(by, "must be a number, which `match` can change", value, hint=OTHER_PATH)
         return value
 
     def _amount(self, config: Config) -> float:
@@ -194,9 +194,9 @@ def _check_path(draft: Draft, by: str) -> None:
         if by in patches:
             document.refuse(
                 ("variants", name, by),
-                "is what `match` changes, so that this value would not be kept",
+                "is changed by `match`, which would overwrite this value",
                 patches[by],
-                hint=f"Take it out, or match by another path than {by}",
+                hint=f"Remove it, or match by a path other than {by}",
             )
 
 
@@ -212,8 +212,8 @@ def _check_variants(matcher: Matcher, variants: Iterable[Variant], document: Doc
                 _report(problem, variant, by, document)
     refuse_twins(
         matched,
-        f"has the same config as {{}} once the {matcher.noun} are matched by {by}, so that nothing is compared",
-        f"{OTHER_PATH}, or take it out",
+        f"has the same config as {{}} once {by} is changed to match the {matcher.noun}",
+        f"{OTHER_PATH}, or remove it",
         document,
     )
 

@@ -57,14 +57,14 @@ def read_objectives(
             problems.refuse(
                 is_spread and metrics.keys().isdisjoint(names),
                 "",
-                "is the spread of a metric, and none is searched for",
+                "is the spread of a metric, and the search has no metric",
                 name,
                 hint=f"Add one: {listed(metrics)}",
             )
             problems.refuse(
                 is_spread and section.seeds < 2,
                 "",
-                "is a standard deviation over seeds, and the search has one",
+                "is a standard deviation over seeds, and the search has one seed",
                 name,
                 hint="Give `seeds: 3`",
             )

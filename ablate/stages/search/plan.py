@@ -41,3 +41,8 @@ class SearchPlan(Plan):
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
+
+    @property
+    def reason(self) -> str:
+        """Why there are fewer trainings than announced, in words."""
+        return "settings were pruned or cannot be built, or their trials are shared or in the store"

@@ -51,13 +51,13 @@ class Values(StrictModel):
         given = [values for values in (self.float, self.int, self.choice) if values is not None]
         if len(given) != 1:
             kinds = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
-            raise refusal("must be one kind of space", kinds)
+            raise refusal("must have exactly one kind of space", kinds)
         bounds = self.float or self.int
         if bounds is not None:
             low, high = bounds
             _check_numbers(self, low, high)
         elif self.step or self.log:
-            raise refusal("has neither log nor step", "{choice: [a, b]}")
+            raise refusal("cannot have log or step with choice", "{choice: [a, b]}")
         return self
 
 
@@ -69,7 +69,7 @@ def _check_numbers(values: Values, low: float, high: float) -> None:
     if values.log and low <= 0:
         raise refusal(f"has no logarithm at {low:g}", "with log: true, low > 0")
     if step > high - low:
-        raise refusal(f"holds no step of {step:g}", f"a step of at most {high - low:g}")
+        raise refusal(f"is smaller than one step of {step:g}", f"a step of at most {high - low:g}")
     if step and values.log:
         raise refusal("cannot have both log and step", "one of them")
     if values.int and step % 1 != 0:
@@ -80,7 +80,7 @@ def _no_storage(value: object) -> None:
     """Refuses a storage; the key is there so that its rule can be said."""
     if value is not None:
         raise refusal(
-            "is not kept anywhere but in the records of its trainings, from which a search goes on",
+            "is not an option: a search continues from the records of its trials",
             "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard",
         )
 

@@ -82,7 +82,7 @@ class SpaceReader:
             same = labelled[label]
             rule = "is listed twice" if value == same else f"is the same as {shown(same)}"
             place = (*self._place(path), "choice", index)
-            self.draft.document.refuse(place, rule, value, hint="Take one of them out")
+            self.draft.document.refuse(place, rule, value, hint="Remove one of them")
         return labelled
 
     def _conditions(
@@ -175,7 +175,7 @@ def _condition(text: str, others: Mapping[str, Parameter]) -> tuple[str, list[An
     if other not in allowed:
         raise Invalid(
             "",
-            "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers",
+            "must be PATH=LEVEL, PATH being another searched path with choices or whole numbers",
             text,
             allowed=listed(allowed) or "none",
             hint=nearest(other, allowed),

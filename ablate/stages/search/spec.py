@@ -56,7 +56,7 @@ def check_searches(draft: Draft, config: SearchConfig) -> Mapping[str, SearchSpe
     if "search" in specs and len(draft.design.variants[0].configs) > 1:
         draft.document.refuse(
             ("search",),
-            "looks at one task, and the study has several",
+            "searches on one task, and the study has several",
             hint="Give `task`, one study for each",
         )
     return specs
@@ -109,7 +109,7 @@ def _check_conflicts(draft: Draft, key: str, section: SearchSection | TuneSectio
     if isinstance(section, SearchSection):
         for name in winner_names(section.winners):
             if name in config.variants:
-                rule = "is the name of a setting that a sweep finds"
+                rule = "is the name that a sweep gives to a winner"
                 refuse(("variants", name), rule, hint="Choose another name")
 
     compared = dict.fromkeys(config.factors)
@@ -118,12 +118,12 @@ def _check_conflicts(draft: Draft, key: str, section: SearchSection | TuneSectio
     for path in section.over:
         place: PathKey = (key, "over", path)
         if path.partition(".")[0] in ("task", "tasks"):
-            refuse(place, "changes the task, on which all settings must be judged alike")
+            refuse(place, "changes the task, which must be the same for all settings")
         conflicts = [other for other in compared if overlap(path, other)]
         if key == "tune" and conflicts:
             refuse(
                 place,
-                f"is part of what the study compares ({listed(conflicts)}); tuning would undo it",
+                f"is compared by the study ({listed(conflicts)}); tuning would overwrite it",
                 hint="Tune another path",
             )
 
@@ -155,7 +155,7 @@ def _num_trials(draft: Draft, key: str, section: SearchSection | TuneSection, sp
     if section.trials and section.trials < points:
         draft.document.refuse(
             (key, "trials"),
-            f"would leave {points - section.trials} of the {points} points of the grid out",
+            f"would leave out {points - section.trials} of the {points} points of the grid",
             section.trials,
             allowed=f"{points}",
             hint="Leave it out, use coarser steps, or another sampler",
@@ -215,10 +215,10 @@ def _check_counts(draft: Draft, section: SearchSection | TuneSection, trials: in
     if isinstance(section, TuneSection) and section.seeds < MIN_TUNING_SEEDS and not section.each_seed:
         refuse(
             ("tune", "seeds"),
-            "are too few: which setting they choose is luck",
+            "are too few: the choice of a setting would be luck",
             section.seeds,
             allowed=f"{MIN_TUNING_SEEDS} or more",
-            hint="Or give `each_seed: on`, which chooses for each judged seed on validation data of its own",
+            hint="Or give `each_seed: on`, which tunes for each judged seed on its own validation data",
         )
 
 

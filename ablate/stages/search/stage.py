@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
+from ablate.core.stages import TRIED
 from ablate.core.trial import Cell
 from ablate.records.trial_list import UNKNOWN_ROLE
 from ablate.session.stage import Preview, Stage, StageEvidence
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from ablate.study.checks import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
-
-TRIED = "tried"
-"""The role of the trainings of a search."""
 
 
 class SearchStage(Stage):
@@ -85,7 +83,7 @@ class SearchStage(Stage):
         from ablate.stages.search.spec import check_searches
 
         if self._sweeps and self._config.search is None:
-            rule = "is required: it says what a sweep looks for"
+            rule = "is required: it says what a sweep searches"
             draft.document.refuse(("search",), rule, hint="Add it, or use `ablate run`")
         self._specs = check_searches(draft, self._config)
 
@@ -106,32 +104,19 @@ class SearchStage(Stage):
 
     def _describe(self, study: Study, key: str) -> Iterator[str]:
         """Yields the space and the budget of one section in sentences."""
-        from ablate.analysis.search_table import winner_names
+        from ablate.report.search_words import space_words, sweep_words, tuning_words
         from ablate.report.words import message
 
         spec = self._spec(study, key)
         facts = spec.facts
-        tunes = key == "tune"
         num_searches = self._num_searches(study, key)
+        trials = num_searches * facts.trials * len(facts.seeds)
         if isinstance(spec.section, SearchSection):
-            then = message("plan.winners", winner_names(spec.section.winners))
+            yield sweep_words(facts, spec.section.winners, trials)
         else:
-            then = message("plan.chosen")
-        yield message(
-            "plan.search",
-            key,
-            settings=facts.trials,
-            sampler=facts.sampler,
-            pruner="" if facts.pruner == "none" else facts.pruner,
-            variants=num_searches // len(study.tasks) if tunes else 0,
-            objectives=[message("plan.objective", goal.name, goal.direction) for goal in facts.objectives],
-            seeds=len(facts.seeds),
-            trials=num_searches * facts.trials * len(facts.seeds),
-            then=then,
-        )
-        for parameter in facts.parameters:
-            yield message("plan.range", parameter)
-        if tunes and spec.max_runner_ups:
+            yield tuning_words(facts, num_searches // len(study.tasks), trials)
+        yield from space_words(facts.parameters)
+        if key == "tune" and spec.max_runner_ups:
             # The runner-ups of the baseline are always judged, those of others where a verdict depends on tuning.
             least = study.config.seeds.count * len(study.tasks) * spec.max_runner_ups
             most = least * len(study.variants)
@@ -254,6 +239,7 @@ class SearchStage(Stage):
     ) -> Study:
         """Returns the study with the baseline, the best settings that differ, and the placebo."""
         from ablate.analysis.search_table import winner_names
+        from ablate.report.search_words import fewer_winners
         from ablate.report.words import message
         from ablate.study.study import Selection
 
@@ -267,7 +253,8 @@ class SearchStage(Stage):
         places = table.best(BASELINE, task, spec.section.winners)
         table.trials.loc[places, "chosen"] = names[: len(places)]
         if len(places) < len(names):
-            session.say(message("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
+            has_front = len(spec.facts.objectives) > 1
+            session.say(fewer_winners(len(places), len(names), has_front=has_front))
 
         variants = [baseline]
         for place, name in zip(places, names, strict=False):

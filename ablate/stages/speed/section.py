@@ -102,15 +102,15 @@ def check_speed(draft: Draft, section: SpeedSection) -> None:
     document = draft.document
     rule = lacks_operations(draft.workload)
     if rule:
-        hint = "Take `speed` out, or override `operations` of the workload"
+        hint = "Remove `speed`, or override `operations` of the workload"
         document.refuse(("speed",), rule, hint=hint)
     for path in section.over:
         with document.reporting("speed", "over", path):
             _check_path(path, draft)
             refuse_own(
                 path,
-                f"is what `speed` times every variant over, so that no variant can have a {path} of its own",
-                f"Take it out, or compare {path} without `speed`",
+                f"cannot set {path}, which `speed` varies for every variant",
+                "Remove it here, or from `speed`",
                 draft,
             )
             _check_sizes(path, draft)
@@ -120,7 +120,7 @@ def lacks_operations(workload: Workload) -> str:
     """Returns why nothing of a workload can be timed; empty where it can."""
     if type(workload).operations is not Workload.operations:
         return ""
-    return f"needs a workload that says what can be timed, in `operations`, which {workload.name} does not"
+    return f"needs a workload that says in `operations` what can be timed; {workload.name} does not"
 
 
 def _check_path(path: str, draft: Draft) -> None:
@@ -132,19 +132,19 @@ def _check_path(path: str, draft: Draft) -> None:
     baseline, *others = draft.design.variants
     allowed = "the path of a size that every variant has, such as task.seq_len or model.d_model"
     if path in (workload.steps_path, workload.rate_path):
-        raise Invalid("", "changes nothing about the time of a step", allowed=allowed)
+        raise Invalid("", "does not change the time of a step", allowed=allowed)
     for config in baseline.configs:
         value = value_at(config, path)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Invalid("", "is no number", value, allowed)
+            raise Invalid("", "is not a number", value, allowed)
     for variant in others:
         if not all(has_path(config, path) for config in variant.configs):
-            raise Invalid("", f"is no path of {variant.name}", allowed=allowed)
+            raise Invalid("", f"is not a path of {variant.name}", allowed=allowed)
     for key, varied_paths in draft.outline.varied_paths.items():
         if any(overlap(path, varied) for varied in varied_paths):
             raise Invalid(
                 "",
-                f"is what `{key}` sets for each variant, so that they have no size in common",
+                f"is set by `{key}` for each variant, so that the variants have no common size",
                 hint="Name another path",
             )
 

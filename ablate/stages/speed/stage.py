@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from ablate.base.wording import duration
 from ablate.core.derived import CALL_OF
 from ablate.core.speed_facts import SpeedFacts
 from ablate.session.stage import Measurement, Preview, Stage
@@ -66,8 +67,11 @@ class SpeedStage(Stage):
         asked = section.processes
         done = timing.num_complete
         seconds = timing.expected(asked - done)
-        sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
-        sentence = message("plan.speed", sizes, asked, done, seconds if asked > done else None)
+        sizes = ""
+        for path, values in section.over.items():
+            sizes = message("plan.sizes", path, [f"{size:g}" for size in values])
+        time = duration(seconds) if asked > done and seconds is not None else ""
+        sentence = message("plan.speed", sizes, asked, done, time)
         return Preview([sentence], {"processes": asked, "kept": done, "seconds": seconds})
 
     def has_results(self, study: Study, folder: StudyFolder, store: Store) -> bool:

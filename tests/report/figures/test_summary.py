@@ -13,7 +13,7 @@ from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.report.figures.summary import SETTINGS, SIZE
 from ablate.report.figures.theme import theme
-from ablate.report.paper import for_paper
+from ablate.report.paper import Wanted, for_paper
 from ablate.report.section import ReportData
 from ablate.report.summary import Spent, spent, summary_picture
 
@@ -86,6 +86,6 @@ def test_a_study_that_judged_nothing_by_a_difference_has_none():
 
 
 def test_export_writes_it_as_files_of_its_own():
-    files = for_paper(report_data(study(claims=False)), 3.25, ["summary"], pytest.fail)
+    files = for_paper(report_data(study(claims=False)), Wanted(3.25, ["summary"]), pytest.fail)
     assert sorted(files) == ["summary.pdf", "summary.svg"]
     assert b"<text" not in files["summary.svg"], "a README brings no font"

@@ -74,7 +74,7 @@ def test_every_pruner_is_tried_here():
 def test_one_objective_is_what_a_pruner_can_judge(name):
     built = part(name)
     assert refusal(built) == ""
-    assert "prunes by one objective alone; given '2 objectives'" in refusal(built, objectives=2)
+    assert "can prune by one objective only; given '2 objectives'" in refusal(built, objectives=2)
 
 
 @pytest.mark.parametrize("name", ["none", "NopPruner"])
@@ -94,7 +94,7 @@ def test_without_intermediate_values_nothing_can_be_pruned(name):
 
 @pytest.mark.parametrize("name", COMPARING)
 def test_one_batch_compares_with_nothing(name):
-    assert "compares with earlier batches, of which there is none" in refusal(part(name), earlier=0)
+    assert "compares with earlier batches, and there is only one" in refusal(part(name), earlier=0)
 
 
 @pytest.mark.parametrize("name", [name for name in GIVEN if name not in COMPARING])
@@ -104,7 +104,7 @@ def test_a_setting_can_be_judged_alone(name):
 
 @pytest.mark.parametrize("name", ["HyperbandPruner", "SuccessiveHalvingPruner"])
 def test_what_compares_inside_a_batch_is_refused(name):
-    assert "compares settings that are trained at once" in refusal(part(name))
+    assert "compares settings that are trained together" in refusal(part(name))
     assert name not in PRUNERS.names()
 
 

@@ -1,0 +1,201 @@
+"""The answer to a study's question, in sentences: what differs, what is equivalent, and what is open.
+
+It is in the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ablate.analysis.learning import Learned, baseline_learned
+from ablate.base import wording
+from ablate.core.facts import StudyFacts, TaskFacts
+from ablate.core.metric import Direction, Metric
+from ablate.core.short_names import level_name
+from ablate.core.spelling import spelled
+from ablate.report.reason_words import because
+from ablate.report.section import ReportData
+from ablate.report.verdict_words import apart_from_zero
+from ablate.report.verdicts import compared_with, is_share, names_of, planned_rows, row_name, shared_rate
+from ablate.report.words import Row, from_to, message, number, text
+
+BETTER = "better"
+WORSE = "worse"
+EQUIVALENT = "equivalent"
+INCONCLUSIVE = "inconclusive"
+VERBS: dict[Direction, dict[str, str]] = {
+    "max": {WORSE: "fell", BETTER: "rose"},
+    "min": {WORSE: "rose (worse)", BETTER: "fell (better)"},
+}
+"""The direction of a metric → the verb of each verdict."""
+SAMPLES = {
+    "runs": "answer.on_runs",
+    "documents": "answer.on_documents",
+    "known_noise": "answer.by_kept_runs",
+}
+"""How runs were given → the words for those that a comparison rests on."""
+MAX_LEVELS = 6
+"""The levels of the baseline that a sentence names."""
+
+
+def answers_by_task(report_data: ReportData) -> list[str]:
+    """Returns a paragraph on each task that has verdicts."""
+    facts = report_data.facts
+    rows = planned_rows(report_data.comparisons)
+    not_learned = {}
+    for learned in baseline_learned(report_data.evidence):
+        if not learned.ok:
+            not_learned[learned.task] = learned_words(learned, facts)
+    paragraphs = []
+    for task in facts.tasks:
+        rows_of_task = [row for row in rows if row["task"] == task.name]
+        if rows_of_task:
+            paragraphs.append(answer_on_task(rows_of_task, task, facts, not_learned.get(task.name, "")))
+    return paragraphs
+
+
+def answer_on_task(rows: Sequence[Row], task: TaskFacts, facts: StudyFacts, not_learned: str = "") -> str:
+    """Returns what differs, what is equivalent, and what is open on a task; the largest effect first.
+
+    not_learned: what the baseline reached, where it did not learn the task.
+    """
+    placebos = [variant.name for variant in facts.variants if variant.placebo]
+    placebo_rows = [row for row in rows if row["variant"] in placebos]
+    judged = [row for row in rows if row["variant"] not in placebos]
+    judged.sort(key=lambda row: -abs(number(row["diff"]) or 0.0))
+    metric = task.metrics[facts.metric]
+    findings = [*_effects(judged, metric, facts), *_solved(judged, facts)]
+
+    sentences = []
+    if any(_is_apart(row) for row in placebo_rows):
+        sentences.append(message("answer.placebo"))
+    if not_learned:
+        sentences.append(message("answer.not_learned", not_learned))
+        if not findings:
+            sentences.append(message("answer.no_answer"))
+        sentences.append(message("answer.make_it_learn"))
+    sentences += findings
+    # Of a baseline that did not learn, only differences say something.
+    if findings or not not_learned:
+        sentences += _equivalent(judged, metric, facts)
+        sentences += _inconclusive(judged, facts)
+    where = task.name if len(facts.tasks) > 1 else ""
+    return message("answer.on_task", where, " ".join(sentences))
+
+
+def _is_apart(row: Row) -> bool:
+    """Returns whether a row has an interval without 0, or a verdict of a difference."""
+    return row["verdict"] in (BETTER, WORSE) or bool(apart_from_zero(row))
+
+
+def _effects(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator[str]:
+    """Yields the sentence on what differs: `On 5 seeds, accuracy fell by 11 points without positions.`"""
+    names = names_of(facts)
+    # Whoever searches asks first what won.
+    order = (BETTER, WORSE) if facts.searched == "sweep" else (WORSE, BETTER)
+    effects = []
+    for verdict in order:
+        sizes = []
+        for row in rows:
+            if row["verdict"] == verdict and number(row["solved_variant"]) is None:
+                size = _amount(abs(row["diff"]), metric, (row["ci_high"] - row["ci_low"]) / 2)
+                sizes.append(message("answer.effect", size, row_name(row, names)))
+        if sizes:
+            effects.append(message("answer.moved", VERBS[metric.direction][verdict], sizes))
+    if effects:
+        yield message(
+            "answer.effects", _where(rows, facts), shared_rate(facts), spelled(facts.metric), effects
+        )
+
+
+def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns `On 5 seeds`: the runs that the comparisons rest on."""
+    counts = [int(row["n"]) for row in rows if row["n"]]
+    if facts.given:
+        return message(SAMPLES[facts.given], from_to(counts))
+    if {*counts} == {1}:
+        return message("answer.on_one_seed")
+    return message("answer.on_seeds", from_to(counts))
+
+
+def _solved(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
+    """Yields the sentence on variants that solved the task on more or fewer seeds than the baseline."""
+    names = names_of(facts)
+    rated = [row for row in rows if number(row["solved_variant"]) is not None]
+    counts = []
+    for row in rated:
+        if row["verdict"] in (BETTER, WORSE):
+            solved = int(row["solved_variant"]) or "none"
+            counts.append(message("answer.solving", solved, row_name(row, names)))
+    if counts:
+        first = rated[0]
+        yield message("answer.solved", int(first["solved_baseline"]), int(first["n"]), first["task"], counts)
+
+
+def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator[str]:
+    """Yields the sentence on what is equivalent, each with the difference that its interval still shows."""
+    names = names_of(facts)
+    equivalent = []
+    for row in rows:
+        if row["verdict"] == EQUIVALENT:
+            name = row_name(row, names)
+            apart = apart_from_zero(row)
+            equivalent.append(f"{name} ({apart})" if apart else name)
+    if equivalent:
+        margin = _amount(facts.margin or 0.0, metric)
+        yield message("answer.equivalent", margin, compared_with(facts) or "one another", equivalent)
+
+
+def _inconclusive(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
+    """Yields the sentence on what is open, by the reasons why."""
+    names = names_of(facts)
+    variants_by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == INCONCLUSIVE:
+            reason = because(text(row["reason"]), short=True, unit=facts.unit)
+            variants_by_reason.setdefault(reason, []).append(row_name(row, names))
+    groups = [message("answer.open", variants, reason) for reason, variants in variants_by_reason.items()]
+    if groups:
+        yield message("answer.inconclusive", groups)
+
+
+def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
+    """Returns `7 points` of a share such as an accuracy, `0.11` of a loss.
+
+    To the first digit that the uncertainty touches, or exactly where there is none.
+    """
+    scale = 100 if is_share(metric) else 1
+    shown = wording.exact(scale * value)
+    if uncertainty is not None:
+        shown = wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
+    return message("answer.points", shown) if is_share(metric) else shown
+
+
+def baseline_line(facts: StudyFacts) -> str:
+    """Returns what everything is compared with: its levels, its size and its tuned settings; else nothing."""
+    names = names_of(facts)
+    baseline = facts.variants[0]
+    task = facts.tasks[0].name
+    parts = [names[f"{path}={labels[0]}"] for path, labels in facts.factors.items()]
+    if len(parts) > MAX_LEVELS:
+        parts[MAX_LEVELS:] = [message("answer.more", len(parts) - MAX_LEVELS)]
+    size = baseline.parameters.get(task)
+    if size:
+        parts.append(message("answer.size", size))
+    # Settings differ between tasks, and a sentence has room for those of one.
+    settings = baseline.tuned.get(task, {}) if len(facts.tasks) == 1 else {}
+    if settings:
+        parts.append(message("answer.tuned", [level_name(path, label) for path, label in settings.items()]))
+    if not parts:
+        return ""
+    return message("answer.untuned_baseline" if facts.searched == "sweep" else "answer.baseline", parts)
+
+
+def learned_words(learned: Learned, facts: StudyFacts) -> str:
+    """Returns `reached accuracy 0.962 on digits (guessing: 0.1)`, or how many of its runs solved the task."""
+    metric = learned.metric
+    if learned.solved:
+        bound = "answer.at_most" if metric.direction == "min" else "answer.at_least"
+        target = message(bound, learned.name, metric.solved)
+        return message("answer.reached_target", learned.task, *learned.solved, facts.unit, target)
+    # As exact as its spread lets it be told.
+    mean = wording.number(learned.mean, wording.decimals(learned.spread))
+    return message("answer.reached", learned.name, mean, learned.task, metric.floor)

@@ -1,0 +1,92 @@
+"""What limits the verdicts of a study, in sentences: warnings that everybody reads, and what the verdicts rest on."""
+
+from collections.abc import Iterator
+
+from ablate.analysis.learning import baseline_learned, convergence
+from ablate.analysis.runs import Runs
+from ablate.core.data_statement import NOT_STATED
+from ablate.core.facts import BASELINE, Evidence, StudyFacts
+from ablate.report.answer import learned_words
+from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes
+from ablate.report.section import ReportData
+from ablate.report.verdicts import names_of, planned_rows, shared_rate
+from ablate.report.words import message
+
+
+def gaps(evidence: Evidence) -> Iterator[str]:
+    """Yields what is missing of the runs that were planned."""
+    baseline = evidence.trials[evidence.trials["variant"] == BASELINE]
+    if not baseline["status"].isin(["completed", "diverged"]).any():
+        yield message("limits.no_baseline")
+    missing = sum(int((side.asked & ~side.ended).sum()) for side in Runs(evidence).sides())
+    if missing:
+        yield message("limits.missing", missing, evidence.facts.planned)
+
+
+def training_warnings(report_data: ReportData) -> Iterator[str]:
+    """Yields what may change with longer training or other settings: unfinished trainings, rates that nothing tuned."""
+    evidence = report_data.evidence
+    facts = report_data.facts
+    if evidence.only_measured or not planned_rows(report_data.comparisons):
+        return
+    names = names_of(facts)
+    trend = convergence(evidence)
+    improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
+    if len(improving):
+        if len(improving) == len(facts.variants) > 1:
+            yield message("limits.all_improving")
+        else:
+            yield message("limits.improving", [names[variant] for variant in improving])
+    rate = shared_rate(facts)
+    if rate:
+        yield message("limits.rate", rate)
+    if facts.rates:
+        yield _rates_line(facts)
+    if chosen_by_judged(evidence):
+        code = "limits.chosen_though_stated" if is_held_out(facts) else "limits.chosen_by_judged"
+        yield message(code, facts.metric)
+    groups = [task.name for task in facts.tasks if Runs(evidence).suspect(task, facts.metric)]
+    if groups:
+        yield message("limits.groups", groups, facts.unit)
+
+
+def _rates_line(facts: StudyFacts) -> str:
+    """Returns the learning rate of the baseline, and that of each variant that has another."""
+    names = names_of(facts)
+    baseline = facts.rates.get(facts.variants[0].name, "")
+    variants_by_rate: dict[str, list[str]] = {}
+    for variant, rate in facts.rates.items():
+        if rate != baseline:
+            variants_by_rate.setdefault(rate, []).append(names[variant])
+    others = [message("limits.rate_of", rate, variants) for rate, variants in variants_by_rate.items()]
+    return message("limits.rates", baseline, others)
+
+
+def basis(report_data: ReportData) -> Iterator[str]:
+    """Yields whether the baseline learned, and what else the verdicts rest on."""
+    facts = report_data.facts
+    learned = baseline_learned(report_data.evidence)
+    told = [learned_words(one, facts) for one in learned if one.ok]
+    if told:
+        yield message("limits.learned", told)
+    if not learned:
+        yield message("limits.unknown_learned")
+    if facts.left_out:
+        yield message("limits.left_out", facts.left_out)
+    if facts.looks:
+        most = facts.looks[-1] * len(facts.variants) * len(facts.tasks)
+        yield message("limits.looks", facts.looks, facts.planned, most)
+    if facts.given:
+        yield message(f"limits.given_{facts.given}")
+    yield from _data_lines(facts)
+
+
+def _data_lines(facts: StudyFacts) -> Iterator[str]:
+    """Yields what is known of the data behind the verdicts."""
+    data = pool_codes(facts)
+    for code in ("held_out", "by_example", "stated_held_out", "resplit"):
+        is_of_documents = code == "by_example" and facts.given == "documents"
+        if code in data and not is_of_documents:
+            yield message(f"limits.{code}")
+    if NOT_STATED in data:
+        yield message("limits.not_stated", "run" if facts.given else "seed")

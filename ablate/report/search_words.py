@@ -1,0 +1,52 @@
+"""Words about a search before and while it runs, for `ablate plan` and the terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from ablate.analysis.search_table import Parameter, SearchFacts, winner_names
+from ablate.report.words import message
+
+
+def sweep_words(facts: SearchFacts, winners: int, trials: int) -> str:
+    """Returns what a sweep searches, and what is judged after it; `trials`: the most that it trains."""
+    then = message("plan.winners", ["the baseline", *winner_names(winners)])
+    return message("plan.sweep", _settings(facts), _goal(facts, trials), then)
+
+
+def tuning_words(facts: SearchFacts, variants: int, trials: int) -> str:
+    """Returns how variants are tuned, and what is judged after it; `trials`: the most that are trained."""
+    return message("plan.tuning", _settings(facts), variants, _goal(facts, trials), message("plan.chosen"))
+
+
+def _settings(facts: SearchFacts) -> str:
+    """Returns `20 settings by tpe, pruned by median`."""
+    return message(
+        "plan.settings", facts.trials, facts.sampler, "" if facts.pruner == "none" else facts.pruner
+    )
+
+
+def _goal(facts: SearchFacts, trials: int) -> str:
+    """Returns what is optimised, on how many seeds, and by at most how many trials."""
+    objectives = [message("plan.objective", goal.name, goal.direction) for goal in facts.objectives]
+    return message("plan.goal", objectives, len(facts.seeds), trials)
+
+
+def space_words(parameters: Sequence[Parameter]) -> Iterator[str]:
+    """Yields the values of each searched path."""
+    for parameter in parameters:
+        yield message("plan.range", parameter.path, _values(parameter), parameter.when)
+
+
+def _values(parameter: Parameter) -> str:
+    """Returns `a, b`, or `whole numbers 1 to 8 in steps of 2 on a log scale`."""
+    if parameter.choices:
+        return ", ".join(map(str, parameter.choices))
+    code = "plan.whole_numbers" if parameter.kind == "int" else "plan.numbers"
+    step = f"{parameter.step:g}" if parameter.step else ""
+    return message(code, f"{parameter.low:g}", f"{parameter.high:g}", step, parameter.log)
+
+
+def fewer_winners(settings: int, winners: int, *, has_front: bool) -> str:
+    """Says that fewer settings than were asked for can win."""
+    if not settings:
+        return message("search.no_value_at_all")
+    return message("search.fewer_on_front" if has_front else "search.fewer", settings, winners)
