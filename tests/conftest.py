@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -20,6 +21,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # MLflow takes three seconds of every run; those whose tests look at it ask for `tracking`.
 os.environ["ABLATE_TRACKING"] = "off"
+# A shell has what it runs in the background ignore Ctrl-C, and so would the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

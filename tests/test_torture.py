@@ -1,8 +1,10 @@
 """A small part of the campaign of `make torture`; and that it would find what it looks for."""
 
 import os
+import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -103,10 +105,13 @@ def test_what_a_run_leaves_in_the_repository_of_a_user_is_found(place):
 
 
 def test_a_process_that_survives_is_found_and_ended():
-    mark = "700000000000002"
+    mark = str(random.SystemRandom().randrange(10**14, 10**15))
     process = subprocess.Popen(
         ["sleep", f"300.{mark}"], env={"PATH": os.environ["PATH"]}, start_new_session=True
     )
+    # Until it has begun, it is a copy of this process.
+    while mark.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+        time.sleep(0.01)
     assert survivors(mark, grace=0) == [f"sleep 300.{mark}"]
     assert process.wait(10) == -9
     assert not survivors(mark, grace=0)

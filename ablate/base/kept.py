@@ -12,11 +12,14 @@ from ablate.base.files import NotReadableError, digest_of_data, read_plain, writ
 STRICT = ConfigDict(extra="forbid", strict=True, defer_build=True)
 """The settings of every schema of kept files: no other fields, no other types. It is built when it is first used."""
 FINITE = ConfigDict(**STRICT, allow_inf_nan=False)
-"""Those of one whose numbers are finite."""
+"""The settings of a schema that allows finite numbers alone."""
 MAX_BYTES = 2**30
 """The largest kept file that is read; the list of 100,000 trials takes a twentieth."""
 _DIGEST = "digest"
 _OF_UNION = ("missing", "union_tag_invalid", "union_tag_not_found")
+
+OBJECT: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
+"""The schema of any JSON object."""
 
 Content = TypeVar("Content")
 
@@ -59,8 +62,8 @@ def problem_of(error: ValidationError, path: Path, remedy: str, line: int | None
 class Journal(Generic[Content]):
     """A file of JSON lines, each with a digest over itself and all lines before it.
 
-    So a line that was edited, moved or inserted is known, and one after lines that are gone. The first lines may be of
-    an older version, and have no digests. The digests tell of accidents, and are no signature.
+    An edited, moved or inserted line is noticed, and so is a gap; lines missing at the end are not. The first lines may
+    be of an older version, and have no digests. The digests tell of accidents, and are no signature.
     """
 
     def __init__(self, path: Path, schema: TypeAdapter[Content], remedy: str) -> None:
@@ -79,15 +82,16 @@ class Journal(Generic[Content]):
         for number, text in enumerate((content_of(path, remedy) or b"").splitlines(), 1):
             data, digest = self._read(text, number)
             self._chain = digest_of_data([self._chain, data])
-            if digest != self._chain and (has_digests or digest is not None):
-                rule = "was edited, or moved, or lines before it are missing: its digest is another"
+            may_lack_digest = digest is None and not has_digests
+            if digest != self._chain and not may_lack_digest:
+                rule = "does not fit its digest: this line, or one before it, was edited, moved or removed"
                 raise AblateError(str(Problem(rule, hint=remedy, line=number, source=str(path))))
             has_digests = digest is not None
             self._texts.append(text.decode())
 
     def _read(self, text: bytes, number: int) -> tuple[dict[str, object], str | None]:
         """Keeps what a line says, and returns its data and its digest. Raises `AblateError`."""
-        data = validated(_OBJECT, text, self.path, self.remedy, number)
+        data = validated(OBJECT, text, self.path, self.remedy, number)
         digest = data.pop(_DIGEST, None)
         line = validated(self.schema, json.dumps(data).encode(), self.path, self.remedy, number)
         self.lines.append(line)
@@ -100,6 +104,3 @@ class Journal(Generic[Content]):
         self.lines.append(line)
         self._texts.append(json.dumps({**data, _DIGEST: self._chain}))
         write_text(self.path, "".join(f"{text}\n" for text in self._texts))
-
-
-_OBJECT: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])

@@ -30,7 +30,7 @@ class Domain:
     whole: bool = False
 
     def __contains__(self, value: object) -> bool:
-        """Returns whether a value is such a number; a switch is none."""
+        """Returns whether a value is such a number; True and False are none."""
         kind = numbers.Integral if self.whole else numbers.Real
         if isinstance(value, bool) or not isinstance(value, kind):
             return False
@@ -41,12 +41,12 @@ class Domain:
 
     @property
     def kind(self) -> str:
-        """What all its numbers are."""
+        """The kind of number in words."""
         return "a whole number" if self.whole else "a finite number"
 
     @property
     def bounds(self) -> str:
-        """Its bounds in words, empty where it has none."""
+        """The bounds in words; empty where there are none."""
         words = []
         if self.above is not None:
             words.append(f"above {self.above:g}")
@@ -92,7 +92,7 @@ def number_in(text: str) -> float | None:
 def whole_in(text: str) -> int | None:
     """Returns the whole number of at most 64 bits that a text is, to its last digit; None where it is none.
 
-    One with a fraction or an exponent was a float, and is none where floats do not tell whole numbers apart.
+    `7.0` and `1e3` are whole numbers too, but only below 2**53, where floats tell whole numbers apart.
     """
     text = text.strip()
     if _WHOLE.fullmatch(text):
@@ -105,9 +105,9 @@ def whole_in(text: str) -> int | None:
 
 
 def in_one_form(text: str) -> str:
-    """Returns a number in the form that all its spellings share, 0.1 of 0.10, and any other text as it is.
+    """Returns a number in one form for its spellings, 0.1 of 0.10, and any other text as it is.
 
-    A whole number that no float holds keeps all its digits.
+    One of 2**53 or more in plain digits keeps them all, and is another than the same with a point or an exponent.
     """
     number = number_in(text)
     if number is None:

@@ -15,8 +15,8 @@ from ablate.base.files import remove_tree
 def scratch(kind: str) -> Iterator[str]:
     """Yields a temporary folder, `ablate-KIND-…`, which is removed at the end."""
     prefix = f"ablate-{kind}-"
-    _remove_left(prefix)
-    folder, lock = _made(prefix)
+    _remove_abandoned(prefix)
+    folder, lock = _new_locked_folder(prefix)
     try:
         yield folder
     finally:
@@ -25,13 +25,15 @@ def scratch(kind: str) -> Iterator[str]:
         os.close(lock)
 
 
-def _made(prefix: str) -> tuple[str, int]:
+def _new_locked_folder(prefix: str) -> tuple[str, int]:
     """Returns a new folder, and the descriptor that holds its lock."""
     while True:
         folder = tempfile.mkdtemp(prefix=prefix)
         with suppress(FileNotFoundError):  # Another process has removed it: it was not locked yet.
             lock = os.open(folder, os.O_RDONLY)
-            with suppress(OSError):  # A file system without locks, where nobody removes it either.
+            with suppress(
+                OSError
+            ):  # Without locks here, other processes cannot lock it either, and leave it.
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if os.path.exists(folder):
                 return folder, lock
@@ -39,8 +41,8 @@ def _made(prefix: str) -> tuple[str, int]:
 
 
 @functools.cache
-def _remove_left(prefix: str) -> None:
-    """Removes the folders of this user that no process has locked, once in a process."""
+def _remove_abandoned(prefix: str) -> None:
+    """Removes the folders of this user that no process has locked; does so once in each process."""
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError):  # It is in use, gone, or no folder.
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

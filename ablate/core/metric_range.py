@@ -29,7 +29,7 @@ def check_numbers(metric: Metric) -> None:
 
 
 def check_declared(metric: Metric, name: str) -> None:
-    """Raises `Invalid` for numbers that a user declares of the metric `name` and that cannot be together."""
+    """Raises `Invalid` where the numbers that a user declares of the metric `name` contradict one another."""
     check_numbers(metric)
     if metric.span == 0:
         raise Invalid(
@@ -58,7 +58,7 @@ def check_margin(margin: float, name: str, metric: Metric | None, given: object,
 
 
 def check_reachable(value: float, metric: Metric, place: str = "") -> None:
-    """Raises `Invalid` for a value that guessing has or nothing can reach."""
+    """Raises `Invalid` for a value that is no better than guessing, or better than the best."""
     is_min = metric.direction == "min"
     above_floor = "less than" if is_min else "more than"
     up_to_ceiling = "at least" if is_min else "at most"

@@ -1,4 +1,4 @@
-"""What earlier attempts of a trial have reported, for one that goes on where they ended.
+"""The numbers that earlier attempts of a trial have reported, for an attempt that goes on where they ended.
 
 The best epoch may lie before a kill, and so may most of a curve.
 """
@@ -38,18 +38,18 @@ class Attempts:
         for line in self._printed(self.folder).read_text().splitlines():
             try:
                 name, step, value = json.loads(line)
-            except ValueError:  # A kill has cut it.
+            except ValueError:  # It is blank, or a kill has cut it.
                 continue
             if name in reading.metrics:
                 reading.values.setdefault(name, []).append((step, value))
 
-    def keep(self, reading: Reading, names: Iterable[str]) -> None:
-        """Keeps the last number of each of these metrics."""
+    def append(self, reading: Reading, names: Iterable[str]) -> None:
+        """Appends the number that each of these metrics has just got to those of all attempts."""
         if self.folder is None:
             return
         lines = [json.dumps([name, *reading.values[name][-1]]) for name in names]
         with self._printed(self.folder).open("a") as file:
-            # What a kill has cut ends here.
+            # The first newline ends a line that a kill has cut.
             file.write("".join(f"\n{line}\n" for line in lines))
 
     @staticmethod

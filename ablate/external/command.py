@@ -46,7 +46,9 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
         words = shlex.split(command) if isinstance(command, str) else command
         if not words:
             raise ValueError("it names no program")
-        texts = [text for word in words for text in _texts(word, values)]
+        texts: list[str] = []
+        for word in words:
+            texts += _texts(word, values)
         if b"\0" in os.fsencode("".join(texts)):
             raise ValueError("a word of a command cannot hold a NUL")
         return texts

@@ -26,9 +26,9 @@ _BE_SUBREAPER = 36
 _PATIENCE = 5.0
 """Seconds after which a process that cannot be ended, such as that of another user, is left alone."""
 _TICK = 1.0
-"""Seconds between two looks at processes that have ended, where the end of the command shows at once."""
+"""Seconds between two looks at adopted processes that have ended, where the end of the command itself shows at once."""
 _SHORT_TICK = 0.02
-"""The same where it does not show."""
+"""The same where the end of the command does not show."""
 
 
 def main(output: int) -> None:
@@ -89,7 +89,7 @@ def awaited(pid: int) -> int | None:
         watched.append(os.pidfd_open(pid))
         tick = _TICK
     except (AttributeError, OSError):
-        pass  # Another system than Linux, or an old one.
+        pass  # Another system than Linux, or an old one: the end is noticed at the next short tick.
     while True:
         readable, _, _ = select.select(watched, [], [], tick)
         code = codes_of_ended().get(pid)
@@ -113,12 +113,12 @@ def codes_of_ended() -> dict[int, int]:
 
 
 def end_all(group: int) -> None:
-    """Ends a process group, and all other children, until there are none."""
+    """Ends a process group and all other children, until there are none or `_PATIENCE` is over."""
     own_group = os.getpgrp()
     given_up_at = time.monotonic() + _PATIENCE
     groups = {group}
     while time.monotonic() < given_up_at:
-        # A group ends at once, while a process could start another before it is its turn.
+        # Whole groups, since a process could fork before its turn; not its own, which would end the guard.
         for found in groups - {own_group}:
             kill(found)
         try:

@@ -15,7 +15,7 @@ _SPARE = 2.0
 _PER_CHARACTER = 1e-5
 """Seconds that a character of a line gives: hundreds of times what an ordinary pattern takes."""
 _PER_LINE = 0.5
-"""The most seconds that a line gives; what it does not use is lost."""
+"""The most seconds that a line gives; what it does not use refills the spare ones, never beyond them."""
 
 
 def check_pattern(pattern: str) -> None:
@@ -47,7 +47,7 @@ class Matching:
         if not self._patterns:
             return {}
         if threading.current_thread() is not threading.main_thread():
-            return self._found(line)  # Signals interrupt the main thread alone.
+            return self._found(line)  # Without a limit: signals interrupt only the main thread.
 
         given = min(_PER_CHARACTER * len(line), _PER_LINE)
         before = signal.signal(signal.SIGVTALRM, _stop)

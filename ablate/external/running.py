@@ -132,7 +132,7 @@ class Run:
                     numbers = self.reading.hear(line)
                     if not numbers:
                         continue
-                    attempts.keep(self.reading, numbers)
+                    attempts.append(self.reading, numbers)
                     if self.emit(self._step_of(numbers), numbers):
                         return True
             self.reading.finish(Path(place), limit)

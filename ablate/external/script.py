@@ -65,7 +65,7 @@ class Constants:
         return [name for name in self.values if not self.fault(name)]
 
     def fault(self, name: str) -> str:
-        """Returns why the value of a name cannot be replaced alone; nothing where it can."""
+        """Returns why the value of a name cannot be replaced without changing anything else; empty if it can."""
         lines = self.lines.get(name, [])
         if not lines:
             return "it is not assigned there"
@@ -116,7 +116,10 @@ def _bindings(tree: ast.Module) -> dict[str, list[int]]:
             if instruction.opname in binding and where is not None and where.lineno is not None:
                 # The compiler repeats the end of a branch.
                 places.setdefault(instruction.argval, set()).add((where.lineno, where.col_offset or 0))
-    return {name: [line for line, _ in sorted(found)] for name, found in places.items()}
+    lines: dict[str, list[int]] = {}
+    for name, found in places.items():
+        lines[name] = [line for line, _ in sorted(found)]
+    return lines
 
 
 def _codes(top_level: CodeType) -> Iterator[CodeType]:
@@ -210,23 +213,25 @@ def root_of(script: Path) -> Path:
 def copied(script: Path, values: Mapping[str, object], folder: Path) -> Path:
     """Writes a copy of a script with other constants below a folder, and returns it.
 
-    Relative paths lead from it where they lead from the script: the folders above it are made anew, and all else in
-    them is linked.
+    The folders between the root and the script are made anew, and everything beside them is a link, so that relative
+    paths lead where they lead from the script. Raises what `edited` raises.
     """
     source = edited(script.read_bytes(), values)
-    original = root_of(script)
-    for part in script.relative_to(original).parts:
-        for other in original.iterdir():
-            # Bytecode of the script may be that of other values.
-            is_bytecode = original == script.parent and other.name == "__pycache__"
-            if other.name != part and not is_bytecode:
-                (folder / other.name).symlink_to(other)
-        original = original / part
-        folder = folder / part
-        if original != script:
-            folder.mkdir()
-    folder.write_bytes(source)
-    return folder
+    source_folder = root_of(script)
+    copy_folder = folder
+    for name in script.relative_to(source_folder).parts:
+        for other in source_folder.iterdir():
+            # Cached bytecode of the script may hold other values.
+            is_bytecode = source_folder == script.parent and other.name == "__pycache__"
+            if other.name != name and not is_bytecode:
+                (copy_folder / other.name).symlink_to(other)
+        if source_folder != script.parent:
+            source_folder = source_folder / name
+            copy_folder = copy_folder / name
+            copy_folder.mkdir()
+    copy = copy_folder / script.name
+    copy.write_bytes(source)
+    return copy
 
 
 def main(target: str, config: str) -> None:

@@ -59,7 +59,10 @@ def _post_hoc_metrics(study: Study, stages: Sequence[Stage], folder: StudyFolder
 
 
 def trained_variants(study: Study, store: Store) -> set[str]:
-    """Returns the variants of which the store has a trial, whichever study trained it; without claims, none."""
+    """Returns the variants of which the store has a trial, whichever study trained it.
+
+    Empty for a study without claims, which alone are dated by it.
+    """
     if not study.claims:
         return set()
     return {cell.variant for cell in study.cells() if store.has(cell.id)}

@@ -210,13 +210,13 @@ def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequen
 def _plans_in_order(folder: StudyFolder, store: Store | None = None) -> list[DatedPlan]:
     """Returns the plans of a study from all folders of its runs, the first one first.
 
-    In one folder their order counts, since the clock may have been set back. store: leaves out the plans without
-    results there.
+    Within a folder the order of the list beats the dates, since the clock may have been set back. store: leaves out
+    the last plan of a folder for which the store has no results.
     """
     dated: list[tuple[str, DatedPlan]] = []
     for place in folder.of_study():
         plans = place.plans()
-        # All but the last have results, else they would have been replaced.
+        # The others may have results, else they would have been replaced.
         if store is not None and plans and not _has_results(place, store):
             plans.pop()
         moment = ""

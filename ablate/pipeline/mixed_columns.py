@@ -55,7 +55,8 @@ def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
     """
     filled = [(place, cell) for place, cell in zip(table.places, table.columns[name], strict=True) if cell]
     words = [(place, cell) for place, cell in filled if not _is_number(cell, has_gaps=has_gaps)]
-    numbers = {cell for _, cell in filled} - {cell for _, cell in words}
+    word_cells = {cell for _, cell in words}
+    numbers = {cell for _, cell in filled if cell not in word_cells}
     if not words or len(words) > MAX_SHARE * len(filled) or len(numbers) <= FEW:
         return ""
     place, cell = words[0]

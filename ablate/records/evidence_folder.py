@@ -36,9 +36,9 @@ class EvidenceFolder:
         if self.cached_facts:
             return StudyFacts.from_dict(self.cached_facts)
         _, facts = rows_and_facts(self.path / TRIALS, [])
-        return self._typed(facts)
+        return self._facts_from(facts)
 
-    def _typed(self, facts: Mapping[str, Any]) -> StudyFacts:
+    def _facts_from(self, facts: Mapping[str, Any]) -> StudyFacts:
         """Returns facts from plain data. Raises `AblateError` where their fields are those of another version."""
         try:
             return StudyFacts.from_dict(facts)
@@ -52,7 +52,7 @@ class EvidenceFolder:
     def evidence(self) -> Evidence:
         """Returns the evidence of the last report. Raises `AblateError`."""
         plain_facts, trials = load_frame(self.path / TRIALS)
-        facts = self._typed(plain_facts)
+        facts = self._facts_from(plain_facts)
         _check_frame(self.path / TRIALS, trials, _OF_TRIALS | _metrics_of(facts), ("variant", "task", "seed"))
         _, curves = load_frame(self.path / CURVES)
         _check_frame(self.path / CURVES, curves, _OF_CURVES, ("id", "step", "metric"))
@@ -68,18 +68,18 @@ class EvidenceFolder:
         return evidence
 
     def _refuse_missing(self, evidence: Evidence) -> None:
-        """Raises `AblateError` where a frame is missing that was written with these."""
+        """Raises `AblateError` where a frame is missing that was written together with the others."""
         expected = frames_beside(self.path / TRIALS)
         if expected is None:
-            expected = [_EXAMPLES] if _has_shared_examples(evidence.facts) else []
-        present = _named(evidence)
+            expected = [_EXAMPLES] if _should_have_examples(evidence.facts) else []
+        present = _frames_with_rows(evidence)
         for name in expected:
             if name not in present:
                 raise AblateError(f"{self.path / name}.parquet: does not exist. {_remedy(self.path)}")
 
     def save_evidence(self, evidence: Evidence) -> None:
         """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
-        frames = _named(evidence)
+        frames = _frames_with_rows(evidence)
         save_frame(self.path / TRIALS, evidence.trials, evidence.facts, beside=frames)
         save_frame(self.path / CURVES, evidence.curves)
         for name in {_EXAMPLES, *frames, *self._files_of_stages()}:
@@ -143,8 +143,11 @@ _OF_CURVES = {"id": _TEXT, "step": _WHOLE, "metric": _TEXT, "value": _NUMBER}
 
 def _metrics_of(facts: StudyFacts) -> dict[str, str]:
     """Returns the columns of the metrics by which trials are compared, each with what it holds."""
-    names = {facts.column_of(name) for task in facts.tasks for name in task.metrics}
-    return dict.fromkeys(names, _NUMBER)
+    columns: dict[str, str] = {}
+    for task in facts.tasks:
+        for name in task.metrics:
+            columns[facts.column_of(name)] = _NUMBER
+    return columns
 
 
 def _check_frame(path: Path, frame: pd.DataFrame, columns: Mapping[str, str], key: Sequence[str]) -> None:
@@ -168,14 +171,17 @@ def _check_frame(path: Path, frame: pd.DataFrame, columns: Mapping[str, str], ke
         raise AblateError(str(Problem(fault, hint=_remedy(path.parent), source=str(path))))
 
 
-def _named(evidence: Evidence) -> dict[str, pd.DataFrame]:
+def _frames_with_rows(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Returns the frames beside trials and curves that have rows, by name."""
     frames = {**evidence.frames, _EXAMPLES: evidence.examples}
     return {name: frame for name, frame in frames.items() if len(frame)}
 
 
-def _has_shared_examples(facts: StudyFacts) -> bool:
-    """Returns whether the primary metric is the share of the test examples of a task, which all seeds share."""
+def _should_have_examples(facts: StudyFacts) -> bool:
+    """Returns whether the primary metric is an accuracy over one test set for all seeds, which has values by example.
+
+    For folders of older versions, which do not list their frames.
+    """
     for task in facts.tasks:
         metric = task.metrics.get(facts.metric)
         num_examples = task.sampling.test
@@ -191,7 +197,7 @@ def _remedy(folder: Path) -> str:
 
 
 def _check_examples(path: Path, evidence: Evidence) -> None:
-    """Raises `AblateError` for examples of other trials, and where one lacks those that others have of a metric.
+    """Raises `AblateError` for examples of other trials, and for a metric that only some completed trials have them of.
 
     Without them, comparisons would be over seeds alone, and their intervals narrower.
     """

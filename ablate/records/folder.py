@@ -243,7 +243,8 @@ class StudyFolder(EvidenceFolder):
         """
         earlier = self._figures_of_page()
         write_files(self.path, page)
-        for figure in earlier - {self.path / name for name in page}:
+        written = {self.path / name for name in page}
+        for figure in earlier - written:
             if not figure.is_dir():
                 figure.unlink(missing_ok=True)
 

@@ -177,7 +177,7 @@ class Store:
         if not compute:
             return None
         seconds: dict[int, float] = {}  # FLOPs → of the newest training of so many.
-        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=os.path.getmtime)
+        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=_time_of_change)
         for path in newest:
             record = self.load(path.stem)
             if record is None or record.environment.get("machine") != machine():
@@ -262,3 +262,11 @@ def stored(folder: Path) -> dict[str, list[Path]]:
             if path.is_file() and not path.is_symlink():
                 files.setdefault(path.stem, []).append(path)
     return files
+
+
+def _time_of_change(path: Path) -> float:
+    """Returns when a file was changed last, in seconds since 1970; 0 for one that is gone, or a link to nothing."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

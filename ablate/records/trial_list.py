@@ -17,7 +17,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from ablate.base.errors import AblateError, Problem
 from ablate.base.files import digest_of_data, write_text
-from ablate.base.kept import STRICT, content_of, validated
+from ablate.base.kept import OBJECT, STRICT, content_of, validated
 from ablate.core.trial import JUDGED, Cell, Level, Trial
 
 FORMAT = 2
@@ -70,12 +70,12 @@ class _Entry:
 
 @dataclass(frozen=True)
 class ReportSources:
-    """What the last report was made from."""
+    """The sources of the last report."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     digest: str
-    """Of all sources."""
+    """The digest of all sources."""
     trials: list[str]
     """The ids of the trials that the report covers."""
     files: dict[str, str]
@@ -96,7 +96,7 @@ class _Content:
     cells: list[_Entry]
     report: ReportSources | None
     digest: str
-    """Of the rest."""
+    """The digest of all other fields."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,6 @@ class _OlderContent:
 
 _CONTENT = TypeAdapter(_Content)
 _OLDER_CONTENT = TypeAdapter(_OlderContent)
-_FORMAT_OF = TypeAdapter(dict[str, Any])
 
 
 class TrialList:
@@ -185,7 +184,7 @@ class TrialList:
         text = content_of(self.path, remedy)
         if text is None:
             return {}, None
-        data = validated(_FORMAT_OF, text, self.path, remedy)
+        data = validated(OBJECT, text, self.path, remedy)
         if data.get("format") == 1:
             older = validated(_OLDER_CONTENT, text, self.path, remedy)
             return {entry.id: entry.cell for entry in older.cells}, None

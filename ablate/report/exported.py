@@ -7,8 +7,8 @@ from pathlib import Path
 from ablate.base.errors import AblateError, listed
 from ablate.base.files import NotReadableError, destination, digest_of, read_plain, write_text, write_whole
 
-LIST = ".ablate-export.json"
-"""The file beside those of an export that has the digest of each, with that of its study."""
+DIGESTS_FILE = ".ablate-export.json"
+"""The file beside those of an export that has a digest of each file together with the name of its study."""
 MAX_BYTES = 100_000_000  # Of a file that is compared.
 
 
@@ -17,27 +17,27 @@ def write_exported(
 ) -> None:
     """Writes the files of an export of a study, name → content, into a folder; follows links.
 
-    Raises `AblateError` before the first is written where another file stands in the place of one: a file that no
-    export of this study has written, or that has changed since. `overwrite` writes over it.
+    Raises `AblateError` before the first is written where a file is there that no export of this study has written, or
+    that has changed since. `overwrite` writes over it.
     """
     contents: dict[str, bytes] = {}
     for name, content in files.items():
         contents[name] = content.encode() if isinstance(content, str) else content
     targets = {name: destination(out / name) for name in contents}
-    written = _written(out / LIST)
+    recorded = _recorded_digests(out / DIGESTS_FILE)
     foreign: list[str] = []
     for name, target in targets.items():
-        if target.exists() and not _is_ours(target, contents[name], written.get(name), study):
+        if target.exists() and not _is_ours(target, contents[name], recorded.get(name), study):
             foreign.append(name)
     if foreign and not overwrite:
         raise AblateError(
-            f"{out}: not as an export of {study} left them: {listed(foreign, 6)}; nothing was written. Name another "
-            "folder with --out, or write over these files with --overwrite"
+            f"{out}: these files are not as an export of {study} left them: {listed(foreign, 6)}; nothing was written. "
+            "Name another folder with --out, or write over these files with --overwrite"
         )
     for name, target in targets.items():
         write_whole(target, contents[name])
     digests = {name: _digest(study, content) for name, content in contents.items()}
-    write_text(out / LIST, json.dumps(written | digests, indent=1, sort_keys=True) + "\n")
+    write_text(out / DIGESTS_FILE, json.dumps(recorded | digests, indent=1, sort_keys=True) + "\n")
 
 
 def _is_ours(file: Path, content: bytes, digest: object, study: str) -> bool:
@@ -53,7 +53,7 @@ def _digest(study: str, content: bytes) -> str:
     return digest_of(study.encode(), b"\0", content)
 
 
-def _written(file: Path) -> dict[str, object]:
+def _recorded_digests(file: Path) -> dict[str, object]:
     """Returns name → digest of the files that exports have left; none where that cannot be read."""
     try:
         digests = json.loads(read_plain(file, MAX_BYTES))

@@ -61,7 +61,9 @@ class AnalysisOptions:
                 check_declared(metric, self.metric)
             except Invalid as error:
                 at.problems += [replace(problem, path=(_option(problem),)) for problem in error.problems]
-            for option, name in (("--metric", self.metric), *[("--also", name) for name in also]):
+            named_by_option = [("--metric", self.metric)]
+            named_by_option += [("--also", name) for name in also]
+            for option, name in named_by_option:
                 at.refuse(
                     name in RESERVED,
                     option,

@@ -232,3 +232,10 @@ def test_the_stamp_changes_with_any_record(tmp_path):
     assert before == store.stamp(["b2", "a1"]) != store.stamp(["a1"])
     store.save(record("b2", output="more"))
     assert store.stamp(["a1", "b2"]) != before
+
+
+def test_a_link_to_nothing_among_the_records_tells_no_time(tmp_path):
+    store = Store(tmp_path)
+    store.trials.mkdir(parents=True, exist_ok=True)
+    (store.trials / f"{'0' * 16}.json").symlink_to("nothing")
+    assert store.usual_seconds(1000) is None

@@ -121,9 +121,9 @@ def _check(place: Place, row: dict[str, Any], table: RunsTable, sign: int) -> No
         plain = paired(ours, theirs, row["level"], with_resolution=False)
         expected = [plain, paired(ours, theirs, row["level"])]
     else:
-        expected = [
-            welch([sign * v for v in base.values()], [sign * v for v in other.values()], row["level"])
-        ]
+        ours, theirs = [sign * v for v in base.values()], [sign * v for v in other.values()]
+        expected = [welch(ours, theirs, row["level"])]
+        expected.append(welch(ours, theirs, row["level"], with_resolution=True))
     given = (row["diff"], row["ci_low"], row["ci_high"])
     if not any(close(given, each) for each in expected):
         place.violation(f"{row['variant']}: difference and interval are {given}, by scipy {expected}")

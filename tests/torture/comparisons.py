@@ -4,6 +4,7 @@ The values of both commits are known, so that the interval is computed here once
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -290,6 +291,15 @@ def _edited(rng: Random, repository: Repository, plan: Plan, values: Values) -> 
     return "accepted"
 
 
+def called_in_vain(repository: Repository, words: Sequence[str], command: Sequence[str], state: str) -> Done:
+    """The end of a call that cannot be, which changes nothing of the `state` of the repository, nor its oddities."""
+    started = repository.start(*words, *command)
+    done = repository.place.hold_quick(started, SLOWEST, codes=(0, 1, 2, 3, 4))
+    repository.look(state, "after a hostile call")
+    repository.look_at_oddities()
+    return done
+
+
 def _hostile(rng: Random, repository: Repository, plan: Plan, values: Values) -> str:
     """Options, commits or a command that cannot be: refused, and nothing is changed."""
     repository.add_oddities()
@@ -302,10 +312,7 @@ def _hostile(rng: Random, repository: Repository, plan: Plan, values: Values) ->
         words[rng.choice((1, 2))] = rng.choice(COMMITS)
     else:
         command = ["--", *rng.choice(COMMANDS)]
-    started = repository.start(*words, *command)
-    done = repository.place.hold_quick(started, SLOWEST, codes=(0, 1, 2, 3, 4))
-    repository.look(state, "after a hostile call")
-    repository.look_at_oddities()
+    done = called_in_vain(repository, words, command, state)
     found = answer(done)
     if found is None:
         return "refused"

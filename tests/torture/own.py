@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -284,7 +285,9 @@ def _check(case: Case, done: Done) -> None:
 def _is_number(token: str, value: float) -> bool:
     with suppress(ValueError):
         return float(token) == value
-    # What Python's `float` takes is a number, be it true or bytes.
+    # What Python's `float` takes is a number, be it true, bytes or a fraction.
+    with suppress(ValueError, ZeroDivisionError):
+        return float(Fraction(token)) == value
     with suppress(ValueError, SyntaxError, TypeError):
         return float(ast.literal_eval(token)) == value
     return False

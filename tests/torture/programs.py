@@ -27,23 +27,7 @@ def train(config, seed, report=None):
     note("end", x, seed, str(said), time.time_ns())
     return {{"loss": said}}
 """
-COMMAND = """\
-x, seed = float(sys.argv[1]), int(sys.argv[2])
-note("begin", x, 0.5, seed)
-number = value_of(x, seed)
-said = {token}
-if {condition}:
-    pass
-{before}
-note("end", x, seed, str(said), time.time_ns())
-print(f"loss {{said}}", flush=True)
-if {condition}:
-    pass
-{after}
-"""
-SCRIPT = """\
-{constants}
-x, seed = X, SEED
+_BODY = """\
 note("begin", x, Y, seed)
 number = value_of(x, seed)
 said = {token}
@@ -56,6 +40,8 @@ if {condition}:
     pass
 {after}
 """
+COMMAND = f"Y, x, seed = 0.5, float(sys.argv[1]), int(sys.argv[2])\n{_BODY}"
+SCRIPT = f"{{constants}}\nx, seed = X, SEED\n{_BODY}"
 TOKENS = ("number", 'f"{number:.6f}"', 'f"{number:.9e}"', 'f"{number:+.7f}"', "repr(number)")
 """How a number is printed."""
 WITHOUT_NUMBER = {
@@ -262,7 +248,8 @@ def program(rng: Random, ledger: Path, mark: str) -> Program:
     act = kinds[name].replace("{mark}", mark).replace("{{", "{").replace("}}", "}")
     if "place" in act:
         act = f"place = os.environ['ABLATE_DIR']; {act}"
-    late = rng.random() < 0.3 and way == "harmless"
+    # What prints other numbers must come before the one that counts.
+    late = rng.random() < 0.3 and way == "harmless" and "loss" not in act
     constants = "Y = 0.5\nZ = 1\nX = 0.1\nSEED = 0"
     if way == "values":
         name = rng.choice(VALUES)
