@@ -13,12 +13,7 @@ from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
-
-    from ablate.session.stage import Stage
-    from ablate.study.study import Study
 
 
 def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
@@ -37,6 +32,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     from ablate.pipeline.other_code import resolve_other_code
     from ablate.pipeline.prepare import prepare
     from ablate.pipeline.publisher import Publisher
+    from ablate.pipeline.selection import select_variants
     from ablate.pipeline.trial_plan import plan_trials
     from ablate.session.session import IncompleteSelection, Session
     from ablate.study.files import resolved_text
@@ -59,9 +55,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
             planned = study
             with session.training():
                 try:
-                    for index, stage in enumerate(selecting):
-                        session.max_later = _max_trainings(study, selecting[index + 1 :])
-                        study = stage.select(study, session)
+                    study = select_variants(study, selecting, session)
                 except IncompleteSelection as stop:
                     return stop.outcome
                 plan = plan_trials(study, stages, claims, session)
@@ -71,11 +65,3 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
             folder.save(collect(plan, session, records, measured), study)
             publisher.publish(folder, session.warn, session.print_verdicts)
             return finish(session, planned, plan, records, measured)
-
-
-def _max_trainings(study: Study, selecting: Sequence[Stage]) -> int:
-    """Returns the most trainings of a study, those by which these stages select included."""
-    most = len(study.cells()) * (1 + study.companions_per_cell)
-    for stage in selecting:
-        most = stage.max_trials(study, most)
-    return most

@@ -161,6 +161,10 @@ class Section:
         """Returns its content, in order."""
         raise NotImplementedError
 
+    def is_open(self, report_data: ReportData) -> bool:
+        """Returns whether its content is seen at once: by default, as its `class` statement says."""
+        return self.open
+
     def inside_of(self, report_data: ReportData) -> str:
         """Returns a few words on what unfolds, beside the heading."""
         return self.inside

@@ -249,7 +249,7 @@ BAD = {
     "latin-1": (RUNS.replace("wide", "größe").encode("latin-1"), (), "file: ", "line 7"),
     "an open quote": (RUNS.replace("wide,0", '"wide,0'), (), "file: ", "is no table"),
     "one seed": ("variant,seed,loss\nbase,0,1.5\nwide,0,1.4\n", (), "RUNS: ", "--known-noise"),
-    "the baseline alone": ("variant,seed,loss\nbase,0,1.5\nbase,1,1.4\n", (), "RUNS: ", "besides the baseline"),
+    "the baseline alone": ("variant,seed,loss\nbase,0,1.5\nbase,1,1.4\n", (), "RUNS: ", "beside the baseline"),
     "another baseline": (RUNS, ("--baseline", "bases"), "--baseline", "Did you mean 'base'?"),
     "another metric": (RUNS, ("--metric", "los"), "RUNS: ", "Did you mean 'loss'?"),
     "a baseline of two names": (RUNS.replace("same", "baseline"), (), "RUNS: ", "rename"),

@@ -205,7 +205,7 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(run, tmp_path):
     outcome, printed = run(study, sets=sets)
     assert len(outcome.failed) == 3
     trials = pd.read_parquet(outcome.folder / "trials.parquet")
-    report = (outcome.folder / "report.md").read_text()
+    report = (outcome.folder / "report.html").read_text()
     for row in trials[trials.status == "failed"].itertuples():
         where = f"{tmp_path}/results/store/trials/{row.id}.json; ablate show {row.id} --results {tmp_path}/results"
         (line,) = [line for line in printed.splitlines() if f"failed: {row.variant} seed 1: " in line]
@@ -245,7 +245,7 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run, tm
     rows = StudyFolder(tmp_path / "results", "toy").comparisons()
     assert [row["reason"] for row in rows if row["verdict"]] == ["unstable diverged=6"] * 2
     assert not (tmp_path / "results/toy/figures").exists()
-    assert "the toy diverged" in (tmp_path / "results/toy/report.md").read_text()
+    assert "the toy diverged" in (tmp_path / "results/toy/report.html").read_text()
     assert run(text)[0].trained == 0
 
 

@@ -93,8 +93,9 @@ def test_the_report_shows_them_also_from_its_folder_alone_and_a_run_after_it_has
     folder, tmp_path
 ):
     source = folder / "results/tiny"
-    assert "From kept weights" in (source / "report.html").read_text()
-    assert "| seq_len=9 |" in (source / "report.md").read_text()
+    page = (source / "report.html").read_text()
+    assert "From kept weights" in page
+    assert "seq_len=9" in page
     assert len(list((source / "figures").glob("attention-*.svg"))) == 3
     made_again_alone(source, tmp_path)
     assert run_in(folder)[0].trained == 0

@@ -21,8 +21,11 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder):
     text = printed(folder)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
+    verdict = ["worse", "−0.462", "[−0.474,", "−0.449]"]
     row = next(line for line in text.splitlines() if line.startswith("no positions"))
-    assert row.split()[2:] == ["worse", "−0.462", "[−0.474,", "−0.449]", "×", "0.97"]
+    assert row.split()[2:] == verdict
+    row = next(line for line in printed(folder, 120).splitlines() if line.startswith("no positions"))
+    assert row.split()[2:] == [*verdict, "×", "0.97", "0.523", "0.985"]
     assert text.lstrip().startswith("On 5 seeds, accuracy fell by 46 points without positions")
     for piece in ("inconclusive", "supported", "<script>alert('x')</", "Noise: "):
         assert piece in text

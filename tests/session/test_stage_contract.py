@@ -63,4 +63,4 @@ def test_two_stages_that_select_and_do_not_know_of_one_another_are_refused(write
     head = TOY_STUDY.partition("factors")[0] + "seeds: 2\n"
     tune = "tune: {over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 3}\n"
     [problem] = problems(write(head + path + tune))
-    assert "search: cannot go with path" in problem
+    assert "search: cannot be combined with path" in problem

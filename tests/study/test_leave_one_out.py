@@ -48,7 +48,7 @@ def test_built_in_parts_are_taken_out(tmp_path):
         ("{}", "design.stack: must not be empty"),
         ("{model.effekt: 1}", "'effect'"),
         ("{model.effect: x}", "must be a number"),
-        ("{model.effect: 0.0}", "nothing is compared"),
+        ("{model.effect: 0.0}", "only the baseline"),
     ],
 )
 def test_a_stack_that_does_not_fit_is_refused(tmp_path, stack, said):

@@ -11,10 +11,10 @@ from own import OWN, own_study
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
-        *((name, "a column name") for name in ("id", "variant", "task", "seed", "status", "reason")),
+        *((name, "the name of a column") for name in ("id", "variant", "task", "seed", "status", "reason")),
         ("step", "gives the steps"),
         ("config.rate", "the name of a factor"),
-        ("seed_spread", "derived from the runs"),
+        ("seed_spread", "that ablate itself computes"),
     ],
 )
 def test_a_metric_has_a_name_of_its_own(name, rule, tmp_path):

@@ -83,7 +83,7 @@ def shown(report_data: ReportData) -> list[Shown]:
         except Exception as error:
             blocks = [failed(f"The section “{section.title}”", error)]
         if blocks:
-            is_open = section.open or bool(accent) or report_data.evidence.only_measured
+            is_open = section.is_open(report_data) or bool(accent) or report_data.evidence.only_measured
             is_brief = is_open or section.brief
             found.append(Shown(section, blocks, section.inside_of(report_data), accent, is_open, is_brief))
     return found

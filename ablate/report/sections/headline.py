@@ -60,10 +60,13 @@ class Headline(Section, title="Answer", needs_trials=False):
 
 
 class Basis(Section, title="What the verdicts rest on", inside="learning, data, tuning and looks"):
-    """The findings of all sections, folded."""
+    """The findings of all sections; folded where the study itself has no cautions."""
 
     def __init__(self, others: Sequence[Section]) -> None:
         self._others = others
+
+    def is_open(self, report_data: ReportData) -> bool:
+        return bool(report_data.facts.cautions)
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         if report_data.evidence.only_measured:
