@@ -30,7 +30,7 @@ class Page:
     """The second part of a report: its page and figures."""
 
     # Path in the study's folder → content.
-    files: Mapping[str, str]
+    files: Mapping[str, str | bytes]
     # What was not drawn, and why.
     faults: Sequence[str]
 

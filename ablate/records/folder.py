@@ -249,10 +249,13 @@ class StudyFolder(EvidenceFolder):
                 figure.unlink(missing_ok=True)
 
     def _figures_of_page(self) -> set[Path]:
-        """Returns the figures that the page of the last report shows; another file beside them is a user's."""
-        page = self.markdown_file
-        text = page.read_text("utf-8", "replace") if page.is_file() else ""
-        return {self.path / name for name in re.findall(rf"\(({FIGURES}/[\w.-]+\.svg)\)", text)}
+        """Returns the figures to which the pages of the last report link; another file beside them is a user's."""
+        figures: set[Path] = set()
+        for page in (self.markdown_file, self.path / _PAGE):
+            text = page.read_text("utf-8", "replace") if page.is_file() else ""
+            links = re.findall(rf"""[("]({FIGURES}/[\w.-]+\.(?:svg|png))[)"]""", text)
+            figures |= {self.path / name for name in links}
+        return figures
 
     def claims(self) -> list[dict[str, str]]:
         """Returns the claims with their dates and verdicts; none before the first run. Raises `AblateError`."""

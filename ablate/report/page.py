@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
+from ablate.report.section import Block, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.verdict_words import verdict_parts
 from ablate.report.words import Column, Table, templates, text
@@ -22,23 +22,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, str]:
+def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, str | bytes]:
     """Returns the files of a report by their paths in the folder of a study; the same data give the same bytes.
 
-    What cannot be drawn is a line of the page, and a warning.
+    Figures that are seen without unfolding are PNG files too. What cannot be drawn is a line of the page, and a
+    warning.
     """
     sections = shown(report_data)
-    files: dict[str, str] = {}
+    files: dict[str, str | bytes] = {}
     inline: dict[str, Markup | Text] = {}
+    as_png = {picture.name for picture in pictures([section for section in sections if section.open])}
     with theme():
         for picture in pictures(sections):
+            kinds = ("svg", "png") if picture.name in as_png else ("svg",)
             try:
-                source = printable(drawn(picture))
+                figure_files = saving.saved(picture.draw(), picture.name, kinds)
             except Exception as error:
                 inline[picture.name] = failed(f"The figure “{picture.title}”", error)
                 continue
-            files[f"{FIGURES}/{picture.name}.svg"] = source
+            source = printable(figure_files["svg"].decode())
             inline[picture.name] = Markup(saving.inlined(source))
+            files[f"{FIGURES}/{picture.name}.svg"] = source
+            if "png" in figure_files:
+                files[f"{FIGURES}/{picture.name}.png"] = figure_files["png"]
     blocks: list[Block | Markup] = list(inline.values())
     for section in sections:
         blocks += unfolded(section.blocks)
@@ -47,14 +53,9 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
             warn(block.words)
     brief = [section for section in sections if section.brief]
     folded = [section for section in sections if not section.brief]
-    files["report.html"] = written("report.html", report_data, sections, inline)
+    files["report.html"] = written("report.html", report_data, sections, inline, as_png=as_png)
     files["report.md"] = written("report.md", report_data, brief, inline, folded)
     return files
-
-
-def drawn(picture: Picture) -> str:
-    """Returns the picture as SVG; to be called inside `figures.theme.theme()`."""
-    return saving.saved(picture.draw(), picture.name)["svg"].decode()
 
 
 def figures(report_data: ReportData) -> dict[str, Figure]:
@@ -73,10 +74,12 @@ def written(
     sections: Sequence[Shown],
     inline: Mapping[str, Markup | Text],
     folded: Sequence[Shown] = (),
+    as_png: Collection[str] = (),
 ) -> str:
     """Returns the text of `report.html` or `report.md`; `inline`: the figures by their names.
 
-    folded: the sections of which markdown names only the figures and files.
+    folded: the sections of which markdown names only the figures and files. as_png: the figures to which the page
+    links as PNG files too.
     """
     environment = templates(
         Path(__file__).parent / "templates",
@@ -101,6 +104,7 @@ def written(
         sections=sections,
         folded=folded,
         inline=inline,
+        as_png=as_png,
         folder=FIGURES,
         marks=VERDICTS,
         light=Markup(css_variables(dark=False)),

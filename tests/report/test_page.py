@@ -163,10 +163,11 @@ def test_pictures_of_an_earlier_report_go(publish):
     without = Evidence(evidence.facts, evidence.trials, evidence.curves.iloc[:0])
     (folder / "figures" / "notes.txt").write_text("kept")
     (folder / "figures" / "mine.svg").write_text("not of the report")
+    (folder / "figures" / "mine.png").write_text("not of the report")
     publish(without)
     names = {path.name for path in (folder / "figures").iterdir()}
     kept = {f"{name}.svg" for name in ("forest", "seeds", "cost")}
-    assert names == {*kept, "notes.txt", "mine.svg"}
+    assert names == {*kept, "forest.png", "notes.txt", "mine.svg", "mine.png"}
 
 
 def test_a_study_without_trials(publish):
@@ -195,6 +196,14 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
     for name in ("report.html", "report.md"):
         assert kept in written[name]
         assert r"\u202eesrever" in written[name].replace("\\\\", "\\")
+
+
+def test_a_figure_that_is_seen_without_unfolding_is_a_png_file_too(publish, evidence):
+    folder = publish(evidence)
+    [image] = folder.rglob("*.png")
+    assert image == folder / "figures/forest.png"
+    assert image.read_bytes().startswith(b"\x89PNG")
+    assert 'href="figures/forest.png"' in (folder / "report.html").read_text()
 
 
 def with_status(evidence, status, of=""):

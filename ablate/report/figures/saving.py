@@ -12,6 +12,8 @@ from ablate.report.figures.theme import colour
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PNG_DPI = 144
+
 
 def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[str, bytes]:
     """Returns a figure as SVG 1.1 for the page, or as files of other `kinds`, by kind.
@@ -31,7 +33,10 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
         file = io.BytesIO()
         date = "CreationDate" if kind == "pdf" else "Date"
         with rc_context({"svg.hashsalt": name}):
-            figure.savefig(file, format=kind, metadata={"Creator": None, date: None})
+            if kind == "png":
+                figure.savefig(file, format=kind, dpi=PNG_DPI, metadata={"Software": None})
+            else:
+                figure.savefig(file, format=kind, metadata={"Creator": None, date: None})
         files[kind] = _rounded(file.getvalue()) if kind == "svg" else file.getvalue()
     return files
 
