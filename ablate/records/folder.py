@@ -238,9 +238,7 @@ class StudyFolder(EvidenceFolder):
         write_text(self.path / _VARIANTS, json.dumps(asdict(study.judged_variants()), indent=1) + "\n")
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
-        """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this
-        one lacks.
-        """
+        """Writes page and figures, path in the folder → content; removes figures that only an earlier report has."""
         earlier = self._figures_of_page()
         write_files(self.path, page)
         written = {self.path / name for name in page}

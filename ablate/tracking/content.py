@@ -45,7 +45,7 @@ COUNT = "comparisons_"
 
 # The columns of the table of comparisons.
 COLUMNS = (
-    *("label", "verdict", "diff", "ci_low", "ci_high", "metric", "task", "n", "level", "reason"),
+    *("label", "metric", "verdict", "diff", "ci_low", "ci_high", "task", "n", "level", "reason"),
     *("mean_variant", "mean_baseline", "mde", "p", "exploratory", "variant", "baseline"),
 )
 
