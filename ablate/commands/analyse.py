@@ -17,9 +17,9 @@ WAY = click.Choice(["max", "min"])
 
 @click.command("analyse")
 @click.argument("runs")
-@click.option("--baseline", required=True, metavar="NAME", help="Variant that the others are compared with.")
-@click.option("--metric", required=True, metavar="NAME", help="Column of the metric that is judged.")
-@click.option("--direction", required=True, type=WAY, help="max: more is better; min: less is better.")
+@click.option("--baseline", default="", metavar="NAME", help="Variant that the others are compared with.")
+@click.option("--metric", default="", metavar="NAME", help="Column of the metric that is judged.")
+@click.option("--direction", type=WAY, help="max: more is better; min: less is better.")
 @click.option("--margin", type=NumberType(POSITIVE), metavar="X", help="Variants are equivalent within ±X.")
 @click.option(
     "--claim", multiple=True, metavar="CLAIM", help="'A beats B on METRIC' and the like; may be repeated."
@@ -53,8 +53,32 @@ WAY = click.Choice(["max", "min"])
     help="Column that is variant, task, seed, example, source or status; may be repeated. A variant may be several: "
     "`variant A,B`.",
 )
+@click.option("--variant", metavar="COLUMN[,COLUMN]", help="Column of the variants, or several.")
 @click.option(
-    "--where", multiple=True, metavar="COLUMN=VALUE", help="Read only rows with this value; may be repeated."
+    "--seed", metavar="COLUMN|PATTERN", help="Column of the seeds, or a pattern that finds them in names."
+)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="CONDITION",
+    help="Read only rows with COLUMN=VALUE, or that meet a query of pandas; may be repeated.",
+)
+@click.option(
+    "--at",
+    default="",
+    metavar="'last|best METRIC|step N'",
+    help="Row of a run that counts, where it has one for each step (default: last).",
+)
+@click.option("--compare", type=click.Choice(["all_pairs"]), help="Compare each variant with each other.")
+@click.option(
+    "--read",
+    type=(str, str),
+    multiple=True,
+    metavar="NAME PATTERN",
+    help="Metric that a pattern finds in the lines of logs; may be repeated.",
+)
+@click.option(
+    "--experiment", default="", metavar="NAME", help="Experiment of MLflow, where RUNS has several."
 )
 @click.option(
     "--replicates", is_flag=True, help="Take rows of one variant as replicates although other columns differ."
@@ -91,14 +115,22 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     """
     from ablate.pipeline.next_steps import print_results
     from ablate.records.folder import StudyFolder
+    from ablate.report.words import message
     from ablate.runs import noise, report
+    from ablate.runs.checking import checked
     from ablate.runs.options import AnalysisOptions
-    from ablate.runs.reading import checked, read
+    from ablate.runs.reading import read, shape_of
 
+    for role in ("seed", "variant"):
+        column = given.pop(role)
+        if column:
+            given["column"] = [(role, column), *given["column"]]
     options = AnalysisOptions(**given)
     with output_console(as_json) as console:
         say = saying(console)
         table = read(runs, options)
+        options = table.options
+        say(message("analyse.read", table.kind, shape_of(table)))
         if options.keep_noise is not None:
             trials = checked(table, options.metrics()).trials
             say(noise.keep_noise(trials, options, options.keep_noise))
@@ -107,7 +139,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
             table = noise.beside_noise(table, options, options.known_noise)
         name = options.name or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
         folder = StudyFolder(results, name)
-        report.judge(folder, table, options, warn)
+        report.judge(folder, table, warn)
         for caution in folder.facts().cautions:
             say(caution)
         print_results(folder, console)

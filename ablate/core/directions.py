@@ -30,13 +30,19 @@ def doubtful_choice(name: str) -> str:
     )
 
 
-def doubtful_direction(name: str, direction: Direction) -> str:
-    """Returns why a metric of this name rarely has this direction; "" where the name tells nothing."""
+def usual_direction(name: str) -> Direction | None:
+    """Returns the direction that a metric of this name usually has; None where the name tells nothing."""
     words = set(re.findall(r"[a-z]+\d?", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()))
     is_usually_less = not words.isdisjoint(_LESS)
     is_usually_more = not words.isdisjoint(_MORE)
-    is_unusual = is_usually_less if direction == "max" else is_usually_more
-    if is_usually_less == is_usually_more or not is_unusual:
+    if is_usually_less == is_usually_more:
+        return None
+    return "min" if is_usually_less else "max"
+
+
+def doubtful_direction(name: str, direction: Direction) -> str:
+    """Returns why a metric of this name rarely has this direction; "" where the name tells nothing."""
+    if usual_direction(name) in (None, direction):
         return ""
     better = "more" if direction == "max" else "less"
     return (

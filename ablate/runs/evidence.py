@@ -29,9 +29,10 @@ from ablate.core.facts import (
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.records.environment import command_line, versions
 from ablate.report.words import message
+from ablate.runs.checking import CheckedRuns, checked
 from ablate.runs.clusters import source_limitations
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import KEY, CheckedRuns, RunTable, checked
+from ablate.runs.reading import KEY, RunTable
 from ablate.runs.slips import differences_beside, likely_slips
 from ablate.runs.statuses import is_left_out
 from ablate.study.claims import Claimable, parse_claim
@@ -44,10 +45,10 @@ _MAX_NAMES = 6
 """The most runs of a group that are named."""
 
 
-def evidence_of(
-    table: RunTable, metrics: Mapping[str, Metric], options: AnalysisOptions, name: str
-) -> Evidence:
+def evidence_of(table: RunTable, name: str) -> Evidence:
     """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
+    options = table.options
+    metrics = options.metrics()
     runs = checked(table, metrics)
     options = replace(options, baseline=options.baseline_among(_variants(runs)))
     given = _given(runs, options)

@@ -15,6 +15,8 @@ from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import unreadable
 from ablate.base.sqlite import path_of
 from ablate.base.text import first_line, masked
+from ablate.runs.reader import RunsFound
+from ablate.runs.tables import as_text
 from ablate.tracking.database import check_uri, import_client
 
 ANSWER_SECONDS = 15.0
@@ -25,8 +27,8 @@ READING_SECONDS = 600.0
 Answer = TypeVar("Answer")
 
 
-def read_experiment(name: str, uri: str) -> pd.DataFrame:
-    """Returns the runs of an MLflow experiment as a table, without those that have runs below them.
+def read_experiment(name: str, uri: str) -> RunsFound:
+    """Returns the runs of an MLflow experiment, without those that have runs below them.
 
     Columns: `params.X`, `tags.X`, and the last value of each metric as `metrics.X`. Reads, and makes no database.
     """
@@ -60,7 +62,8 @@ def read_experiment(name: str, uri: str) -> pd.DataFrame:
         hint = "Deleted runs do not count: restore them in MLflow first"
         at.refuse(runs.empty, "RUNS", "is an experiment without runs", name, hint=hint)
     parents = runs.get("tags.mlflow.parentRunId", [])
-    return runs[~runs.index.isin(parents)].rename_axis(None)
+    runs = runs[~runs.index.isin(parents)].rename_axis(None)
+    return RunsFound(runs.map(as_text), "an experiment of MLflow", roles={"status": ["status"]})
 
 
 def _refuse_missing(path: Path) -> None:

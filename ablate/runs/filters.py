@@ -1,4 +1,4 @@
-"""The rows of a table that `--where` keeps."""
+"""The rows of a table that `--where` keeps: those with a value in a column, or those that meet a query of pandas."""
 
 from __future__ import annotations
 
@@ -8,23 +8,32 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.base.text import first_line
+from ablate.runs.cells import is_number
 from ablate.runs.settings import in_one_form_each
 
-_CONDITION = re.compile(r"\s*(?P<column>[^=]*[^=\s])\s*={1,2}\s*(?P<quote>[\"']?)(?P<value>.*?)(?P=quote)\s*")
+_CONDITION = re.compile(
+    r"\s*(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*(?P<quote>[\"']?)(?P<value>[^=<>&|]*?)(?P=quote)\s*"
+)
 
 
 def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
-    """Returns the rows that meet the conditions, `COLUMN=VALUE`; several on one column allow several values.
+    """Returns the rows that meet the conditions; several `COLUMN=VALUE` on one column allow several values.
 
     Numbers are compared as numbers. Raises `Invalid` with everything that is wrong.
     """
     values_by_column: dict[str, list[str]] = {}
+    is_kept = pd.Series(True, table.index)
     with Gather() as at:
         for condition in conditions:
             with at():
-                column, value = _read(condition, table)
+                match = _CONDITION.fullmatch(condition)
+                if match is None or (match["column"] not in table and _is_query(condition, table)):
+                    is_kept &= _query(table, condition)
+                    continue
+                column, value = match["column"], match["value"]
+                _check(column, value, table)
                 values_by_column.setdefault(column, []).append(value)
-    is_kept = pd.Series(True, table.index)
     for column, values in values_by_column.items():
         is_kept &= in_one_form_each(table[column]).isin(in_one_form_each(pd.Series(values)))
     if not is_kept.any():
@@ -32,12 +41,13 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     return table[is_kept]
 
 
-def _read(condition: str, table: pd.DataFrame) -> tuple[str, str]:
-    """Returns column and value of a condition that some row meets. Raises `Invalid`."""
-    match = _CONDITION.fullmatch(condition)
-    if match is None:
-        raise Invalid("--where", "must be COLUMN=VALUE", condition)
-    column, value = match["column"], match["value"]
+def _is_query(condition: str, table: pd.DataFrame) -> bool:
+    """Returns whether a condition that names no column before its sign names one elsewhere, as a query does."""
+    return any(f"`{name}`" in condition for name in table)
+
+
+def _check(column: str, value: str, table: pd.DataFrame) -> None:
+    """Raises `Invalid` for a column that is not there, and for a value that no row has."""
     if column not in table:
         raise Invalid(
             "--where", "names no column", column, listed(table.columns), nearest(column, table.columns)
@@ -46,4 +56,19 @@ def _read(condition: str, table: pd.DataFrame) -> tuple[str, str]:
     if not comparable.isin(in_one_form_each(pd.Series([value]))).any():
         allowed = listed(table[column].astype(str).drop_duplicates())
         raise Invalid("--where", f"matches no row: no {column} has this value", value, allowed)
-    return column, value
+
+
+def _query(table: pd.DataFrame, condition: str) -> pd.Series:
+    """Returns whether each row meets a query of pandas, in which columns of numbers are numbers. Raises `Invalid`."""
+    typed = table.reset_index(drop=True)
+    for name in typed:
+        present = typed[name][typed[name] != ""]
+        if len(present) and present.map(is_number).all():
+            typed[name] = pd.to_numeric(typed[name].replace("", "nan"))
+    try:
+        kept = typed.query(condition, engine="python", local_dict={}, global_dict={}).index
+    except Exception as error:  # Whatever pandas makes of the words of a user.
+        hint = "For example: --where lr=0.1, or --where 'epochs >= 50 and split == \"test\"'"
+        rule = f"is neither COLUMN=VALUE nor a query of pandas: {first_line(error)}"
+        raise Invalid("--where", rule, condition, listed(table.columns), hint) from None
+    return pd.Series(typed.index.isin(kept), table.index)

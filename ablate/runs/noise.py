@@ -65,7 +65,7 @@ _NOISE = TypeAdapter(KeptNoise)
 
 def _made(options: AnalysisOptions) -> dict[str, str]:
     """Returns the baseline, metric and direction, and all that the runs were made with."""
-    judged = {"baseline": options.baseline, "metric": options.metric, "direction": options.direction}
+    judged = {"baseline": options.baseline, "metric": options.metric, "direction": options.judged_direction}
     return {**judged, **dict(options.made_with)}
 
 

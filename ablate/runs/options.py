@@ -21,9 +21,9 @@ RESERVED = (*TRIAL_COLUMNS, "example", "source", *DERIVED)
 class AnalysisOptions:
     """The options, each under the name that it has on the command line."""
 
-    baseline: str
-    metric: str
-    direction: Direction
+    baseline: str = ""
+    metric: str = ""
+    direction: Direction | None = None
     margin: float | None = None
     claim: Sequence[str] = ()
     floor: float | None = None
@@ -35,7 +35,15 @@ class AnalysisOptions:
     column: Sequence[tuple[str, str]] = ()
     """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
     where: Sequence[str] = ()
-    """Conditions on rows, `COLUMN=VALUE`."""
+    """Conditions on rows, `COLUMN=VALUE` or a query of pandas."""
+    at: str = ""
+    """The row of a run that counts, where it has one a step: `last`, `best METRIC` or `step N`."""
+    compare: str | None = None
+    """`all_pairs`, where each variant is compared with each other one."""
+    read: Sequence[tuple[str, str]] = ()
+    """Names of metrics with the patterns that find them in the lines of a log."""
+    experiment: str = ""
+    """The experiment of MLflow, where there are several."""
     replicates: bool = False
     """Whether rows of a variant are replicates although they differ in other columns."""
     tracking_uri: str | None = None
@@ -47,7 +55,7 @@ class AnalysisOptions:
     def metrics(self) -> Mapping[str, Metric]:
         """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""
         metric = Metric(
-            self.direction,
+            self.judged_direction,
             self.resolution,
             floor=self.floor,
             ceiling=self.ceiling,
@@ -83,6 +91,20 @@ class AnalysisOptions:
         for name, direction in self.also:
             metrics[name] = Metric(direction)
         return metrics
+
+    @property
+    def judged_direction(self) -> Direction:
+        """The direction of the judged metric, once it is known."""
+        assert self.direction is not None
+        return self.direction
+
+    @property
+    def directions(self) -> dict[str, Direction]:
+        """The directions of the metrics that the call names."""
+        directions = dict(self.also)
+        if self.direction is not None:
+            directions[self.metric] = self.direction
+        return directions
 
     def baseline_among(self, variants: Sequence[str]) -> str:
         """Returns the name of the baseline among the variants, which may differ in spaces after commas."""

@@ -13,13 +13,12 @@ from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
 from ablate.runs.evidence import evidence_of
-from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
 _CARD = "card.md"
 
 
-def judge(folder: StudyFolder, table: RunTable, options: AnalysisOptions, warn: Say) -> None:
+def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
     """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste. Raises `AblateError`."""
     is_name = re.fullmatch(names.OWN, folder.name) and folder.name not in names.RESERVED
     with Gather() as at:
@@ -30,7 +29,7 @@ def judge(folder: StudyFolder, table: RunTable, options: AnalysisOptions, warn: 
             folder.name,
             "letters, digits, `.`, `_`, `-`",
         )
-    evidence = evidence_of(table, options.metrics(), options, folder.name)
+    evidence = evidence_of(table, folder.name)
     folder.save_evidence(evidence)
     folder.write_claims([])  # Those of an earlier call are none of this one.
     publish(folder, warn)

@@ -12,6 +12,8 @@ import pandas as pd
 from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reader import Reader, RunsFound
 
 _SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
 """The name of a file of samples: its task, and when it was written."""
@@ -20,6 +22,21 @@ _MAX_FILE = 2**30
 _REMEDY = "Let lm-eval write the file again with --log_samples, or remove it"
 _TYPES = {"doc_id": (int, str), "doc_hash": (str,), "filter": (str,)}
 """Field of a sample → the types that it may have; only the first must be there."""
+
+
+class SampleReader(Reader):
+    """Reads a folder of samples of lm-eval."""
+
+    looks_for = "samples of lm-eval (samples_TASK_TIME.jsonl)"
+
+    def knows(self, path: Path, options: AnalysisOptions) -> bool:
+        """Returns whether a folder has files of samples."""
+        return path.is_dir() and next(path.rglob("samples_*.jsonl"), None) is not None
+
+    def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
+        """Returns a row a document and model. Raises `AblateError`."""
+        roles = {role: [role] for role in ("variant", "task", "example")}
+        return RunsFound(read_samples(path, options.metric), "samples of lm-eval", roles)
 
 
 def read_samples(folder: Path, metric: str) -> pd.DataFrame:
@@ -37,21 +54,14 @@ def read_samples(folder: Path, metric: str) -> pd.DataFrame:
             tables.append(table[table[metric].notna()])
     with Gather() as at:
         at.refuse(
-            not fields,
-            "RUNS",
-            "is a folder without samples of lm-eval, samples_TASK_TIME.jsonl",
-            str(folder),
-            hint="Name the folder that lm-eval wrote with --log_samples --output_path",
-        )
-        at.refuse(
-            bool(fields) and not tables,
+            not tables,
             "--metric",
             "is not a field of the samples",
             metric,
             listed(fields),
             nearest(metric, fields),
         )
-    return pd.concat(tables)
+    return pd.concat(tables).fillna("").astype(str)
 
 
 def _table_of(path: Path) -> pd.DataFrame:

@@ -113,6 +113,11 @@ def is_seed(name: str) -> bool:
     return any("seed" in word for word in _words_in(name))
 
 
+def is_outcome(name: str) -> bool:
+    """Returns whether the name of a column says that it holds how runs came out."""
+    return bool(_words_in(name) & _OUTCOMES)
+
+
 def is_fold(name: str) -> bool:
     """Returns whether the name of a column says that it holds folds of one set of data."""
     return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})

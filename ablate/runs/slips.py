@@ -21,7 +21,7 @@ _NEAR_TWICE = 2.0
 
 def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence[str]) -> Iterator[str]:
     """Yields what is likely a slip; `seeds`: the columns that hold the seeds."""
-    yield from filter(None, [doubtful_direction(options.metric, options.direction)])
+    yield from filter(None, [doubtful_direction(options.metric, options.judged_direction)])
     yield from filter(None, [doubtful_choice(options.metric)])
     values = trials[options.metric].abs().dropna()
     if _has_both_scales(values):

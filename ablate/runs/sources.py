@@ -1,25 +1,30 @@
-"""Where runs that exist are read from: a file, an experiment of MLflow, or the samples of lm-eval."""
+"""Where runs that exist are read from: each reader looks at a path, and the first that knows it reads."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
-from ablate.base.datafile import DataFile
+from ablate.base.errors import Invalid
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.samples import read_samples
-from ablate.tasks.files import read_table
+from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.samples import SampleReader
+from ablate.runs.shapes import TableReader
+
+READERS: tuple[Reader, ...] = (SampleReader(), TableReader())
+"""The readers, special formats first: any text is a table."""
 
 
-def read_source(runs: str, options: AnalysisOptions) -> pd.DataFrame:
-    """Returns the table of RUNS as it is, with the place of each row as its index. Raises `AblateError`."""
+def find_runs(runs: str, options: AnalysisOptions) -> RunsFound:
+    """Returns the runs of a path, or of an experiment of MLflow. Raises `AblateError`."""
     if options.tracking_uri is not None:
         from ablate.runs.experiments import read_experiment  # with the client of MLflow
 
         return read_experiment(runs, options.tracking_uri)
-    if Path(runs).is_dir():
-        return read_samples(Path(runs), options.metric)
-    table = read_table(DataFile(runs))
-    places = [f"{runs}, {place}" for place in table.places]
-    return pd.DataFrame(dict(table.columns), places)
+    path = Path(runs)
+    if not path.exists():
+        raise Invalid("RUNS", "does not exist", runs, hint="Name a file or folder of runs")
+    for reader in READERS:
+        if reader.knows(path, options):
+            return reader.read(path, options)
+    looked_for = "; ".join(reader.looks_for for reader in READERS)
+    raise Invalid("RUNS", "has no runs in a format that is known", runs, f"looked for: {looked_for}")

@@ -1,0 +1,154 @@
+"""The rows of runs that exist, checked: typed, one a run, with the reason of each run without a result.
+
+What is wrong raises `AblateError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ablate.base.errors import Gather, Invalid, Problem, listed
+from ablate.base.numerals import whole_in
+from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
+from ablate.core.metric import Metric
+from ablate.runs.cells import number_in
+from ablate.runs.clusters import with_sources
+from ablate.runs.reading import KEY, RunTable
+from ablate.runs.statuses import DIVERGED, NO_VALUE, Ending, endings, is_kept
+
+RULES = {
+    "seed": "must be a whole number of at most 64 bits, with all its digits",
+    **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
+}
+NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
+_NO_NUMBER = ("", "nan", "-nan")
+
+
+@dataclass(frozen=True)
+class CheckedRuns:
+    """The runs of a table, checked."""
+
+    trials: pd.DataFrame
+    """A row a run, as `Evidence.trials`, with the reason of a run without a result."""
+    examples: pd.DataFrame
+    """The metrics of each example, as `Evidence.examples`."""
+    reruns: pd.DataFrame
+    """The rows of runs that another run of the same seed replaces."""
+    kept: Sequence[object] = ()
+    """The ids of runs whose status says that a loop has kept the change."""
+
+
+def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
+    """Returns the trials and examples of a table of runs. Raises `Invalid`."""
+    rows = _typed_rows(table.rows, [*metrics])
+    is_replaced = _replaced(rows)
+    reruns = rows[is_replaced].drop_duplicates(KEY)
+    rows = rows[~is_replaced]
+    _refuse_duplicates(rows, table.has_seeds)
+    _refuse_other_examples(rows)
+    grouped = rows.sort_values("example", kind="stable").groupby(KEY, sort=False)
+    # The statuses are in the order of their letters: a run that failed on one example has failed.
+    columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
+    trials = grouped.agg(columns).reset_index()
+    # A metric that is the same on all examples is of the run.
+    varying = [name for name in metrics if grouped[name].nunique().max() > 1]
+    # The mean over some examples is not that over all of them, which other runs have.
+    has_all = grouped[varying].count().eq(grouped.size(), axis=0).reset_index(drop=True)
+    trials[varying] = trials[varying].where(has_all)
+    examples: list[tuple[str, str, list[float]]] = []
+    for name in varying:
+        examples += [
+            (run, name, of_run) for run, of_run in zip(trials["id"], grouped[name].agg(list), strict=True)
+        ]
+    values = frame_of(examples, EXAMPLE_COLUMNS)
+    if "source" in rows:
+        values = with_sources(values, rows)
+    return CheckedRuns(
+        trials, values, reruns, kept=table.rows.loc[is_kept(table.rows["status"]), "id"].tolist()
+    )
+
+
+def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Returns the rows with numbers as such, and with the status and reason of their runs. Raises `Invalid`.
+
+    A number beside the status of a run without a result does not count.
+    """
+    texts = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
+    by_status = endings(texts["status"])
+    is_completed = by_status.map(lambda ending: ending.outcome == "completed")
+    numbers = texts[metrics].apply(lambda column: column.map(number_in).astype(float))
+    # As objects: a column of numbers with one that is none is one of floats, which are not exact.
+    seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
+    is_blank = texts[metrics].apply(lambda column: column.str.lower().isin(_NO_NUMBER))
+
+    is_no_number = numbers[metrics].isna() & ~is_blank
+    is_no_number = is_no_number.apply(lambda column: column & is_completed)
+    is_empty = texts[["variant", "task", "example"]] == ""
+    is_wrong = pd.concat([is_empty, seeds.isna(), is_no_number], axis=1)
+    with Gather() as at:
+        for name in is_wrong:
+            for place, given in texts.loc[is_wrong[name], name].head(8).items():
+                at.problems.append(Problem(RULES.get(name, NUMBER), given=given, source=f"{place}: {name}"))
+
+    judged = metrics[0]
+    ended = by_status.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
+    ended = ended.mask(is_completed & (texts[judged] == ""), NO_VALUE)
+    has_result = ended.map(lambda ending: ending.outcome == "completed")
+    numbers[metrics] = numbers[metrics].where(has_result, np.nan)
+    return texts.assign(
+        **numbers,
+        seed=seeds.astype("int64"),
+        status=ended.map(lambda ending: ending.outcome),
+        reason=ended.map(lambda ending: ending.why),
+    )
+
+
+def _replaced(rows: pd.DataFrame) -> pd.Series:
+    """Returns whether a row is of a run without a result that another run of the same seed replaces.
+
+    Of several without a result, the last counts.
+    """
+    key = [*KEY, "example"]
+    has_no_result = rows.apply(lambda row: Ending(row["status"], row["reason"]).is_replaceable, axis=1)
+    has_result = (~has_no_result).groupby([rows[name] for name in key]).transform("any")
+    is_last = ~rows.duplicated(key, keep="last")
+    return has_no_result & (has_result | ~is_last)
+
+
+def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
+    """Raises `Invalid` where two rows are of the same run, and example."""
+    key = [*KEY, "example"] if has_seeds else ["variant", "task", "example"]
+    if not has_seeds and (rows["example"] == "all").all():
+        return
+    duplicates = rows[rows.duplicated(key, keep=False)].sort_values(key, kind="stable")
+    if duplicates.empty:
+        return
+    first = duplicates.iloc[0]
+    run = ", ".join(f"{name} {first[name]}" for name in key if first[name] not in ("", "all"))
+    one, other, *_ = duplicates.index
+    hint = (
+        "Keep the one that counts, by --where COLUMN=VALUE, or name the column that tells them apart: "
+        "--column ROLE NAME"
+    )
+    raise Invalid("", f"{one} and {other} are the same run: {run}", hint=hint)
+
+
+def _refuse_other_examples(rows: pd.DataFrame) -> None:
+    """Raises `Invalid` where a run lacks examples of its task; a run without a result may lack some."""
+    has_failed = (rows["status"] == "failed").groupby([rows[name] for name in KEY]).transform("any")
+    ended = rows[~has_failed]
+    num_runs = ended.drop_duplicates(KEY).groupby("task").size()
+    shares = ended.groupby(["task", "example"]).size().div(num_runs, level="task")
+    lacking = shares[shares < 1]
+    with Gather() as at:
+        at.refuse(
+            len(lacking),
+            "RUNS",
+            "every run of a task must have the same examples",
+            f"not in all: {listed(lacking.index, 3)}",
+            hint="Leave out examples that some runs lack",
+        )

@@ -1,0 +1,49 @@
+"""The contract of readers: each knows one format by its content, and turns it into a tidy table of runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+from ablate.runs.options import AnalysisOptions
+
+
+@dataclass(frozen=True)
+class RunsFound:
+    """Runs as a format has them: what a reader returns.
+
+    - table: a row a run, or a step or an example of a run. Cells are text, empty where there is no value; a setting of
+      a run has the name `config.NAME`, a measured number its own name. The index says where each row was read, and no
+      two rows have the same place.
+    - kind: what was read, in words: `a W&B runs export`.
+    - roles: role (variant, seed, task, example, status, step) → the columns that have it, as far as the format says.
+    - metrics: the columns that are measured, as far as the format says.
+    - notes: what the reader was not sure of, in sentences without full stops.
+    - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
+    """
+
+    table: pd.DataFrame
+    kind: str
+    roles: dict[str, list[str]] = field(default_factory=dict)
+    metrics: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    are_summaries: bool = False
+
+
+class Reader(ABC):
+    """Reads one format."""
+
+    looks_for: ClassVar[str]
+    """What it looks for, in words, for the message on a path that no reader knows."""
+
+    @abstractmethod
+    def knows(self, path: Path, options: AnalysisOptions) -> bool:
+        """Returns whether a path, which exists, has this format, by its content."""
+
+    @abstractmethod
+    def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
+        """Returns the runs of a path that it knows. Raises `AblateError` for what cannot be read."""

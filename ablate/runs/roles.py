@@ -1,0 +1,331 @@
+"""What each column of a table of runs means: as the call says, as the format says, or by its name and cells."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.core.directions import usual_direction
+from ablate.report.words import message
+from ablate.runs.cells import is_number
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reader import RunsFound
+from ablate.runs.settings import is_outcome, is_seed
+from ablate.runs.statuses import status_column
+
+JOINED = ("variant", "task")
+"""Roles that several columns may have together."""
+_VARIANTS = (
+    *("variant", "method", "model", "name", "experiment", "configuration", "config", "algorithm", "approach"),
+    *(
+        "architecture",
+        "arch",
+        "system",
+        "condition",
+        "ablation",
+        "treatment",
+        "setting",
+        "run_name",
+        "run",
+        "label",
+    ),
+)
+"""Names of columns that hold variants, in small letters, likely ones first."""
+_BASELINES = ("baseline", "base", "control", "reference", "vanilla")
+_STEPS = (
+    "step",
+    "_step",
+    "global_step",
+    "trainer/global_step",
+    "epoch",
+    "iteration",
+    "iter",
+    "training_iteration",
+)
+"""Names of columns that number the steps of a run, in small letters."""
+_SEED_AT_END = re.compile(r"(.+?)[\s_.,/=-]*[\s_.,/-](?:s|seed|rep|run)[\s_=-]?(\d+)", re.IGNORECASE)
+"""A name of a run that ends with its seed, such as `wide_s3`."""
+_OF_LETTERS = re.compile(r"[A-Za-z]+[\s_=-]?(\d+)")
+"""A seed that letters precede, such as `s0`."""
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """A table with the role of each column, and the options that the call leaves to be guessed."""
+
+    table: pd.DataFrame
+    options: AnalysisOptions
+    roles: Mapping[str, Sequence[str]]
+    """Role → its columns."""
+    guessed: Sequence[str] = field(default=())
+    """The guesses as options: `--column variant Name`."""
+
+
+def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
+    """Returns the columns of runs by their roles. Raises `Invalid`."""
+    table = found.table
+    given = _given(table, options)
+    roles = {role: list(names) for role, names in given.items() if role != "seed" or names[0] in table}
+    guessed: list[str] = []
+
+    def guess(role: str, names: Sequence[str]) -> None:
+        roles[role] = list(names)
+        if names != [role]:
+            guessed.append(f"--column {role} {shlex.quote(','.join(names))}")
+
+    for role, names in found.roles.items():
+        roles.setdefault(role, list(names))
+    if "variant" not in roles:
+        guess("variant", _variant_columns(table, options, _taken(roles)))
+    if "seed" in given and "seed" not in roles:
+        table = _with_seeds(table, roles["variant"], given["seed"][0])
+        roles["seed"] = ["seed"]
+    elif "seed" not in roles:
+        seeds = _seed_columns(table, _taken(roles))
+        if seeds:
+            guess("seed", seeds)
+        elif _ends_with_seeds(table, roles["variant"]):
+            table = _with_seeds(table, roles["variant"], _SEED_AT_END.pattern)
+            roles["seed"] = ["seed"]
+            guessed.append("--seed PATTERN, a number at the end of each name")
+    for role in ("task", "example"):
+        if role not in roles and role in table:
+            roles[role] = [role]
+    status = status_column(table)
+    if "status" not in roles and status is not None and status not in _taken(roles):
+        guess("status", [status])
+    options = _with_metric(options, table, _taken(roles), guessed)
+    if not options.baseline and len(roles["variant"]) == 1:
+        options = _with_baseline(options, table[roles["variant"][0]], guessed)
+    return RunColumns(table, options, roles, guessed)
+
+
+def step_column(columns: RunColumns) -> str | None:
+    """Returns the column that numbers the steps of runs, where a run has several rows; else None."""
+    table, roles = columns.table, columns.roles
+    if "step" in roles:
+        return roles["step"][0]
+    named = [name for name in table if str(name).lower() in _STEPS and name not in _taken(roles)]
+    if not named or "seed" not in roles:
+        return None
+    run = [
+        *itertools.chain(*(roles[role] for role in ("variant", "task", "seed", "example") if role in roles))
+    ]
+    if not table.duplicated(run).any():
+        return None
+    for name in sorted(named, key=lambda name: _STEPS.index(str(name).lower())):
+        if not table.duplicated([*run, name]).any():
+            return str(name)
+    return None
+
+
+def _given(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[str]]:
+    """Returns role → the columns that the call names."""
+    given: dict[str, list[str]] = {}
+    for role, name in options.column:
+        names = [name] if name in table or role not in JOINED else name.split(",")
+        given.setdefault(role, []).extend(names)
+    return given
+
+
+def _taken(roles: Mapping[str, Sequence[str]]) -> set[str]:
+    """Returns the columns that have a role."""
+    return {*itertools.chain(*roles.values())}
+
+
+def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[str]) -> list[str]:
+    """Returns the columns that hold the variants: those in which the baseline stands. Raises `Invalid`."""
+    baseline = options.baseline
+    joined = [part.partition("=")[0].strip() for part in baseline.split(",")]
+    if "=" in baseline and all(name in table for name in joined):
+        return joined
+    open_columns = [name for name in table if name not in taken and name != options.metric]
+    by_name = sorted(
+        (name for name in open_columns if str(name).lower() in _VARIANTS),
+        key=lambda name: _VARIANTS.index(str(name).lower()),
+    )
+    if not baseline:
+        candidates = by_name
+    else:
+        others = [name for name in open_columns if name not in by_name and not _is_measured(table, name)]
+        candidates = [name for name in [*by_name, *others] if _holds(table[name], baseline)]
+    if candidates:
+        return [str(candidates[0])]
+    with Gather() as at:
+        values = list(itertools.chain(*(table[name].unique() for name in by_name)))
+        at.refuse(
+            True,
+            "RUNS",
+            f"has no column in which {baseline!r} stands" if baseline else "has no column of variants",
+            listed(map(str, table.columns)),
+            hint=nearest(baseline, values)
+            or "Name it: --variant COLUMN; and one of its values: --baseline NAME",
+        )
+    raise AssertionError
+
+
+def _holds(column: pd.Series, baseline: str) -> bool:
+    """Returns whether the baseline is a value of a column, or one before the number of a seed."""
+    values = column.unique()
+    if baseline in values:
+        return True
+    matches = [_SEED_AT_END.fullmatch(value) for value in values if value]
+    return any(match is not None and match[1] == baseline for match in matches)
+
+
+def _is_measured(table: pd.DataFrame, name: str) -> bool:
+    """Returns whether a column holds numbers that say how a run came out."""
+    present = table[name][table[name] != ""]
+    return is_outcome(str(name)) and bool(present.map(is_number).all())
+
+
+def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
+    """Returns the column that holds the seeds: the one of this name, or the only one whose name says so."""
+    named = [str(name) for name in table if is_seed(str(name)) and name not in taken]
+    exact = [name for name in named if name.lower() == "seed"]
+    if exact:
+        return exact[:1]
+    return named if len(named) == 1 else []
+
+
+def _ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
+    """Returns whether the names of all runs end with a seed, of which some variant has several."""
+    if len(variants) > 1:
+        return False
+    names = table[variants[0]]
+    matches = names.str.fullmatch(_SEED_AT_END.pattern, case=False)
+    if not len(names) or not matches.all():
+        return False
+    return bool(names.str.replace(_SEED_AT_END, r"\1", regex=True).duplicated().any())
+
+
+def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> pd.DataFrame:
+    """Returns a table with a column `seed`, which a pattern finds in the names of variants and takes out of them.
+
+    Raises `Invalid` for a pattern that does not find one number in each name.
+    """
+    try:
+        compiled = re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        raise Invalid(
+            "--seed", f"is neither a column nor a pattern: {error}", pattern, listed(table.columns)
+        ) from None
+    seeds: list[str] = []
+    names: list[str] = []
+    for place, name in table[variants[0]].items():
+        match = compiled.search(name)
+        number = match[match.lastindex or 0] if match else ""
+        if match is None or not number.isdecimal():
+            rule = "is no column, and a pattern must find a number in the name of each run"
+            hint = nearest(pattern, map(str, table.columns)) or "For example: --seed '_s([0-9]+)'"
+            raise Invalid("--seed", rule, f"{pattern!r} in {name!r} ({place})", listed(table.columns), hint)
+        seeds.append(number)
+        is_whole = compiled.pattern == _SEED_AT_END.pattern
+        rest = match[1] if is_whole else name[: match.start()] + name[match.end() :]
+        names.append(rest.strip(" _-/.,="))
+    return table.assign(**{variants[0]: names, "seed": seeds})
+
+
+def whole_seeds(texts: pd.Series) -> pd.Series:
+    """Returns seeds without the letters before them, where all have the same: `s0`, `seed_1`."""
+    matches = texts.str.fullmatch(_OF_LETTERS)
+    prefixes = texts.str.replace(r"\d+$", "", regex=True)
+    if not len(texts) or not matches.all() or prefixes.nunique() > 1:
+        return texts
+    return texts.str.replace(_OF_LETTERS, r"\1", regex=True)
+
+
+def _with_metric(
+    options: AnalysisOptions, table: pd.DataFrame, taken: set[str], guessed: list[str]
+) -> AnalysisOptions:
+    """Returns the options with metric and direction, which are guessed where the call does not name them."""
+    metric = options.metric
+    if not metric:
+        metric = _only_outcome(table, taken)
+        guessed.append(f"--metric {shlex.quote(metric)}")
+    elif metric not in table:
+        meant = [str(name) for name in table if _spelled_alike(str(name), metric)]
+        if len(meant) == 1:
+            metric = meant[0]
+            guessed.append(f"--metric {shlex.quote(metric)}")
+    direction = options.direction
+    if direction is None:
+        direction = usual_direction(metric)
+        if direction is None:
+            raise Invalid(
+                "--direction", f"is needed: the name {metric!r} does not say which is better", "", "max, min"
+            )
+        guessed.append(f"--direction {direction}")
+    return replace(options, metric=metric, direction=direction)
+
+
+def _with_baseline(options: AnalysisOptions, variants: pd.Series, guessed: list[str]) -> AnalysisOptions:
+    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is."""
+    names = [name for name in variants.unique() if name]
+    called = [name for name in names if name.lower() in _BASELINES]
+    if len(called) != 1:
+        raise Invalid(
+            "--baseline", "is needed: name the variant that the others are compared with", "", listed(names)
+        )
+    guessed.append(f"--baseline {shlex.quote(called[0])}")
+    return replace(options, baseline=called[0])
+
+
+def _only_outcome(table: pd.DataFrame, taken: set[str]) -> str:
+    """Returns the only column that holds numbers and has the name of an outcome. Raises `Invalid`."""
+    outcomes = [str(name) for name in table if name not in taken and _is_measured(table, str(name))]
+    if len(outcomes) != 1:
+        raise Invalid(
+            "--metric",
+            "is needed: name the column that is judged",
+            "",
+            listed(outcomes or map(str, table.columns)),
+        )
+    return outcomes[0]
+
+
+def _spelled_alike(name: str, metric: str) -> bool:
+    """Returns whether two names differ in signs and capitals alone, or one is the end of the other's dotted name."""
+    spelled = re.sub(r"[^a-z0-9]+", "_", name.lower())
+    asked = re.sub(r"[^a-z0-9]+", "_", metric.lower())
+    return spelled == asked or name.lower().endswith((f".{metric.lower()}", f"/{metric.lower()}"))
+
+
+def check_columns(columns: RunColumns, metrics: Sequence[str]) -> None:
+    """Raises `Invalid` for columns that the table lacks, and for a role that takes one column and has several."""
+    table, roles = columns.table, columns.roles
+    with Gather() as at:
+        for role, names in roles.items():
+            place = f"--column {role}"
+            at.refuse(len(names) > 1 and role not in JOINED, place, "takes one column", listed(names))
+            at.refuse(len({*names}) < len(names), place, "must name each column once", listed(names))
+            judged = [name for name in names if name in metrics]
+            at.refuse(judged, place, "names a metric, which is a result of a run", listed(judged))
+        at.refuse(
+            "source" in roles and "example" not in roles,
+            "--column source",
+            "says where each example is from, but RUNS has no column of examples",
+            hint="Name their column too: --column example NAME",
+        )
+        for name in dict.fromkeys([*itertools.chain(*roles.values()), *metrics]):
+            at.refuse(
+                name not in table,
+                "RUNS",
+                f"has no column {name!r}",
+                "",
+                listed(map(str, table.columns)),
+                nearest(name, map(str, table.columns))
+                or "Say which it is: --metric NAME, --variant COLUMN, --seed COLUMN",
+            )
+
+
+def guesses_in_words(guessed: Sequence[str]) -> Iterator[str]:
+    """Yields the sentence on what was guessed, as the options that say it outright."""
+    if guessed:
+        yield message("analyse.guessed", " ".join(guessed))

@@ -1,0 +1,214 @@
+"""Files of tables: text in columns, JSON, JSON lines and parquet, as pandas reads them; every cell is text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from ablate.base.errors import Invalid, listed
+from ablate.base.files import NotReadableError, read_plain
+from ablate.base.text import first_line
+from ablate.report.words import message
+from ablate.runs.cells import cleaned
+
+_MAX_BYTES = 2**30
+_DELIMITERS = ",;\t|"
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table as its file has it. The index says where each row stands; a cell without a value is empty text."""
+
+    table: pd.DataFrame
+    kind: str
+    """What the file is, in words: `a table`, `JSON lines`."""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_table_file(path: Path) -> ReadTable:
+    """Returns the table of a file, which is told by its content. Raises `Invalid`."""
+    try:
+        content = read_plain(path, _MAX_BYTES)
+    except NotReadableError as error:
+        raise Invalid("RUNS", str(error), str(path)) from None
+    if content.startswith(b"PAR1"):
+        return _from_parquet(path, content)
+    text = _text_of(path, content)
+    if not text.strip():
+        raise Invalid("RUNS", "is empty", str(path))
+    if text.lstrip()[0] in "[{":
+        return _from_json(path, text)
+    return _from_columns(path, text)
+
+
+def _text_of(path: Path, content: bytes) -> str:
+    """Returns the text of a file, in UTF-8, or in UTF-16 where a byte order mark says so. Raises `Invalid`."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        rule = f"is neither text in UTF-8 nor parquet: line {line} has the byte 0x{content[error.start]:02x}"
+        raise Invalid("RUNS", rule, str(path), hint="Save the table as CSV in UTF-8") from None
+
+
+def _from_columns(path: Path, text: str) -> ReadTable:
+    """Returns a table of text whose first line that is no comment names the columns. Raises `Invalid`."""
+    numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    kept = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
+    notes = []
+    if not kept:
+        raise Invalid("RUNS", "has no line but comments", str(path))
+    if len(kept) < len(numbered):
+        notes.append(message("analyse.comments", len(numbered) - len(kept)))
+    header = kept[0][1]
+    delimiter = max(_DELIMITERS, key=header.count)
+    rows = _rows(path, [line for _, line in kept], delimiter)
+    names = [name.strip() for name in rows[0]]
+    _check_header(path, names)
+    # A cell in quotation marks may take several lines, so that rows and lines differ.
+    is_a_line_each = len(rows) == len(kept)
+    places = [
+        f"{path}, line {kept[row][0]}" if is_a_line_each else f"{path}, row {row}"
+        for row in range(1, len(rows))
+    ]
+    table = pd.DataFrame(rows[1:], index=places, columns=names, dtype=str)
+    if names[0] in ("", "Unnamed: 0"):
+        table = table.iloc[:, 1:]
+        notes.append(message("analyse.index_column"))
+    clean = cleaned(table, decimal_commas=delimiter != ",")
+    return ReadTable(clean.table, "a table", [*notes, *clean.notes])
+
+
+def _rows(path: Path, lines: list[str], delimiter: str) -> list[list[str]]:
+    """Returns the cells of each row, as many as the header has. Raises `Invalid`."""
+    rows: list[list[str]] = []
+    # Marks inside of a cell belong to it: `set "warmup" to 10`.
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        try:
+            rows = list(csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True))
+        except csv.Error as error:
+            if quoting == csv.QUOTE_NONE:
+                raise Invalid("RUNS", f"is no table: {error}", str(path)) from None
+            continue
+        break
+    width = len(rows[0])
+    # Spreadsheets end lines with empty cells.
+    rows = [row[:width] if not any(row[width:]) else row for row in rows]
+    for number, row in enumerate(rows):
+        if len(row) != width:
+            rule = f"must have {width} cells in each row, as in the first: row {number} has {len(row)}"
+            raise Invalid("RUNS", rule, listed(map(repr, row), 6))
+    return rows
+
+
+def _check_header(path: Path, names: list[str]) -> None:
+    """Raises `Invalid` for a header that lacks a name, but for the first, or has one twice."""
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if "" in names[1:] or repeated:
+        rule = "must have a header that names each column, and none twice"
+        raise Invalid("RUNS", rule, listed(map(repr, names)))
+
+
+def _from_parquet(path: Path, content: bytes) -> ReadTable:
+    """Returns the table of a parquet file. Raises `Invalid`."""
+    import pyarrow.parquet  # Readers of text need not wait for it.
+
+    try:
+        found = pyarrow.parquet.read_table(io.BytesIO(content)).to_pydict()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise Invalid(
+            "RUNS", f"is no parquet file that can be read: {first_line(error)}", str(path)
+        ) from None
+    columns = {name: [as_text(cell) for cell in cells] for name, cells in found.items()}
+    count = max((len(cells) for cells in columns.values()), default=0)
+    return ReadTable(
+        pd.DataFrame(columns, [f"{path}, row {row + 1}" for row in range(count)]), "a parquet file"
+    )
+
+
+def _from_json(path: Path, text: str) -> ReadTable:
+    """Returns the objects of JSON lines, or of one document, a row each; nested keys are joined by dots.
+
+    Raises `Invalid`.
+    """
+    objects: list[object] = []
+    places: list[str] = []
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        kind = "JSON lines"
+        for number, line in enumerate(text.split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                objects.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
+                raise Invalid("RUNS", rule, line[:60]) from None
+            places.append(f"{path}, line {number}")
+    else:
+        kind = "JSON"
+        objects = _objects_of(document)
+        places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
+    wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
+    if wrong or not objects:
+        rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
+        raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
+    return ReadTable(flat_table(objects, places), kind)
+
+
+def _objects_of(document: object) -> list[object]:
+    """Returns the objects of a document: those of its only list, or of its only key that has some.
+
+    Of an object that has an object for each name, such as `{"a": {"acc": 0.9}}`, the names become the column `name`.
+    """
+    if isinstance(document, list):
+        return document
+    if not isinstance(document, dict):
+        return [document]
+    lists = [value for value in document.values() if isinstance(value, list) and value]
+    lists = [value for value in lists if all(isinstance(each, dict) for each in value)]
+    if len(lists) == 1:
+        return lists[0]
+    if len(document) > 1 and all(isinstance(value, dict) for value in document.values()):
+        return [{"name": name, **value} for name, value in document.items()]
+    return [document]
+
+
+def flat_table(objects: list[object], places: list[str]) -> pd.DataFrame:
+    """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys."""
+    rows = [{str(key): as_text(value) for key, value in _flat(each).items()} for each in objects]
+    return pd.DataFrame(rows, index=places).fillna("")
+
+
+def _flat(nested: object, prefix: str = "") -> dict[str, object]:
+    """Returns the values of nested objects by their dotted keys."""
+    if not isinstance(nested, Mapping):
+        return {prefix: nested}
+    found: dict[str, object] = {}
+    for key, value in nested.items():
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(value, Mapping):
+            found |= _flat(value, path)
+        else:
+            found[path] = value
+    return found
+
+
+def as_text(cell: object) -> str:
+    """Returns a value as text, numbers with all their digits; empty for none."""
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return "" if cell is None else "nan"
+    if isinstance(cell, str):
+        # Half of a surrogate pair, which no column of text can hold, becomes `?`.
+        return cell.encode(errors="replace").decode().strip()
+    if isinstance(cell, (list, dict)):
+        return json.dumps(cell, default=str)
+    return repr(cell) if isinstance(cell, float) else str(cell)
