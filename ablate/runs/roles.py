@@ -38,7 +38,7 @@ _VARIANTS = (
 )
 """Names of columns that hold variants, in small letters, likely ones first."""
 _BASELINES = ("baseline", "base", "control", "reference", "vanilla")
-_STEPS = (
+STEPS = (
     "step",
     "_step",
     "global_step",
@@ -111,7 +111,7 @@ def step_column(columns: RunColumns) -> str | None:
     table, roles = columns.table, columns.roles
     if "step" in roles:
         return roles["step"][0]
-    named = [name for name in table if str(name).lower() in _STEPS and name not in _taken(roles)]
+    named = [name for name in table if str(name).lower() in STEPS and name not in _taken(roles)]
     if not named or "seed" not in roles:
         return None
     run = [
@@ -119,7 +119,7 @@ def step_column(columns: RunColumns) -> str | None:
     ]
     if not table.duplicated(run).any():
         return None
-    for name in sorted(named, key=lambda name: _STEPS.index(str(name).lower())):
+    for name in sorted(named, key=lambda name: STEPS.index(str(name).lower())):
         if not table.duplicated([*run, name]).any():
             return str(name)
     return None

@@ -118,6 +118,11 @@ def is_outcome(name: str) -> bool:
     return bool(_words_in(name) & _OUTCOMES)
 
 
+def is_remark(name: str) -> bool:
+    """Returns whether the name of a column says that its text names a run or its place, and no setting."""
+    return bool(_words_in(name) & _REMARKS)
+
+
 def is_fold(name: str) -> bool:
     """Returns whether the name of a column says that it holds folds of one set of data."""
     return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})

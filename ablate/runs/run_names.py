@@ -1,0 +1,171 @@
+"""The variants and seeds of runs that lie in folders: by their settings, or by the names of the folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from ablate.report.words import message
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.settings import is_remark, is_seed
+
+CONFIG = "config."
+"""What the names of columns with settings begin with."""
+SEED_IN_NAME = re.compile(r"(?:^|(?<=[\W_]))(?:seed|s|rep|run)[\s_=-]?(\d+)(?=$|[\W_])", re.IGNORECASE)
+"""The seed in the name of a folder or file, such as that of `wide_s3/logs`."""
+_NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
+_MARKS = " _-/.,="
+
+
+@dataclass(frozen=True)
+class RunNames:
+    """Columns that are added to the table of runs, a row a run, with their roles."""
+
+    columns: dict[str, list[str]]
+    roles: dict[str, list[str]]
+    notes: list[str] = field(default_factory=list)
+
+
+def named(
+    runs: pd.DataFrame, options: AnalysisOptions, overrides: Sequence[Mapping[str, str]] = ()
+) -> RunNames:
+    """Returns the variant and the seed of each run.
+
+    - runs: a row a run, with the column `run`, which has its name, and `config.NAME` for each setting.
+    - overrides: the settings of each run by which its call names it, as that of Hydra does.
+
+    A variant is named by the settings that differ between runs, where neither the call names a column nor the baseline
+    stands in one; without such settings by the folder, less the seed.
+    """
+    given = dict(options.column)
+    names = runs["run"].tolist()
+    result = RunNames({}, {"run": ["run"]})
+    seeds = _add_seeds(runs, names, given.get("seed", ""), result)
+    if "variant" in given or "variant" in runs or _has_column_of(options.baseline, runs):
+        return result
+    settings = pd.DataFrame([*overrides]).fillna("") if overrides else None
+    if settings is None:
+        settings = runs[[name for name in runs if str(name).startswith(CONFIG)]]
+        settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
+    differing = _differing(settings, seeds, result.notes)
+    variants = [_joined(row, differing) for row in settings.to_dict("records")]
+    folders = _without_seeds(names, seeds)
+    baseline = options.baseline
+    is_by_folder = not differing or (baseline in folders and baseline not in variants)
+    part = _part_with(baseline, names)
+    if is_by_folder:
+        variants = folders
+    elif baseline and part is not None and re.sub(r",\s*", ", ", baseline) not in variants:
+        variants = [name.split("/")[part] for name in names]
+        is_by_folder = True
+    result.columns["variant"] = variants
+    result.roles["variant"] = ["variant"]
+    if is_by_folder:
+        result.notes.append(message("analyse.by_folder"))
+    else:
+        result.notes.append(message("analyse.by_settings", differing))
+    return result
+
+
+def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: RunNames) -> list[str] | None:
+    """Adds the role of the column with the seeds; returns the seeds, None where nothing says them."""
+    if given:
+        return runs[given].tolist() if given in runs else None
+    columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
+    varying = [name for name in columns if runs[name].nunique() > 1]
+    # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
+    for name in sorted(varying or columns, key=len)[:1]:
+        result.roles["seed"] = [name]
+        return runs[name].tolist()
+    matches = [SEED_IN_NAME.findall(name) for name in names]
+    if not all(len(match) == 1 for match in matches):
+        return None
+    seeds = [match[0] for match in matches]
+    result.columns["seed"] = seeds
+    result.roles["seed"] = ["seed"]
+    result.notes.append(message("analyse.seeds_of_folders"))
+    return seeds
+
+
+def _has_column_of(baseline: str, runs: pd.DataFrame) -> bool:
+    """Returns whether a baseline is the value of a setting, or names columns with their values."""
+    parts = [part.partition("=")[0].strip() for part in baseline.split(",")]
+    if "=" in baseline and all(name in runs for name in parts):
+        return True
+    settings = [name for name in runs if str(name).startswith(CONFIG)]
+    return bool(baseline) and any((runs[name] == baseline).any() for name in settings)
+
+
+def _differing(settings: pd.DataFrame, seeds: Sequence[str] | None, notes: list[str]) -> list[str]:
+    """Returns the settings that differ between runs, less seeds, and less text that says where a run lies."""
+    differing = []
+    left_out = []
+    for name in settings:
+        if settings[name].nunique() < 2 or is_seed(str(name)):
+            continue
+        if _says_where(settings[name], str(name), seeds):
+            left_out.append(str(name))
+        else:
+            differing.append(str(name))
+    if left_out:
+        notes.append(message("analyse.left_out_settings", left_out))
+    return differing
+
+
+def _says_where(values: pd.Series, name: str, seeds: Sequence[str] | None) -> bool:
+    """Returns whether a setting names the run or its place: text with such a name, or that ends with the seed."""
+    present = values[values != ""]
+    if pd.to_numeric(present, errors="coerce").notna().all():
+        return False
+    if is_remark(name):
+        return True
+    if seeds is None or len({*seeds}) < 2:
+        return False
+    pairs = zip(values, seeds, strict=True)
+    return all(re.search(rf"(?<!\d){re.escape(seed)}(?!\d)", value) is not None for value, seed in pairs)
+
+
+def _joined(settings: Mapping[str, str], names: Sequence[str]) -> str:
+    """Returns `lr=0.1, opt=adam`, without the settings that a run does not have."""
+    return ", ".join(f"{name}={settings[name]}" for name in names if settings[name] != "") or "default"
+
+
+def _without_seeds(names: Sequence[str], seeds: Sequence[str] | None) -> list[str]:
+    """Returns the names of folders without what they share at both ends, and without the seed of each."""
+    names = _without_shared([*names])
+    if seeds is None:
+        return names
+    shorter = [_without_seed(name, seed) for name, seed in zip(names, seeds, strict=True)]
+    return shorter if all(shorter) else names
+
+
+def _without_seed(name: str, seed: str) -> str:
+    """Returns a name without its seed, where the seed is marked as such, or ends the name."""
+    for pattern in (SEED_IN_NAME, _NUMBER_AT_END):
+        for match in pattern.finditer(name):
+            if match[1] == seed:
+                return (name[: match.start()].rstrip(_MARKS) + name[match.end() :]).strip(_MARKS)
+    return name
+
+
+def _without_shared(names: list[str]) -> list[str]:
+    """Returns paths without the folders that all share at their beginnings and ends."""
+    parts = [name.split("/") for name in names]
+    if len({*names}) < 2:
+        return names
+    for end in (0, -1):
+        while min(map(len, parts)) > 1 and len({path[end] for path in parts}) == 1:
+            parts = [path[1:] if end == 0 else path[:-1] for path in parts]
+    return ["/".join(path) for path in parts]
+
+
+def _part_with(baseline: str, names: Sequence[str]) -> int | None:
+    """Returns the place in the paths of all runs at which the baseline stands in some; None where it stands in none."""
+    paths = [name.split("/") for name in names]
+    for place in range(min(map(len, paths))):
+        if any(path[place] == baseline for path in paths):
+            return place
+    return None
