@@ -14,7 +14,7 @@ from ablate.runs.cells import is_number
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_history import RunHistory, numbers_of, table_of
+from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_tree import has_files, log_files
 
 _MAX_BYTES = 2**30
@@ -101,8 +101,7 @@ class LogReader(Reader):
             read = patterns.rows_of(file)
             notes += read.notes
             name = file.relative_to(root).with_suffix("").as_posix()
-            rows = [numbers_of(row) for row in read.rows]
-            runs.append(RunHistory(name, str(file), rows=rows, known=read.end))
+            runs.append(RunHistory(name, str(file), rows=read.rows, known=read.end))
         if not any(run.rows for run in runs):
             given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
             raise Invalid(

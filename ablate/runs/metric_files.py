@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,14 +11,17 @@ from pathlib import Path
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
+from ablate.runs.cells import is_number
 from ablate.runs.roles import STEPS
+from ablate.runs.settings import is_seed
+from ablate.runs.statuses import ENDINGS, STATUSES
 from ablate.runs.tables import flat_table, read_table_file
 
 _MAX_BYTES = 2**28
 _MAX_DEPTH = 40
 _OF_TABLES = (".csv", ".tsv")
-_NO_METRICS = ("config.", "hyperparameters.")
-"""What the names of settings begin with that some tools repeat beside the results."""
+_SETTINGS = re.compile(r"(?:config|args|hparams|hyperparameters|hyperparams|params)\.(.+)")
+"""A setting that stands beside results, as Ray Tune repeats it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
     if document and all(name.isdecimal() and isinstance(value, dict) for name, value in document.items()):
         return [{"step": int(name), **value} for name, value in document.items()], {}
     lengths = {len(value) for value in lists.values()}
-    if lists and not of_objects and len(lengths) == 1 and lengths != {1}:
+    if lists and not of_objects and len(lengths) == 1:
         length = lengths.pop()
         return [{name: value[place] for name, value in lists.items()} for place in range(length)], beside
     return [document], {}
@@ -134,5 +138,50 @@ def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
 def _texts(objects: Sequence[object]) -> list[Mapping[str, str]]:
     """Returns the values of objects as text, by their dotted names."""
     table = flat_table([*objects], [str(place) for place in range(len(objects))])
-    table = table[[name for name in table if not str(name).startswith(_NO_METRICS)]]
     return table.to_dict("records")
+
+
+def settings_beside(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Returns the settings that stand among results: those under a name such as `config`, seeds, and words.
+
+    A word is a setting where it is the same in all rows.
+    """
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, set()).add(value)
+    settings = {}
+    for name, of_rows in values.items():
+        value = next(iter(of_rows))
+        match = _SETTINGS.fullmatch(name)
+        if len(of_rows) > 1 or value == "" or name.lower() in STATUSES:
+            continue
+        if match is not None:
+            settings[match[1]] = value
+        elif is_seed(name) or not is_number(value):
+            settings[name] = value
+    return settings
+
+
+def numbers_in(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Returns the values of columns that hold a number in some row, without settings.
+
+    Text among numbers stays: where it is judged, it is a mistake.
+    """
+    measured = set()
+    for row in rows:
+        measured |= {name for name, value in row.items() if is_number(value)}
+    measured = {name for name in measured if not _SETTINGS.fullmatch(name)}
+    numbers = []
+    for row in rows:
+        numbers.append({name: value for name, value in row.items() if name in measured and value != ""})
+    return numbers
+
+
+def status_in(rows: Sequence[Mapping[str, str]]) -> str:
+    """Returns the last word that rows have under the name of a status; empty where they have none."""
+    for row in reversed(rows):
+        for name, value in row.items():
+            if name.lower() in STATUSES and value.lower() in ENDINGS:
+                return value
+    return ""

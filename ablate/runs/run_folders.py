@@ -10,10 +10,10 @@ from ablate.base.errors import Invalid
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.logs import EXAMPLE, LogPatterns
-from ablate.runs.metric_files import MetricRows, rows_of
+from ablate.runs.metric_files import MetricRows, numbers_in, rows_of, settings_beside, status_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_history import Row, RunHistory, numbers_of, status_of, table_of
+from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
 from ablate.runs.run_tree import FileKind, RunFolder, has_files, run_folders
 
@@ -82,19 +82,23 @@ def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], note
         end = {name: value for name, value in read.end.items() if not name.startswith(_OF_STATE)}
         if file.name == _STATE:
             settings = {name: value for name, value in read.end.items() if name not in end} | settings
-        ends.append((file, numbers_of(end)))
+        ends.append((file, end))
         if len(read.rows) == 1 < most_rows:
-            ends.append((file, numbers_of(read.rows[0])))
+            ends.append((file, read.rows[0]))
         else:
             rows += read.rows
-    notes += _other_ends(rows, ends)
+    if not folder.configs:
+        settings = settings_beside([*(end for _, end in ends if end), *rows]) | settings
+    numbers = numbers_in(rows)
+    ends = [(file, numbers_in([end])[0]) for file, end in ends]
+    notes += _other_ends(numbers, ends)
     return RunHistory(
         folder.name,
         str(folder.results[-1] if len(folder.results) == 1 else folder.path),
-        rows=[numbers_of(row) for row in rows],
+        rows=numbers,
         settings=settings,
         overrides=overrides,
-        status=status_of(rows),
+        status=status_in(rows),
         end=dict(itertools.chain.from_iterable(end.items() for _, end in ends)),
     )
 
@@ -117,7 +121,7 @@ def _other_ends(rows: Sequence[Row], ends: Sequence[tuple[Path, Row]]) -> list[s
     """Returns the sentences on files whose end of a run is another than its last step, which counts."""
     last: dict[str, str] = {}
     for row in rows:
-        last |= numbers_of(row)
+        last |= row
     notes = []
     for file, end in ends:
         other = [name for name in end if name in last and number_in(end[name]) != number_in(last[name])]

@@ -10,12 +10,11 @@ import pandas as pd
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
-from ablate.runs.cells import is_number, number_in
+from ablate.runs.cells import number_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
 from ablate.runs.run_names import CONFIG, named
-from ablate.runs.statuses import ENDINGS
 from ablate.runs.steps import LAST
 
 Row = Mapping[str, str]
@@ -23,7 +22,6 @@ _MAX_CELLS = 40_000_000
 _MAX_NAMES = 6
 _ROW = "row"
 """The column that numbers the rows of a run, where they have no step."""
-_STATUSES = ("status", "state")
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ def table_of(
     step = _step_of(runs)
     of_runs = [_joined_by_step(run, step) for run in runs]
     metrics = [*dict.fromkeys(itertools.chain(*(row for rows in of_runs for row in rows.values())))]
-    metrics = [name for name in metrics if name != step]
     columns = [
         {"run": run.name, **run.known, **{CONFIG + name: value for name, value in run.settings.items()}}
         for run in runs
@@ -70,6 +67,7 @@ def table_of(
         "failed" if failed and not run.status else run.status
         for run, failed in zip(runs, is_failed, strict=True)
     ]
+    metrics = [name for name in metrics if name != step and name not in head]
     of_runs = _bounded(of_runs, len(head.columns) + len(metrics), options)
     lengths = [len(rows) for rows in of_runs]
     table = head.iloc[[run for run, length in enumerate(lengths) for _ in range(length)]]
@@ -161,27 +159,14 @@ def _doubts(
         notes.append(message("analyse.without_numbers", failed))
     if step == _ROW and max(map(len, of_runs)) > 1:
         notes.append(message("analyse.rows_are_steps"))
-    last = [max(rows) for rows, failed in zip(of_runs, is_failed, strict=True) if not failed]
-    if last and step != _ROW:
-        early = [
-            f"{run.name} ({max(rows):.15g})"
-            for run, rows, failed in zip(runs, of_runs, is_failed, strict=True)
-            if not failed and max(rows) < max(last)
-        ]
-        if early:
-            notes.append(message("analyse.ended_early", early, step, f"{max(last):.15g}"))
+    if step == _ROW:
+        return notes
+    ends = {}
+    for run, rows in zip(runs, of_runs, strict=True):
+        if any(step in row for row in run.rows):
+            ends[run.name] = max(rows)
+    last = max(ends.values(), default=0.0)
+    early = [f"{name} ({end:.15g})" for name, end in ends.items() if end < last]
+    if early:
+        notes.append(message("analyse.ended_early", early, step, f"{last:.15g}"))
     return notes
-
-
-def numbers_of(row: Row) -> dict[str, str]:
-    """Returns the values of a row that are numbers; `nan` and `inf` are numbers too."""
-    return {name: value for name, value in row.items() if value != "" and is_number(value)}
-
-
-def status_of(rows: Sequence[Row]) -> str:
-    """Returns the last word that rows have under the name of a status; empty where they have none."""
-    for row in reversed(rows):
-        for name, value in row.items():
-            if name.lower() in _STATUSES and value.lower() in ENDINGS:
-                return value
-    return ""

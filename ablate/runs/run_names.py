@@ -10,13 +10,18 @@ import pandas as pd
 
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.roles import seed_matches
 from ablate.runs.settings import is_remark, is_seed
 
 CONFIG = "config."
 """What the names of columns with settings begin with."""
 SEED_IN_NAME = re.compile(r"(?:^|(?<=[\W_]))(?:seed|s|rep|run)[\s_=-]?(\d+)(?=$|[\W_])", re.IGNORECASE)
 """The seed in the name of a folder or file, such as that of `wide_s3/logs`."""
+_NUMBERED = re.compile(r"[^/\d][^/]*/(\d+)$")
 _NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
+_RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
+"""The end of a path in which a tool has numbered the runs."""
+_LETTERS_AND_NUMBER = re.compile(r"(?:^|(?<=[\W_]))[A-Za-z]*[ _=-]?(\d+)(?=$|[\W_])")
 _MARKS = " _-/.,="
 
 
@@ -52,15 +57,11 @@ def named(
         settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
     differing = _differing(settings, seeds, result.notes)
     variants = [_joined(row, differing) for row in settings.to_dict("records")]
-    folders = _without_seeds(names, seeds)
-    baseline = options.baseline
-    is_by_folder = not differing or (baseline in folders and baseline not in variants)
-    part = _part_with(baseline, names)
+    folders = _by_folders(names, seeds, options.baseline)
+    baseline = re.sub(r",\s*", ", ", options.baseline)
+    is_by_folder = not differing or (options.baseline in folders and baseline not in variants)
     if is_by_folder:
         variants = folders
-    elif baseline and part is not None and re.sub(r",\s*", ", ", baseline) not in variants:
-        variants = [name.split("/")[part] for name in names]
-        is_by_folder = True
     result.columns["variant"] = variants
     result.roles["variant"] = ["variant"]
     if is_by_folder:
@@ -72,22 +73,35 @@ def named(
 
 def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: RunNames) -> list[str] | None:
     """Adds the role of the column with the seeds; returns the seeds, None where nothing says them."""
+    if given in runs:
+        return runs[given].tolist()
     if given:
-        return runs[given].tolist() if given in runs else None
+        matches = seed_matches(runs["run"], given, runs.columns)
+        result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
+        result.roles["seed"] = ["seed"]
+        return result.columns["seed"]
     columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
     varying = [name for name in columns if runs[name].nunique() > 1]
     # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
     for name in sorted(varying or columns, key=len)[:1]:
         result.roles["seed"] = [name]
         return runs[name].tolist()
-    matches = [SEED_IN_NAME.findall(name) for name in names]
-    if not all(len(match) == 1 for match in matches):
+    seeds = _seeds_in(names)
+    if seeds is None:
         return None
-    seeds = [match[0] for match in matches]
     result.columns["seed"] = seeds
     result.roles["seed"] = ["seed"]
     result.notes.append(message("analyse.seeds_of_folders"))
     return seeds
+
+
+def _seeds_in(names: Sequence[str]) -> list[str] | None:
+    """Returns the seed in each name, marked as such, or a folder of its own as in `wide/3`; None where one has none."""
+    for pattern in (SEED_IN_NAME, _NUMBERED):
+        matches = [pattern.findall(name) for name in names]
+        if all(len(match) == 1 for match in matches):
+            return [match[0] for match in matches]
+    return None
 
 
 def _has_column_of(baseline: str, runs: pd.DataFrame) -> bool:
@@ -133,9 +147,25 @@ def _joined(settings: Mapping[str, str], names: Sequence[str]) -> str:
     return ", ".join(f"{name}={settings[name]}" for name in names if settings[name] != "") or "default"
 
 
-def _without_seeds(names: Sequence[str], seeds: Sequence[str] | None) -> list[str]:
-    """Returns the names of folders without what they share at both ends, and without the seed of each."""
+def _by_folders(names: Sequence[str], seeds: Sequence[str] | None, baseline: str) -> list[str]:
+    """Returns the variants by the names of folders: all of a name but the seed, or the part in which the baseline is.
+
+    Folders without seeds that lie together, as `wide/version_0` and `wide/version_1`, are runs of one variant.
+    """
     names = _without_shared([*names])
+    whole = _without_seeds(names, seeds)
+    if baseline in whole:
+        return whole
+    part = _part_with(baseline, names)
+    if part is not None:
+        return [name.split("/")[part] for name in names]
+    outer = [name.rpartition("/")[0] for name in names]
+    is_together = seeds is None and all(outer) and len({*outer}) < len(names)
+    return outer if is_together and all(_RUN.search(name) for name in names) else whole
+
+
+def _without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
+    """Returns the names of folders without the seed of each, or as they are where one is nothing but its seed."""
     if seeds is None:
         return names
     shorter = [_without_seed(name, seed) for name, seed in zip(names, seeds, strict=True)]
@@ -144,7 +174,7 @@ def _without_seeds(names: Sequence[str], seeds: Sequence[str] | None) -> list[st
 
 def _without_seed(name: str, seed: str) -> str:
     """Returns a name without its seed, where the seed is marked as such, or ends the name."""
-    for pattern in (SEED_IN_NAME, _NUMBER_AT_END):
+    for pattern in (SEED_IN_NAME, _NUMBER_AT_END, _LETTERS_AND_NUMBER):
         for match in pattern.finditer(name):
             if match[1] == seed:
                 return (name[: match.start()].rstrip(_MARKS) + name[match.end() :]).strip(_MARKS)

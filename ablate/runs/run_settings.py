@@ -65,7 +65,7 @@ def _settings_of(file: Path) -> dict[str, str]:
     if not isinstance(content, Mapping):
         if content is None or content == "":
             return {}
-        raise Invalid("", "must hold settings by their names", str(file))
+        raise Invalid("", f"{file}: must hold settings by their names")
     return _flat(file, content)
 
 
@@ -147,7 +147,7 @@ def _flat(file: Path, content: object, prefix: str = "", depth: int = 0) -> dict
     ):
         entries = {str(place): value for place, value in enumerate(content)}
     else:
-        return {prefix: _text(content)}
+        return {as_text(prefix): _text(content)}
     values: dict[str, str] = {}
     for name, value in entries.items():
         values |= _flat(file, value, f"{prefix}.{name}" if prefix else name, depth + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ _OF_LOGS = (".log", ".out", ".txt", ".err")
 _TEXTS: tuple[FileKind, ...] = ("logs", "others")
 _MAX_ENTRIES = 200_000
 _MAX_DEPTH = 40
+_MAX_NAME = 500
 _CHECKPOINT = re.compile(r"(checkpoint|ckpt|step|epoch)[-_]?\d+")
 _WHEN = re.compile(r"\d{10}\.\d+")
 """The name of a folder in which PyTorch keeps the hyperparameters of a run for TensorBoard."""
@@ -57,7 +59,7 @@ class RunFolder:
 
     path: Path
     name: str
-    """Its path from the folder of all runs; `.` for that folder itself."""
+    """Its path from the folder of all runs; the name of that folder, where it is the run itself."""
     configs: Sequence[Path]
     results: Sequence[Path]
     """The files of results of the kind that was asked for, the one that counts most last."""
@@ -82,19 +84,21 @@ def run_folders(root: Path, kind: FileKind) -> list[RunFolder]:
     for path, folder in folders.items():
         if folder.has(kind):
             results.setdefault(_without_parts(path, root, folders), []).extend(folder.files[kind])
+    num_below = _num_below(results)
     runs: dict[Path, list[Path]] = {}
     for path, files in results.items():
-        runs.setdefault(_owner(path, root, folders, results), []).extend(files)
+        runs.setdefault(_owner(path, folders, num_below), []).extend(files)
     _leave_out_overviews(runs, folders)
+    above_runs = {*_num_below(runs)}
     families = {path.parent for path in runs if folders[path].has("configs")}
     for path, folder in folders.items():
         is_beside_runs = path != root and path.parent in families and folder.has("configs")
-        if path not in runs and (folder.is_of_hydra or is_beside_runs) and not _has_run_below(path, runs):
+        if path not in runs and (folder.is_of_hydra or is_beside_runs) and path not in above_runs:
             runs[path] = []
     return [
         RunFolder(
             path,
-            path.relative_to(root).as_posix(),
+            path.relative_to(root).as_posix() if path != root else root.resolve().name,
             _configs(folders, path, runs[path]),
             _in_order(runs[path]),
             folders[path].is_of_hydra,
@@ -143,7 +147,7 @@ def _contents(root: Path) -> dict[Path, _Folder]:
         if depth > _MAX_DEPTH:
             rule = f"has folders inside one another, more than {_MAX_DEPTH} deep"
             raise Invalid("RUNS", rule, str(root), hint="Name the folder of the runs themselves")
-        for entry in _entries(path):
+        for entry in _entries(path, root):
             num_entries += 1
             if num_entries > _MAX_ENTRIES:
                 rule = f"has more than {_MAX_ENTRIES:,} files and folders"
@@ -160,13 +164,14 @@ def _contents(root: Path) -> dict[Path, _Folder]:
     return folders
 
 
-def _entries(path: Path) -> list[os.DirEntry[str]]:
+def _entries(path: Path, root: Path) -> list[os.DirEntry[str]]:
     """Returns the entries of a folder by name. Raises `Invalid` for one that cannot be read."""
     try:
         with os.scandir(path) as entries:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        raise Invalid("RUNS", f"has a folder that cannot be read: {error.strerror}", str(path)) from None
+        shown = path if len(str(path)) < _MAX_NAME else root
+        raise Invalid("RUNS", f"has a folder that cannot be read: {error.strerror}", str(shown)) from None
 
 
 def _add_hydra(folder: _Folder, hydra: Path) -> None:
@@ -213,31 +218,36 @@ def _without_parts(path: Path, root: Path, folders: Mapping[Path, _Folder]) -> P
     return path
 
 
-def _owner(path: Path, root: Path, folders: Mapping[Path, _Folder], results: Mapping[Path, object]) -> Path:
-    """Returns the folder of the run that has results in a folder: the nearest one with settings of one run alone."""
-    above = [path, *(parent for parent in path.parents if parent.is_relative_to(root))]
+def _owner(path: Path, folders: Mapping[Path, _Folder], num_below: Mapping[Path, int]) -> Path:
+    """Returns the folder of the run that has results in a folder: the nearest one with settings of one run alone.
+
+    num_below: folder → how many folders with results lie below it.
+    """
+    above = [path, *(parent for parent in path.parents if parent in folders)]
     for parent in above:
         if folders[parent].is_of_hydra:
             return parent
     for parent in above:
         if folders[parent].has("configs"):
-            below = [other for other in results if other.is_relative_to(parent)]
-            return parent if len(below) == 1 else path
+            is_of_one_run = num_below.get(parent, 0) + (parent == path) <= 1
+            return parent if is_of_one_run else path
     return path
 
 
 def _leave_out_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _Folder]) -> None:
     """Removes folders without settings that have runs below them: their results are an overview of those."""
-    parents = set()
-    for path in runs:
-        parents |= {*path.parents}
+    above_runs = {*_num_below(runs)}
     for path in [*runs]:
-        if path in parents and not folders[path].is_of_hydra:
+        if path in above_runs and not folders[path].is_of_hydra:
             del runs[path]
 
 
-def _has_run_below(path: Path, runs: Iterable[Path]) -> bool:
-    return any(run != path and run.is_relative_to(path) for run in runs)
+def _num_below(paths: Iterable[Path]) -> Counter[Path]:
+    """Returns folder → how many of the paths lie below it."""
+    counts: Counter[Path] = Counter()
+    for path in paths:
+        counts.update(path.parents)
+    return counts
 
 
 def _in_order(files: Sequence[Path]) -> list[Path]:

@@ -147,7 +147,8 @@ def differing_between(others: pd.DataFrame, variants: pd.Series) -> dict[str, di
         if counts.max() > 1 or values.nunique() < 2 or (values == "").any():
             continue
         of_variant = {str(key): str(value) for key, value in values.groupby(variants).first().items()}
-        if not all(value.lower() in key.lower() for key, value in of_variant.items()):
+        written = others[name].astype(str).str.strip().groupby(variants).first().items()
+        if not all(value.lower() in str(key).lower() for key, value in written):
             differing[str(name)] = of_variant
     return differing
 
