@@ -13,9 +13,10 @@ from ablate.runs.logs import EXAMPLE, LogPatterns
 from ablate.runs.metric_files import MetricRows, numbers_in, rows_of, settings_beside, status_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.roles import STEPS
 from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
-from ablate.runs.run_tree import FileKind, RunFolder, has_files, run_folders
+from ablate.runs.run_tree import FileKind, RunFolder, has_files, run_files, run_folders
 
 _MAX_RUNS = 20_000
 _STATE = "trainer_state.json"
@@ -43,11 +44,17 @@ class RunFolderReader(Reader):
             return bool(with_results and with_settings)
         if with_results:
             return bool(with_settings) or len(with_results) > 1
-        return any(run.is_of_hydra for run in runs) and not has_files(path, "events")
+        if has_files(path, "events"):
+            return False
+        return any(run.is_of_hydra for run in runs) or _are_histories(run_files(path))
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row a run and step. Raises `Invalid`."""
         folders = run_folders(path, _kind_of_files(options))
+        kind = _kind(folders)
+        if not options.read and not folders:
+            folders = run_files(path)
+            kind = "files of runs"
         if len(folders) > _MAX_RUNS:
             rule = f"has {len(folders):,} runs, of which at most {_MAX_RUNS:,} are read"
             raise Invalid("RUNS", rule, str(path), hint="Name the folder of fewer runs")
@@ -60,7 +67,26 @@ class RunFolderReader(Reader):
             read_file = LogPatterns(options.read).rows_of
         notes: list[str] = []
         runs = [_history_of(folder, read_file, notes) for folder in folders]
-        return table_of(runs, _kind(folders), options, notes)
+        return table_of(runs, kind, options, notes)
+
+
+def _are_histories(files: Sequence[RunFolder]) -> bool:
+    """Returns whether there are several files, each with one row, or with a row for each step and no words.
+
+    A table of several runs has words, or no steps. Raises `Invalid`.
+    """
+    if len(files) < 2:
+        return False
+    for run in files:
+        rows = rows_of(run.results[0]).rows
+        if len(rows) < 2:
+            continue
+        numbers = numbers_in(rows)
+        steps = [name for name in rows[0] if name.lower() in STEPS]
+        has_words = any(value != "" and name not in numbers[0] for name, value in rows[0].items())
+        if not steps or has_words:
+            return False
+    return True
 
 
 def _kind_of_files(options: AnalysisOptions) -> FileKind:
@@ -132,6 +158,8 @@ def _other_ends(rows: Sequence[Row], ends: Sequence[tuple[Path, Row]]) -> list[s
 
 def _kind(folders: Sequence[RunFolder]) -> str:
     """Returns which tool has written the folders, in words."""
+    if len(folders) == 1 and folders[0].is_of_hydra:
+        return "a Hydra run"
     kinds = {_tool_of(folder) for folder in folders if folder.results}
     return kinds.pop() if len(kinds) == 1 else "folders of runs"
 

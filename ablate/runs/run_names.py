@@ -21,7 +21,6 @@ _NUMBERED = re.compile(r"[^/\d][^/]*/(\d+)$")
 _NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
 _RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
 """The end of a path in which a tool has numbered the runs."""
-_LETTERS_AND_NUMBER = re.compile(r"(?:^|(?<=[\W_]))[A-Za-z]*[ _=-]?(\d+)(?=$|[\W_])")
 _MARKS = " _-/.,="
 
 
@@ -48,7 +47,15 @@ def named(
     given = dict(options.column)
     names = runs["run"].tolist()
     result = RunNames({}, {"run": ["run"]})
-    seeds = _add_seeds(runs, names, given.get("seed", ""), result)
+    pattern = given.get("seed", "")
+    if pattern and pattern not in runs:
+        matches = seed_matches(runs["run"], pattern, runs.columns)
+        result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
+        result.roles["seed"] = ["seed"]
+        seeds: list[str] | None = result.columns["seed"]
+        names = [_without_match(name, match) for name, match in zip(names, matches, strict=True)]
+    else:
+        seeds = _add_seeds(runs, names, pattern, result)
     if "variant" in given or "variant" in runs or _has_column_of(options.baseline, runs):
         return result
     settings = pd.DataFrame([*overrides]).fillna("") if overrides else None
@@ -75,11 +82,6 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
     """Adds the role of the column with the seeds; returns the seeds, None where nothing says them."""
     if given in runs:
         return runs[given].tolist()
-    if given:
-        matches = seed_matches(runs["run"], given, runs.columns)
-        result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
-        result.roles["seed"] = ["seed"]
-        return result.columns["seed"]
     columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
     varying = [name for name in columns if runs[name].nunique() > 1]
     # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
@@ -130,7 +132,7 @@ def _differing(settings: pd.DataFrame, seeds: Sequence[str] | None, notes: list[
 
 
 def _says_where(values: pd.Series, name: str, seeds: Sequence[str] | None) -> bool:
-    """Returns whether a setting names the run or its place: text with such a name, or that ends with the seed."""
+    """Returns whether a setting names the run or its place: words with such a name, or another in each run or seed."""
     present = values[values != ""]
     if pd.to_numeric(present, errors="coerce").notna().all():
         return False
@@ -138,6 +140,9 @@ def _says_where(values: pd.Series, name: str, seeds: Sequence[str] | None) -> bo
         return True
     if seeds is None or len({*seeds}) < 2:
         return False
+    # A word that is another in each run would leave no two runs of a variant.
+    if values.is_unique and len({*seeds}) < len(seeds):
+        return True
     pairs = zip(values, seeds, strict=True)
     return all(re.search(rf"(?<!\d){re.escape(seed)}(?!\d)", value) is not None for value, seed in pairs)
 
@@ -174,11 +179,15 @@ def _without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
 
 def _without_seed(name: str, seed: str) -> str:
     """Returns a name without its seed, where the seed is marked as such, or ends the name."""
-    for pattern in (SEED_IN_NAME, _NUMBER_AT_END, _LETTERS_AND_NUMBER):
+    for pattern in (SEED_IN_NAME, _NUMBER_AT_END):
         for match in pattern.finditer(name):
             if match[1] == seed:
-                return (name[: match.start()].rstrip(_MARKS) + name[match.end() :]).strip(_MARKS)
+                return _without_match(name, match)
     return name
+
+
+def _without_match(name: str, match: re.Match[str]) -> str:
+    return (name[: match.start()].rstrip(_MARKS) + name[match.end() :]).strip(_MARKS)
 
 
 def _without_shared(names: list[str]) -> list[str]:

@@ -115,6 +115,14 @@ def _configs(folders: Mapping[Path, _Folder], path: Path, results: Sequence[Path
     return folders[_in_order(results)[-1].parent].files.get("configs", [])
 
 
+def run_files(root: Path) -> list[RunFolder]:
+    """Returns a run for each table or JSON file that lies in a folder itself. Raises `Invalid`."""
+    files = []
+    for of_kind in _contents(root)[root].files.values():
+        files += [file for file in of_kind if file.suffix.lower() in _OF_METRICS]
+    return [RunFolder(root, file.stem, [], [file], is_of_hydra=False) for file in sorted(files, key=_natural)]
+
+
 def has_files(root: Path, kind: FileKind) -> bool:
     """Returns whether a folder has files of a kind at any depth. Raises `Invalid`."""
     return any(folder.has(kind) for folder in _contents(root).values())
