@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed
@@ -21,6 +21,8 @@ _MAX_BYTES = 2**30
 _MAX_RUNS = 20_000
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What moves and colours the text of a terminal."""
+_NO_LOGS = ("readme", "requirements", "license", "notes", "todo", "changelog")
+"""Names of texts that lie beside logs, without their endings, in small letters."""
 _OF_RUN = ("variant", "seed")
 """Names of patterns whose value is text, and one of the whole run."""
 EXAMPLE = "--read acc 'acc[:= ]+([0-9.]+)'"
@@ -102,9 +104,18 @@ class LogReader(Reader):
             notes += read.notes
             name = file.relative_to(root).with_suffix("").as_posix()
             runs.append(RunHistory(name, str(file), rows=read.rows, known=read.end))
+        endings = {Path(run.place).suffix for run in runs if run.rows}
+        others = [run for run in runs if not run.rows and _is_no_log(Path(run.place), endings)]
         if not any(run.rows for run in runs):
             given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
             raise Invalid(
                 "--read", f"finds nothing in {listed(map(str, files), 3)}", given, hint=f"As {EXAMPLE}"
             )
-        return table_of(runs, "logs", options, notes)
+        if others:
+            notes.append(message("analyse.passed_over", [run.place for run in others]))
+        return table_of([run for run in runs if run not in others], "logs", options, notes)
+
+
+def _is_no_log(file: Path, endings: Collection[str]) -> bool:
+    """Returns whether a file in which no pattern finds anything is no log of a failed run, by its name."""
+    return file.suffix not in endings or file.stem.lower() in _NO_LOGS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -67,6 +66,9 @@ class RunFolderReader(Reader):
             read_file = LogPatterns(options.read).rows_of
         notes: list[str] = []
         runs = [_history_of(folder, read_file, notes) for folder in folders]
+        if options.read:
+            # A text in which no pattern finds anything is a log only where a run has its settings.
+            runs = [run for run in runs if run.rows or run.settings]
         return table_of(runs, kind, options, notes)
 
 
@@ -96,28 +98,25 @@ def _kind_of_files(options: AnalysisOptions) -> FileKind:
 def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], notes: list[str]) -> RunHistory:
     """Returns the settings and results of one run; adds what is not sure to the notes. Raises `Invalid`."""
     settings = settings_in(folder.configs)
-    overrides = None
-    if folder.is_of_hydra:
-        overrides = _overrides(folder, settings)
-    files = [(file, read_file(file).under(folder.part_of(file))) for file in folder.results]
-    most_rows = max((len(read.rows) for _, read in files), default=0)
+    overrides = _overrides(folder, settings) if folder.is_of_hydra else None
+    files = {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
+    most_rows = max((len(read.rows) for read in files.values()), default=0)
     rows: list[Row] = []
-    ends: list[tuple[Path, Row]] = []
-    for file, read in files:
+    end: dict[str, str] = {}
+    for file, read in files.items():
         notes += read.notes
-        end = {name: value for name, value in read.end.items() if not name.startswith(_OF_STATE)}
         if file.name == _STATE:
-            settings = {name: value for name, value in read.end.items() if name not in end} | settings
-        ends.append((file, end))
+            settings = _settings_of_state(read.end) | settings
+        end |= read.end
         if len(read.rows) == 1 < most_rows:
-            ends.append((file, read.rows[0]))
+            end |= read.rows[0]
         else:
             rows += read.rows
     if not folder.configs:
-        settings = settings_beside([*(end for _, end in ends if end), *rows]) | settings
+        settings = settings_beside([end, *rows] if end else rows) | settings
     numbers = numbers_in(rows)
-    ends = [(file, numbers_in([end])[0]) for file, end in ends]
-    notes += _other_ends(numbers, ends)
+    (numbers_at_end,) = numbers_in([end])
+    notes += _other_values(folder, files, numbers_at_end | _last_values(numbers))
     return RunHistory(
         folder.name,
         str(folder.results[-1] if len(folder.results) == 1 else folder.path),
@@ -125,8 +124,31 @@ def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], note
         settings=settings,
         overrides=overrides,
         status=status_in(rows),
-        end=dict(itertools.chain.from_iterable(end.items() for _, end in ends)),
+        end=numbers_at_end,
     )
+
+
+def _settings_of_state(state: Row) -> dict[str, str]:
+    """Returns the settings that Hugging Face keeps in the state of its trainer."""
+    return {name: value for name, value in state.items() if name.startswith(_OF_STATE)}
+
+
+def _last_values(rows: Sequence[Row]) -> dict[str, str]:
+    last: dict[str, str] = {}
+    for row in rows:
+        last |= row
+    return last
+
+
+def _other_values(folder: RunFolder, files: Mapping[Path, MetricRows], last: Row) -> list[str]:
+    """Returns the sentences on files of a run that end with other values than those that count."""
+    notes = []
+    for file, read in files.items():
+        (end,) = numbers_in([{**read.end, **_last_values(read.rows)}])
+        other = [name for name in end if name in last and number_in(end[name]) != number_in(last[name])]
+        if other:
+            notes.append(message("analyse.other_end", file.relative_to(folder.path).as_posix(), other))
+    return notes
 
 
 def _overrides(folder: RunFolder, settings: Mapping[str, str]) -> dict[str, str] | None:
@@ -141,19 +163,6 @@ def _overrides(folder: RunFolder, settings: Mapping[str, str]) -> dict[str, str]
     groups = [name for name in overrides if name not in settings]
     choices = choices_in(hydra / "hydra.yaml") if groups else {}
     return overrides | {name: choices[name] for name in groups if name in choices}
-
-
-def _other_ends(rows: Sequence[Row], ends: Sequence[tuple[Path, Row]]) -> list[str]:
-    """Returns the sentences on files whose end of a run is another than its last step, which counts."""
-    last: dict[str, str] = {}
-    for row in rows:
-        last |= row
-    notes = []
-    for file, end in ends:
-        other = [name for name in end if name in last and number_in(end[name]) != number_in(last[name])]
-        if other:
-            notes.append(message("analyse.other_end", file.name, other))
-    return notes
 
 
 def _kind(folders: Sequence[RunFolder]) -> str:

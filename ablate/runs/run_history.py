@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pandas as pd
 
@@ -96,7 +97,10 @@ def table_of(
 
 
 def _step_of(runs: Sequence[RunHistory]) -> str:
-    """Returns the name of what numbers the steps of all runs: the first that each run with several rows has."""
+    """Returns the name of what numbers the steps of all runs: the first that each run with several rows has.
+
+    One that starts again in each epoch gives way to one that grows throughout.
+    """
     of_runs = []
     for run in runs:
         if len(run.rows) > 1:
@@ -104,8 +108,15 @@ def _step_of(runs: Sequence[RunHistory]) -> str:
     if not of_runs:
         return _ROW
     common = set.intersection(*of_runs)
-    found = {name.lower(): name for name in common}
-    return next((found[name] for name in STEPS if name in found), _ROW)
+    spelled = {name.lower(): name for name in common}
+    candidates = [spelled[name] for name in STEPS if name in spelled]
+    growing = [name for name in candidates if all(_is_growing(run.rows, name) for run in runs)]
+    return next(iter([*growing, *candidates]), _ROW)
+
+
+def _is_growing(rows: Sequence[Row], step: str) -> bool:
+    numbers = [number_in(row[step]) for row in rows if step in row]
+    return all(one <= other for one, other in pairwise(numbers))
 
 
 def _joined_by_step(run: RunHistory, step: str) -> dict[float, dict[str, str]]:

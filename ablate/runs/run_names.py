@@ -79,17 +79,20 @@ def named(
 
 
 def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: RunNames) -> list[str] | None:
-    """Adds the role of the column with the seeds; returns the seeds, None where nothing says them."""
+    """Adds the role of the column with the seeds; returns the seeds, None where nothing says them.
+
+    A seed that is the same in all settings is that of none where the names of folders say others.
+    """
     if given in runs:
         return runs[given].tolist()
     columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
     varying = [name for name in columns if runs[name].nunique() > 1]
-    # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
-    for name in sorted(varying or columns, key=len)[:1]:
-        result.roles["seed"] = [name]
-        return runs[name].tolist()
-    seeds = _seeds_in(names)
+    seeds = None if varying else _seeds_in(names)
     if seeds is None:
+        # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
+        for name in sorted(varying or columns, key=len)[:1]:
+            result.roles["seed"] = [name]
+            return runs[name].tolist()
         return None
     result.columns["seed"] = seeds
     result.roles["seed"] = ["seed"]

@@ -208,6 +208,18 @@ SHAPES = {
         "m0",
         "m1",
     ),
+    "steps that start again in each epoch": (
+        runs_of(("m%(v)d_s%(s)d/metrics.csv", "epoch,step,acc\n1,1,0.1\n1,2,0.1\n2,1,%(acc)r\n")),
+        "m0",
+        "m1",
+    ),
+    "one seed in all settings, others in the names": (
+        runs_of(
+            ("m%(v)d_s%(s)d/metrics.json", END), ("m%(v)d_s%(s)d/config.json", '{"seed": 42, "lr": %(v)d}')
+        ),
+        "m0",
+        "m1",
+    ),
     "lists, as of Keras": (runs_of(("m%(v)d_s%(s)d/history.json", '{"acc": [0.1, %(acc)r]}')), "m0", "m1"),
     "JSON lines in log.txt": (
         runs_of(("m%(v)d_s%(s)d/log.txt", '{"epoch": 1, "acc": 0.1}\n{"epoch": 2, "acc": %(acc)r}\n')),
@@ -280,6 +292,14 @@ def test_a_run_without_a_number_has_failed_and_one_that_ended_early_is_named(tmp
     assert "4 (1)" in notes
 
 
+def test_files_of_a_run_that_disagree_are_named(tmp_path):
+    train = ("m%(v)d_s%(s)d/train_metrics.csv", "step,acc\n1,0.1\n2,0.2\n")
+    write(tmp_path, runs_of(train, ("m%(v)d_s%(s)d/val_metrics.csv", "step,acc\n1,0.1\n2,%(acc)r\n")))
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    assert any(note.startswith("train_metrics.csv ends with another acc") for note in table.notes)
+    assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
+
+
 def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
     write(tmp_path, runs_of(("m%(v)d-x%(s)dx/metrics.json", END)))
     options = AnalysisOptions("m0", "acc", "max", column=(("seed", r"-x(\d)x"),))
@@ -287,6 +307,7 @@ def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
 
 
 def test_logs_name_variants_and_seeds_themselves(tmp_path):
+    write(tmp_path, {"README.md": "How it was run", "requirements.out": "torch"})
     write(tmp_path, runs_of(("%(n)d.out", "model m%(v)d, seed: %(s)d\nacc=0.1%%\racc=%(acc)r%%, done\n")))
     patterns = (("acc", r"acc=(\S+)"), ("variant", r"model (\w+)"), ("seed", r"seed: (\d+)"))
     table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", read=patterns))
