@@ -15,7 +15,7 @@ from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_history import RunHistory, table_of
-from ablate.runs.run_tree import has_files, log_files
+from ablate.runs.run_tree import log_files
 
 _MAX_BYTES = 2**30
 _MAX_RUNS = 20_000
@@ -23,6 +23,7 @@ _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What moves and colours the text of a terminal."""
 _NO_LOGS = ("readme", "requirements", "license", "notes", "todo", "changelog")
 """Names of texts that lie beside logs, without their endings, in small letters."""
+_ENDINGS = (".log", ".out")
 _OF_RUN = ("variant", "seed")
 """Names of patterns whose value is text, and one of the whole run."""
 EXAMPLE = "--read acc 'acc[:= ]+([0-9.]+)'"
@@ -82,8 +83,10 @@ class LogReader(Reader):
     looks_for = f"logs, a run a file, with {EXAMPLE}"
 
     def knows(self, path: Path, options: AnalysisOptions) -> bool:
-        """Returns whether the call gives patterns, or a folder has logs alone."""
-        return bool(options.read) or (path.is_dir() and has_files(path, "logs"))
+        """Returns whether the call gives patterns, or a folder has files that are logs by their names."""
+        if options.read or not path.is_dir():
+            return bool(options.read)
+        return any(file.suffix.lower() in _ENDINGS for file in log_files(path))
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row for each run and step, or line with a value. Raises `Invalid`."""

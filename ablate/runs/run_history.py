@@ -15,10 +15,12 @@ from ablate.runs.cells import number_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
-from ablate.runs.run_names import CONFIG, named
+from ablate.runs.run_names import CONFIG, RunNames, named
 from ablate.runs.steps import LAST
 
 Row = Mapping[str, str]
+History = dict[float, dict[str, str]]
+"""Step → the last value of each metric until then, in the order of the steps."""
 _MAX_CELLS = 40_000_000
 _MAX_NAMES = 6
 _ROW = "row"
@@ -52,48 +54,64 @@ def table_of(
     A later row counts for what an earlier one said of the same step. A run without a number has failed.
     """
     step = _step_of(runs)
-    of_runs = [_joined_by_step(run, step) for run in runs]
-    metrics = [*dict.fromkeys(itertools.chain(*(row for rows in of_runs for row in rows.values())))]
-    columns = [
-        {"run": run.name, **run.known, **{CONFIG + name: value for name, value in run.settings.items()}}
-        for run in runs
-    ]
-    head = pd.DataFrame(columns, dtype=str).fillna("")
-    overrides = [run.overrides for run in runs if run.overrides is not None]
-    names = named(head, options, overrides if len(overrides) == len(runs) else ())
-    head = head.assign(**names.columns)
-
-    is_failed = [not any(rows.values()) for rows in of_runs]
-    head["status"] = [
-        "failed" if failed and not run.status else run.status
-        for run, failed in zip(runs, is_failed, strict=True)
-    ]
-    metrics = [name for name in metrics if name != step and name not in head]
-    of_runs = _bounded(of_runs, len(head.columns) + len(metrics), options)
-    lengths = [len(rows) for rows in of_runs]
-    table = head.iloc[[run for run, length in enumerate(lengths) for _ in range(length)]]
-    values: dict[str, list[str]] = {name: [] for name in metrics}
-    steps: list[str] = []
-    places: list[str] = []
-    for run, rows in zip(runs, of_runs, strict=True):
-        for number, row in rows.items():
-            steps.append(f"{number:.15g}")
-            places.append(f"{run.place}, {step} {number:.15g}" if len(rows) > 1 else run.place)
-            for name, column in values.items():
-                column.append(row.get(name, ""))
-    table = table.set_axis(places).assign(**{step: steps}, **values)
-    # What was measured comes before the settings, which may be many.
-    table = table[sorted(table, key=lambda name: name.startswith(CONFIG))]
+    histories = [_joined_by_step(run, step) for run in runs]
+    is_failed = [not any(history.values()) for history in histories]
+    head, names = _named_runs(runs, is_failed, options)
+    metrics: dict[str, None] = {}
+    for history in histories:
+        metrics |= dict.fromkeys(itertools.chain(*history.values()))
+    measured = [name for name in metrics if name != step and name not in head]
+    histories = _bounded(histories, len(head.columns) + len(measured), options)
+    table = _by_step(head, runs, histories, step=step, metrics=measured)
 
     roles = {**names.roles, "status": ["status"]}
-    if "variant" in head and "variant" not in roles:
-        roles["variant"] = ["variant"]
-    if max(lengths) > 1:
+    if len(table) > len(runs):
         roles["step"] = [step]
-    else:
-        table = table.drop(columns=step) if step == _ROW else table
-    all_notes = [*notes, *names.notes, *_doubts(runs, of_runs, is_failed, step)]
-    return RunsFound(table, kind, roles, metrics, [*dict.fromkeys(all_notes)])
+    elif step == _ROW:
+        table = table.drop(columns=step)
+    all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
+    return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)])
+
+
+def _named_runs(
+    runs: Sequence[RunHistory], is_failed: Sequence[bool], options: AnalysisOptions
+) -> tuple[pd.DataFrame, RunNames]:
+    """Returns a row a run, with its name, variant, seed, status and settings; and the roles of these columns."""
+    rows = []
+    for run in runs:
+        settings = {CONFIG + name: value for name, value in run.settings.items()}
+        rows.append({"run": run.name, **run.known, **settings})
+    head = pd.DataFrame(rows, dtype=str).fillna("")
+    overrides = [run.overrides for run in runs if run.overrides is not None]
+    names = named(head, options, overrides if len(overrides) == len(runs) else ())
+    statuses = []
+    for run, failed in zip(runs, is_failed, strict=True):
+        statuses.append("failed" if failed and not run.status else run.status)
+    return head.assign(**names.columns, status=statuses), names
+
+
+def _by_step(
+    head: pd.DataFrame,
+    runs: Sequence[RunHistory],
+    histories: Sequence[History],
+    *,
+    step: str,
+    metrics: Sequence[str],
+) -> pd.DataFrame:
+    """Returns the rows of runs, once for each of their steps, with the metrics; settings come last."""
+    values: dict[str, list[str]] = {name: [] for name in (step, *metrics)}
+    positions: list[int] = []
+    places: list[str] = []
+    for position, (run, history) in enumerate(zip(runs, histories, strict=True)):
+        for number, row in history.items():
+            numeral = repr(number).removesuffix(".0")
+            positions.append(position)
+            places.append(f"{run.place}, {step} {numeral}" if len(history) > 1 else run.place)
+            values[step].append(numeral)
+            for name in metrics:
+                values[name].append(row.get(name, ""))
+    table = head.iloc[positions].set_axis(places).assign(**values)
+    return table[sorted(table, key=lambda name: name.startswith(CONFIG))]
 
 
 def _step_of(runs: Sequence[RunHistory]) -> str:
@@ -119,12 +137,12 @@ def _is_growing(rows: Sequence[Row], step: str) -> bool:
     return all(one <= other for one, other in pairwise(numbers))
 
 
-def _joined_by_step(run: RunHistory, step: str) -> dict[float, dict[str, str]]:
+def _joined_by_step(run: RunHistory, step: str) -> History:
     """Returns step → the last value of each metric until then, in the order of the steps.
 
     A row without a step belongs to that of the row before it.
     """
-    of_step: dict[float, dict[str, str]] = {}
+    of_step: History = {}
     number = 0.0
     for place, row in enumerate(run.rows, start=1):
         if step == _ROW:
@@ -133,7 +151,7 @@ def _joined_by_step(run: RunHistory, step: str) -> dict[float, dict[str, str]]:
             number = number_in(row[step])
         of_row = {name: value for name, value in row.items() if value != "" and name != step}
         of_step.setdefault(number, {}).update(of_row)
-    joined: dict[float, dict[str, str]] = {}
+    joined: History = {}
     latest: dict[str, str] = {}
     for number in sorted(of_step):
         latest = latest | of_step[number]
@@ -144,22 +162,20 @@ def _joined_by_step(run: RunHistory, step: str) -> dict[float, dict[str, str]]:
     return joined
 
 
-def _bounded(
-    of_runs: Sequence[dict[float, dict[str, str]]], num_columns: int, options: AnalysisOptions
-) -> list[dict[float, dict[str, str]]]:
+def _bounded(histories: Sequence[History], num_columns: int, options: AnalysisOptions) -> list[History]:
     """Returns the rows of runs; the last of each alone where there are very many. Raises `Invalid`."""
-    num_cells = sum(map(len, of_runs)) * num_columns
+    num_cells = sum(map(len, histories)) * num_columns
     if num_cells <= _MAX_CELLS:
-        return [*of_runs]
+        return [*histories]
     if options.where or options.at not in ("", LAST):
         rule = f"has {num_cells:,} cells, of which at most {_MAX_CELLS:,} are read with --at or --where"
         raise Invalid("RUNS", rule, hint="Read the last step of each run, or fewer runs")
-    return [{max(rows): rows[max(rows)]} for rows in of_runs]
+    return [{max(rows): rows[max(rows)]} for rows in histories]
 
 
 def _doubts(
     runs: Sequence[RunHistory],
-    of_runs: Sequence[dict[float, dict[str, str]]],
+    histories: Sequence[History],
     is_failed: Sequence[bool],
     step: str,
 ) -> list[str]:
@@ -168,12 +184,12 @@ def _doubts(
     failed = [run.name for run, failed in zip(runs, is_failed, strict=True) if failed]
     if failed:
         notes.append(message("analyse.without_numbers", failed))
-    if step == _ROW and max(map(len, of_runs)) > 1:
+    if step == _ROW and max(map(len, histories)) > 1:
         notes.append(message("analyse.rows_are_steps"))
     if step == _ROW:
         return notes
     ends = {}
-    for run, rows in zip(runs, of_runs, strict=True):
+    for run, rows in zip(runs, histories, strict=True):
         if any(step in row for row in run.rows):
             ends[run.name] = max(rows)
     last = max(ends.values(), default=0.0)
