@@ -11,7 +11,7 @@ from pathlib import Path
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
-from ablate.runs.cells import is_number
+from ablate.runs.cells import cleaned, is_number
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 from ablate.runs.statuses import ENDINGS, STATUSES
@@ -95,7 +95,13 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         raise Invalid(
             "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
         )
-    return MetricRows(_texts(objects), _texts([end])[0] if end else {})
+    rows = cleaned(flat_table(objects, [str(place) for place in range(len(objects))]), decimal_commas=False)
+    beside = cleaned(flat_table([end], ["beside"]), decimal_commas=False)
+    return MetricRows(
+        rows.table.to_dict("records"),
+        beside.table.to_dict("records")[0],
+        [*rows.notes, *beside.notes],
+    )
 
 
 def _depth(document: object) -> int:
@@ -133,12 +139,6 @@ def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
         length = lengths.pop()
         return [{name: value[place] for name, value in lists.items()} for place in range(length)], beside
     return [document], {}
-
-
-def _texts(objects: Sequence[object]) -> list[Mapping[str, str]]:
-    """Returns the values of objects as text, by their dotted names."""
-    table = flat_table([*objects], [str(place) for place in range(len(objects))])
-    return table.to_dict("records")
 
 
 def settings_beside(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:

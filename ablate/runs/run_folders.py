@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ablate.base.errors import Invalid
@@ -18,6 +19,7 @@ from ablate.runs.run_settings import choices_in, overrides_in, settings_in
 from ablate.runs.run_tree import FileKind, RunFolder, has_files, run_files, run_folders
 
 _MAX_RUNS = 20_000
+_HYDRA = ".hydra"
 _STATE = "trainer_state.json"
 _OF_STATE = ("num_train_epochs", "max_steps", "train_batch_size", "trial_params.")
 """What the names of settings begin with that Hugging Face keeps in the state of its trainer."""
@@ -68,7 +70,14 @@ class RunFolderReader(Reader):
         runs = [_history_of(folder, read_file, notes) for folder in folders]
         if options.read:
             # A text in which no pattern finds anything is a log only where a run has its settings.
-            runs = [run for run in runs if run.rows or run.settings]
+            kept = [run for run in runs if run.rows or run.settings]
+            folders = [folder for folder, run in zip(folders, runs, strict=True) if run in kept]
+            runs = kept
+        if all(folder.is_of_hydra for folder in folders):
+            overridden: dict[str, None] = {}
+            for run in runs:
+                overridden |= dict.fromkeys(run.overrides or {})
+            runs = [_with_choices(folder, run, overridden) for folder, run in zip(folders, runs, strict=True)]
         return table_of(runs, kind, options, notes)
 
 
@@ -98,7 +107,7 @@ def _kind_of_files(options: AnalysisOptions) -> FileKind:
 def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], notes: list[str]) -> RunHistory:
     """Returns the settings and results of one run; adds what is not sure to the notes. Raises `Invalid`."""
     settings = settings_in(folder.configs)
-    overrides = _overrides(folder, settings) if folder.is_of_hydra else None
+    overrides = overrides_in(folder.path / _HYDRA / "overrides.yaml") if folder.is_of_hydra else None
     files = {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
     most_rows = max((len(read.rows) for read in files.values()), default=0)
     rows: list[Row] = []
@@ -151,18 +160,17 @@ def _other_values(folder: RunFolder, files: Mapping[Path, MetricRows], last: Row
     return notes
 
 
-def _overrides(folder: RunFolder, settings: Mapping[str, str]) -> dict[str, str] | None:
-    """Returns the settings by which Hydra was called, with the choices of its groups; None where it says none.
+def _with_choices(folder: RunFolder, run: RunHistory, names: Collection[str]) -> RunHistory:
+    """Returns a run of Hydra with the values of what the calls of other runs override. Raises `Invalid`.
 
-    Raises `Invalid`.
+    A name that its own call leaves out is a setting, or a group of settings of which it has the usual choice.
     """
-    hydra = folder.path / ".hydra"
-    overrides = overrides_in(hydra / "overrides.yaml")
-    if not overrides:
-        return None
-    groups = [name for name in overrides if name not in settings]
-    choices = choices_in(hydra / "hydra.yaml") if groups else {}
-    return overrides | {name: choices[name] for name in groups if name in choices}
+    overrides = dict(run.overrides or {})
+    absent = [name for name in names if name not in overrides and name not in run.settings]
+    choices = choices_in(folder.path / _HYDRA / "hydra.yaml") if absent else {}
+    for name in names:
+        overrides.setdefault(name, run.settings.get(name, choices.get(name, "")))
+    return replace(run, overrides=overrides)
 
 
 def _kind(folders: Sequence[RunFolder]) -> str:

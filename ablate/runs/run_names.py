@@ -21,6 +21,8 @@ _NUMBERED = re.compile(r"[^/\d][^/]*/(\d+)$")
 _NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
 _RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
 """The end of a path in which a tool has numbered the runs."""
+_TASK = "task"
+"""The name of the setting that says what a run learns, which is no part of its variant."""
 _MARKS = " _-/.,="
 
 
@@ -42,7 +44,7 @@ def named(
     - overrides: the settings of each run by which its call names it, as that of Hydra does.
 
     A variant is named by the settings that differ between runs, where neither the call names a column nor the baseline
-    stands in one; without such settings by the folder, less the seed.
+    stands in one; without such settings by the folder, less the seed. A setting called `task` is the task.
     """
     given = dict(options.column)
     names = runs["run"].tolist()
@@ -56,13 +58,15 @@ def named(
         names = [_without_match(name, match) for name, match in zip(names, matches, strict=True)]
     else:
         seeds = _add_seeds(runs, names, pattern, result)
+    if CONFIG + _TASK in runs and "task" not in given:
+        result.roles["task"] = [CONFIG + _TASK]
     if "variant" in given or "variant" in runs or _has_column_of(options.baseline, runs):
         return result
     settings = pd.DataFrame([*overrides]).fillna("") if overrides else None
     if settings is None:
         settings = runs[[name for name in runs if str(name).startswith(CONFIG)]]
         settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
-    differing = _differing(settings, seeds, result.notes)
+    differing = _differing(settings.drop(columns=_TASK, errors="ignore"), seeds, result.notes)
     variants = [_joined(row, differing) for row in settings.to_dict("records")]
     folders = _by_folders(names, seeds, options.baseline)
     baseline = re.sub(r",\s*", ", ", options.baseline)

@@ -257,6 +257,17 @@ SHAPES = {
         "model=m0",
         "model=m1",
     ),
+    "runs of Hydra with the usual choice": (
+        runs_of(
+            ("%(n)d/metrics.json", END),
+            ("%(n)d/.hydra/config.yaml", "width: %(v)d\nseed: %(s)d\n"),
+            ("%(n)d/.hydra/hydra.yaml", "hydra: {runtime: {choices: {model: m%(v)d}}}"),
+            ("%(n)d/.hydra/overrides.yaml", "- seed=%(s)d\n"),
+        )
+        | {"5/.hydra/overrides.yaml": "- model=m1\n- seed=2\n"},
+        "model=m0",
+        "model=m1",
+    ),
     "a file a run": (runs_of(("m%(v)d_s%(s)d.csv", "epoch,acc\n1,0.1\n2,%(acc)r\n")), "m0", "m1"),
 }
 
@@ -290,6 +301,26 @@ def test_a_run_without_a_number_has_failed_and_one_that_ended_early_is_named(tmp
     notes = " ".join(table.notes)
     assert "without a number: 3 and 6" in notes
     assert "4 (1)" in notes
+
+
+def test_percent_in_json_is_read_and_said(tmp_path):
+    write(tmp_path, runs_of(("m%(v)d_s%(s)d/results.json", '{"acc": "%(acc)r %%", "note": "N/A"}')))
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
+    assert any("acc" in note and "percent" in note for note in table.notes)
+
+
+def test_a_setting_called_task_is_the_task(tmp_path):
+    for task in "xy":
+        config = ("%(n)d/config.toml", f"task = '{task}'\nlr = %(v)d\nseed = %(s)d")
+        write(tmp_path / task, runs_of(("%(n)d/metrics.json", END), config))
+    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    assert sorted({*zip(table.rows["task"], table.rows["variant"], strict=True)}) == [
+        ("x", "lr=0"),
+        ("x", "lr=1"),
+        ("y", "lr=0"),
+        ("y", "lr=1"),
+    ]
 
 
 def test_files_of_a_run_that_disagree_are_named(tmp_path):
