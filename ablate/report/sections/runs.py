@@ -225,8 +225,10 @@ class Compared(
     """One row a variant."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        table = cost_table(report_data.facts)
-        if len(table.columns) > 1:
+        facts = report_data.facts
+        table = cost_table(facts)
+        has_costs = any(column.numeric for column in table.columns)
+        if has_costs or any(_changes(variant) for variant in facts.variants if not variant.placebo):
             yield table
 
 
