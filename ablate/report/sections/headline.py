@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.learning import baseline_learned
+from ablate.core.spelling import as_sentence
 from ablate.report.answer import answers_by_task, baseline_line
 from ablate.report.limits import basis, gaps, training_warnings
 from ablate.report.noise_words import noise_lines
@@ -78,6 +79,6 @@ class Basis(Section, title="What the verdicts rest on", inside="learning, data, 
                     findings += section.findings(report_data)
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
-        findings += report_data.facts.cautions
+        findings += [f"{as_sentence(caution.removesuffix('.'))}." for caution in report_data.facts.cautions]
         if findings:
             yield Items(findings, "findings")
