@@ -13,7 +13,7 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Block, ReportData, Text, failed, unfolded
+from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.verdict_words import verdict_parts
 from ablate.report.words import Column, Table, templates, text
