@@ -55,7 +55,10 @@ WAY = click.Choice(["max", "min"])
 )
 @click.option("--variant", metavar="COLUMN[,COLUMN]", help="Column of the variants, or several.")
 @click.option(
-    "--seed", metavar="COLUMN|PATTERN", help="Column of the seeds, or a pattern that finds them in names."
+    "--seed",
+    default="",
+    metavar="COLUMN|PATTERN",
+    help="Column of the seeds, or a pattern that finds them in names.",
 )
 @click.option(
     "--where",
@@ -121,10 +124,9 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.runs.options import AnalysisOptions
     from ablate.runs.reading import read, shape_of
 
-    for role in ("seed", "variant"):
-        column = given.pop(role)
-        if column:
-            given["column"] = [(role, column), *given["column"]]
+    variant = given.pop("variant")
+    if variant:
+        given["column"] = [("variant", variant), *given["column"]]
     options = AnalysisOptions(**given)
     with output_console(as_json) as console:
         say = saying(console)

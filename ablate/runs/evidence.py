@@ -41,14 +41,16 @@ from ablate.study.designs import Design, Variant
 
 Given = Literal["runs", "known_noise", "documents"]
 """How runs that exist were given; see `StudyFacts.given`."""
+NAMED_BASELINE = "variant baseline"
+"""The name in reports of a variant that is called `baseline` and is compared with another one."""
 _MAX_NAMES = 6
 """The most runs of a group that are named."""
 
 
-def evidence_of(table: RunTable, name: str) -> Evidence:
+def evidence_of(
+    table: RunTable, metrics: Mapping[str, Metric], options: AnalysisOptions, name: str
+) -> Evidence:
     """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
-    options = table.options
-    metrics = options.metrics()
     runs = checked(table, metrics)
     options = replace(options, baseline=options.baseline_among(_variants(runs)))
     given = _given(runs, options)
@@ -100,7 +102,10 @@ def _variants(runs: CheckedRuns) -> list[str]:
 def _report_names(runs: CheckedRuns, options: AnalysisOptions) -> dict[str, str]:
     """Returns variant → its name in reports, which call the baseline `baseline`; the baseline is first."""
     others = [variant for variant in _variants(runs) if variant != options.baseline]
-    return {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
+    names = {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
+    if BASELINE in others:
+        names[BASELINE] = NAMED_BASELINE
+    return names
 
 
 def _cautions(
@@ -162,12 +167,6 @@ def _refuse_incomparable(
             baseline,
             listed(variants),
             nearest(baseline, variants),
-        )
-        at.refuse(
-            BASELINE in variants and baseline != BASELINE,
-            "RUNS",
-            "is reserved for the baseline in reports: rename the variant",
-            BASELINE,
         )
         at.refuse(len(variants) == 1, "RUNS", "must have a variant beside the baseline", listed(variants, 1))
         at.refuse(

@@ -34,6 +34,8 @@ class AnalysisOptions:
     """Further metrics, which claims may use, with their directions."""
     column: Sequence[tuple[str, str]] = ()
     """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
+    seed: str = ""
+    """The column of the seeds, or a pattern that finds them in the names of variants."""
     where: Sequence[str] = ()
     """Conditions on rows, `COLUMN=VALUE` or a query of pandas."""
     at: str = ""
@@ -62,13 +64,26 @@ class AnalysisOptions:
             solved=self.all_or_nothing,
             margin=self.margin,
         )
-        also = [name for name, _ in self.also]
-        repeated = [name for name in also if also.count(name) > 1]
         with Gather() as at:
             try:
                 check_declared(metric, self.metric)
             except Invalid as error:
                 at.problems += [replace(problem, path=(_option(problem),)) for problem in error.problems]
+            at.refuse(
+                self.all_or_nothing is not None and (self.floor is None or self.ceiling is None),
+                "--all-or-nothing",
+                "takes --floor and --ceiling",
+            )
+        metrics = {self.metric: replace(metric, margin=None)}
+        for name, direction in self.also:
+            metrics[name] = Metric(direction)
+        return metrics
+
+    def check_names(self) -> None:
+        """Raises `Invalid` for names of metrics that tables use for something else, and for those named twice."""
+        also = [name for name, _ in self.also]
+        repeated = [name for name in also if also.count(name) > 1]
+        with Gather() as at:
             named_by_option = [("--metric", self.metric)]
             named_by_option += [("--also", name) for name in also]
             for option, name in named_by_option:
@@ -82,15 +97,6 @@ class AnalysisOptions:
                 )
             at.refuse(self.metric in also, "--also", "must name another metric than --metric", self.metric)
             at.refuse(repeated, "--also", "must name each metric once", listed(dict.fromkeys(repeated)))
-            at.refuse(
-                self.all_or_nothing is not None and (self.floor is None or self.ceiling is None),
-                "--all-or-nothing",
-                "takes --floor and --ceiling",
-            )
-        metrics = {self.metric: replace(metric, margin=None)}
-        for name, direction in self.also:
-            metrics[name] = Metric(direction)
-        return metrics
 
     @property
     def judged_direction(self) -> Direction:

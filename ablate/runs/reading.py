@@ -37,7 +37,7 @@ class RunTable:
     """
 
     rows: pd.DataFrame
-    options: AnalysisOptions
+    options: AnalysisOptions = field(default_factory=AnalysisOptions)
     """The options of the call, with what it left to be guessed."""
     kind: str = "a table"
     """What was read, in words."""
@@ -64,6 +64,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by the roles of their columns, one row a run or an example. Raises `AblateError`."""
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
+    options.check_names()
     columns = columns_of(found, options)
     table, roles, options = columns.table, columns.roles, columns.options
     metrics = [*options.metrics()]

@@ -29,7 +29,7 @@ def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
             folder.name,
             "letters, digits, `.`, `_`, `-`",
         )
-    evidence = evidence_of(table, folder.name)
+    evidence = evidence_of(table, table.options.metrics(), table.options, folder.name)
     folder.save_evidence(evidence)
     folder.write_claims([])  # Those of an earlier call are none of this one.
     publish(folder, warn)

@@ -70,8 +70,7 @@ class RunColumns:
 def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     """Returns the columns of runs by their roles. Raises `Invalid`."""
     table = found.table
-    given = _given(table, options)
-    roles = {role: list(names) for role, names in given.items() if role != "seed" or names[0] in table}
+    roles = _given(table, options)
     guessed: list[str] = []
 
     def guess(role: str, names: Sequence[str]) -> None:
@@ -83,8 +82,10 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         roles.setdefault(role, list(names))
     if "variant" not in roles:
         guess("variant", _variant_columns(table, options, _taken(roles)))
-    if "seed" in given and "seed" not in roles:
-        table = _with_seeds(table, roles["variant"], given["seed"][0])
+    if options.seed in table:
+        roles["seed"] = [options.seed]
+    elif options.seed:
+        table = _with_seeds(table, roles["variant"], options.seed)
         roles["seed"] = ["seed"]
     elif "seed" not in roles:
         seeds = _seed_columns(table, _taken(roles))
@@ -155,6 +156,8 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
     else:
         others = [name for name in open_columns if name not in by_name and not _is_measured(table, name)]
         candidates = [name for name in [*by_name, *others] if _holds(table[name], baseline)]
+    # A column that is called so holds the variants even where the baseline is none of them, which is told later.
+    candidates = candidates or by_name
     if candidates:
         return [str(candidates[0])]
     with Gather() as at:
