@@ -29,6 +29,7 @@ VERBS: dict[Direction, dict[str, str]] = {
 SAMPLES = {
     "runs": "answer.on_runs",
     "documents": "answer.on_documents",
+    "summaries": "answer.on_runs",
     "known_noise": "answer.by_kept_runs",
 }
 """How runs were given → the words for those that a comparison rests on."""

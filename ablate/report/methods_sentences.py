@@ -24,6 +24,7 @@ COMPARED = {
     "runs": "methods.runs",
     "known_noise": "methods.runs_known_noise",
     "documents": "methods.runs_documents",
+    "summaries": "methods.runs_summaries",
 }
 """How runs were given → the sentence on how they were compared."""
 SPLITS: Mapping[tuple[str, ...], str] = {

@@ -55,6 +55,7 @@ SAMPLES = {
     "runs": "verdicts.over_runs",
     "unpaired": "verdicts.over_unpaired_runs",
     "documents": "verdicts.over_documents",
+    "summaries": "verdicts.over_summaries",
     "known_noise": "verdicts.from_kept_runs",
 }
 """How runs were given → the words for those that a comparison rests on."""

@@ -18,7 +18,14 @@ from ablate.report.words import message
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import check_columns, columns_of, guesses_in_words, step_column, whole_seeds
+from ablate.runs.roles import (
+    check_columns,
+    columns_of,
+    guesses_in_words,
+    joined_column,
+    step_column,
+    whole_seeds,
+)
 from ablate.runs.settings import differing_between, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import num_without_result
@@ -91,7 +98,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         refuse_settings(kept, roles, settings)
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
-    cells = {role: _joined(kept, names) for role, names in roles.items() if role != "step"}
+    cells = {role: joined_column(kept, names) for role, names in roles.items() if role != "step"}
     if "seed" in cells:
         cells["seed"] = whole_seeds(cells["seed"])
     # Without seeds no two runs are a pair; two models that were evaluated once are.
@@ -150,17 +157,6 @@ def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, s
             if (values != "").all() and values.nunique() == 1:
                 lengths.setdefault(str(variant), {})[str(name)] = str(values.iloc[0])
     return lengths
-
-
-def _joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    """Returns a column; of several columns `A=…, B=…` in each row."""
-    if len(names) == 1:
-        return table[names[0]]
-    texts = pd.Series("", table.index)
-    for place, name in enumerate(names):
-        values = table[name]
-        texts += ", " * bool(place) + f"{name}=" + values
-    return texts
 
 
 def _settings(table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:

@@ -16,25 +16,15 @@ from ablate.report.words import message
 from ablate.runs.cells import is_number
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.settings import is_outcome, is_seed
-from ablate.runs.statuses import status_column
+from ablate.runs.settings import data_rank, is_outcome, is_seed
+from ablate.runs.statuses import is_kept, status_column
 
 JOINED = ("variant", "task")
 """Roles that several columns may have together."""
 _VARIANTS = (
     *("variant", "method", "model", "name", "experiment", "configuration", "config", "algorithm", "approach"),
-    *(
-        "architecture",
-        "arch",
-        "system",
-        "condition",
-        "ablation",
-        "treatment",
-        "setting",
-        "run_name",
-        "run",
-        "label",
-    ),
+    *("architecture", "arch", "system", "condition", "ablation", "treatment", "setting", "run_name", "run"),
+    *("label", "commit", "sha"),
 )
 """Names of columns that hold variants, in small letters, likely ones first."""
 _BASELINES = ("baseline", "base", "control", "reference", "vanilla")
@@ -102,8 +92,10 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     if "status" not in roles and status is not None and status not in _taken(roles):
         guess("status", [status])
     options = _with_metric(options, table, _taken(roles), guessed)
-    if not options.baseline and len(roles["variant"]) == 1:
-        options = _with_baseline(options, table[roles["variant"][0]], guessed)
+    if not options.baseline:
+        is_stream = "status" in roles and bool(is_kept(table[roles["status"][0]]).any())
+        variants = joined_column(table, roles["variant"])
+        options = _with_baseline(options, variants, guessed, is_stream=is_stream)
     return RunColumns(table, options, roles, guessed)
 
 
@@ -268,10 +260,17 @@ def _with_metric(
     return replace(options, metric=metric, direction=direction)
 
 
-def _with_baseline(options: AnalysisOptions, variants: pd.Series, guessed: list[str]) -> AnalysisOptions:
-    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is."""
+def _with_baseline(
+    options: AnalysisOptions, variants: pd.Series, guessed: list[str], *, is_stream: bool
+) -> AnalysisOptions:
+    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is.
+
+    It is the first of a stream of tries, which a loop has kept or discarded, and where all pairs are compared.
+    """
     names = [name for name in variants.unique() if name]
     called = [name for name in names if name.lower() in _BASELINES]
+    if options.compare or is_stream:
+        called = names[:1]
     if len(called) != 1:
         raise Invalid(
             "--baseline", "is needed: name the variant that the others are compared with", "", listed(names)
@@ -281,16 +280,31 @@ def _with_baseline(options: AnalysisOptions, variants: pd.Series, guessed: list[
 
 
 def _only_outcome(table: pd.DataFrame, taken: set[str]) -> str:
-    """Returns the only column that holds numbers and has the name of an outcome. Raises `Invalid`."""
+    """Returns the only column that holds numbers and has the name of an outcome.
+
+    One on test data goes before those on validation data, and these before others. Raises `Invalid` for several.
+    """
     outcomes = [str(name) for name in table if name not in taken and _is_measured(table, str(name))]
-    if len(outcomes) != 1:
+    ranks = {name: data_rank(name) for name in outcomes}
+    first = [name for name in outcomes if ranks[name] == min(ranks.values())]
+    if len(first) != 1:
         raise Invalid(
             "--metric",
             "is needed: name the column that is judged",
             "",
             listed(outcomes or map(str, table.columns)),
         )
-    return outcomes[0]
+    return first[0]
+
+
+def joined_column(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Returns a column; of several columns `A=…, B=…` in each row."""
+    if len(names) == 1:
+        return table[names[0]]
+    texts = pd.Series("", table.index)
+    for place, name in enumerate(names):
+        texts += ", " * bool(place) + f"{name}=" + table[name]
+    return texts
 
 
 def _spelled_alike(name: str, metric: str) -> bool:

@@ -178,7 +178,8 @@ class Stability(
     """What differs, and where runs diverged; the rest is folded."""
 
     def applies(self, report_data: ReportData) -> bool:
-        return any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
+        is_by_run = report_data.facts.given != "summaries"
+        return is_by_run and any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
 
     def findings(self, report_data: ReportData) -> list[str]:
         runs = lost(rows_of(report_data.table("stability")), names_of(report_data.facts))
