@@ -1,6 +1,7 @@
 """`ablate analyse`."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     claim is refuted, and one is inconclusive.
     """
     from ablate.pipeline.next_steps import print_results
+    from ablate.records.environment import command_line
     from ablate.records.folder import StudyFolder
     from ablate.report.words import message
     from ablate.runs import noise, report
@@ -127,7 +129,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     variant = given.pop("variant")
     if variant:
         given["column"] = [("variant", variant), *given["column"]]
-    options = AnalysisOptions(**given)
+    options = AnalysisOptions(**given, command=command_line(sys.argv))
     with output_console(as_json) as console:
         say = saying(console)
         table = read(runs, options)

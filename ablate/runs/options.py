@@ -53,6 +53,8 @@ class AnalysisOptions:
     keep_noise: Path | None = None
     made_with: Sequence[tuple[str, str]] = field(default=())
     name: str | None = None
+    command: str = ""
+    """The call, as it was given on the command line."""
 
     def metrics(self) -> Mapping[str, Metric]:
         """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""

@@ -78,7 +78,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     check_columns(columns, metrics)
     kept = rows_where(table, options.where)
 
-    notes = [*guesses_in_words(columns.guessed), *found.notes]
+    notes = [*guesses_in_words(columns), *found.notes]
     if len(kept) < len(table):
         notes.append(message("analyse.kept_rows", options.where, len(kept), len(table)))
         lost = _left_out_by(table, kept, roles)

@@ -39,8 +39,8 @@ _STEPS = (
     "training_iteration",
 )
 """Names of columns that number the steps of a run, in small letters."""
-_SEED_AT_END = re.compile(r"(.+?)[\s_.,/=-]*[\s_.,/-](?:s|seed|rep|run)[\s_=-]?(\d+)", re.IGNORECASE)
-"""A name of a run that ends with its seed, such as `wide_s3`."""
+_SEED_AT_END = r"[\s_.,/=-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)$"
+"""The end of the name of a run that says its seed, as in `wide_s3`."""
 _OF_LETTERS = re.compile(r"[A-Za-z]+[\s_=-]?(\d+)")
 """A seed that letters precede, such as `s0`."""
 
@@ -82,9 +82,9 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         if seeds:
             guess("seed", seeds)
         elif _ends_with_seeds(table, roles["variant"]):
-            table = _with_seeds(table, roles["variant"], _SEED_AT_END.pattern)
+            table = _with_seeds(table, roles["variant"], _SEED_AT_END)
             roles["seed"] = ["seed"]
-            guessed.append("--seed PATTERN, a number at the end of each name")
+            guessed.append(f"--seed {shlex.quote(_SEED_AT_END)}")
     for role in ("task", "example"):
         if role not in roles and role in table:
             roles[role] = [role]
@@ -170,8 +170,7 @@ def _holds(column: pd.Series, baseline: str) -> bool:
     values = column.unique()
     if baseline in values:
         return True
-    matches = [_SEED_AT_END.fullmatch(value) for value in values if value]
-    return any(match is not None and match[1] == baseline for match in matches)
+    return baseline in [re.sub(_SEED_AT_END, "", value, flags=re.IGNORECASE) for value in values]
 
 
 def _is_measured(table: pd.DataFrame, name: str) -> bool:
@@ -194,10 +193,8 @@ def _ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
     if len(variants) > 1:
         return False
     names = table[variants[0]]
-    matches = names.str.fullmatch(_SEED_AT_END.pattern, case=False)
-    if not len(names) or not matches.all():
-        return False
-    return bool(names.str.replace(_SEED_AT_END, r"\1", regex=True).duplicated().any())
+    shorter = names.str.replace(_SEED_AT_END, "", case=False, regex=True)
+    return bool((shorter != names).all() and shorter.duplicated().any())
 
 
 def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> pd.DataFrame:
@@ -221,8 +218,7 @@ def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> p
             hint = nearest(pattern, map(str, table.columns)) or "For example: --seed '_s([0-9]+)'"
             raise Invalid("--seed", rule, f"{pattern!r} in {name!r} ({place})", listed(table.columns), hint)
         seeds.append(number)
-        is_whole = compiled.pattern == _SEED_AT_END.pattern
-        rest = match[1] if is_whole else name[: match.start()] + name[match.end() :]
+        rest = name[: match.start()] + name[match.end() :]
         names.append(rest.strip(" _-/.,="))
     return table.assign(**{variants[0]: names, "seed": seeds})
 
@@ -342,7 +338,7 @@ def check_columns(columns: RunColumns, metrics: Sequence[str]) -> None:
             )
 
 
-def guesses_in_words(guessed: Sequence[str]) -> Iterator[str]:
-    """Yields the sentence on what was guessed, as the options that say it outright."""
-    if guessed:
-        yield message("analyse.guessed", " ".join(guessed))
+def guesses_in_words(columns: RunColumns) -> Iterator[str]:
+    """Yields the sentence on what was guessed, as the call that says it outright."""
+    if columns.guessed:
+        yield message("analyse.guessed", " ".join(filter(None, [columns.options.command, *columns.guessed])))
