@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ablate.base.errors import Invalid
 from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import saying
 from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, exit_code_of, output_console, warn
@@ -76,9 +77,8 @@ WAY = click.Choice(["max", "min"])
 @click.option("--compare", type=click.Choice(["all_pairs"]), help="Compare each variant with each other.")
 @click.option(
     "--read",
-    type=(str, str),
     multiple=True,
-    metavar="NAME PATTERN",
+    metavar="NAME=PATTERN",
     help="Metric that a pattern finds in the lines of logs; may be repeated.",
 )
 @click.option(
@@ -109,10 +109,10 @@ WAY = click.Choice(["max", "min"])
 def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **given: Any) -> int:
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
-    RUNS is a CSV or parquet file with one row per run and columns variant, seed and metrics, and task where there are
-    several; with a column example, one row per example of a run; or a folder of `lm-eval --log_samples`; or, with
-    --tracking-uri, an MLflow experiment. Runs that share seeds are paired; others are compared by Welch's t. It trains
-    nothing. See `ablate guide analyse`.
+    RUNS is a table with one row per run; a folder of runs as Hydra, Lightning, Hugging Face, Ray Tune or timm write
+    them; TensorBoard's or MLflow's folder; what lm-eval wrote; or logs, with --read. The output says as what it was
+    read, and what was guessed. Runs that share seeds are paired; others are compared by Welch's t. It trains nothing.
+    See `ablate guide analyse`.
 
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
     claim is refuted, and one is inconclusive.
@@ -126,6 +126,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.runs.options import AnalysisOptions
     from ablate.runs.reading import read, shape_of
 
+    given["read"] = [_named_pattern(text) for text in given["read"]]
     variant = given.pop("variant")
     if variant:
         given["column"] = [("variant", variant), *given["column"]]
@@ -149,3 +150,13 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         print_results(folder, console)
         say(f"Card for a pull request: {folder.path / 'card.md'}")
     return exit_code_of(folder.path, None, as_json, gate, strict)
+
+
+def _named_pattern(text: str) -> tuple[str, str]:
+    """Returns name and pattern of `NAME=PATTERN`. Raises `Invalid`."""
+    name, sign, pattern = text.partition("=")
+    if not (name and sign and pattern):
+        raise Invalid(
+            "--read", "must be NAME=PATTERN", text, hint="For example: --read 'loss=loss: ([0-9.]+)'"
+        )
+    return name, pattern
