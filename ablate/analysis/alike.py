@@ -14,6 +14,8 @@ _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
 _CHANCE = 0.05
 """The probability of as many equal runs below which chance is no reason."""
+_COUNTED = np.arange(2, 20_001)
+"""Numbers of examples of which a value may be the share."""
 _PEAKED = 3.0
 """The factor by which more runs are equal by chance than if values were spread evenly over their range."""
 
@@ -34,15 +36,30 @@ def alike_runs(
             by_run = examples.drop_duplicates("id").set_index("id").loc[runs["id"], "values"]
             values = pd.DataFrame([*by_run], runs.index)
             resolutions = [0.0]
-        groups = _equal_rows(values, resolutions)
-        alike += [runs.loc[group, "id"].tolist() for group in groups]
+        bounds = [bound for metric in metrics.values() for bound in (metric.floor, metric.ceiling)]
+        for group in _equal_rows(values, resolutions):
+            # Runs that fail, or have nothing left to gain, are alike by themselves.
+            if not values.loc[group].isin(bounds).all(axis=None):
+                alike.append(runs.loc[group, "id"].tolist())
     return alike
+
+
+def _share(values: pd.Series) -> float:
+    """Returns 1/N where all values are multiples of it, as shares of N examples are; 0 where no such N is small."""
+    known = values.dropna().unique()[:50]
+    if len(known) < 3 or np.abs(known).max() > 1:
+        return 0.0
+    counts = np.outer(known, _COUNTED)
+    # Values may have been computed as numbers of 32 bits.
+    is_whole = (np.abs(counts - counts.round()) < 1e-7 * _COUNTED).all(axis=0)
+    return float(1 / _COUNTED[is_whole.argmax()]) if is_whole.any() else 0.0
 
 
 def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list[int]]:
     """Returns the labels of equal rows, group by group; none where chance may have made them equal."""
     decimals = values.map(lambda value: len(repr(float(value)).partition(".")[2])).max()
-    step = np.maximum(np.maximum(10.0**-decimals, _DIGITS * values.abs().max()), resolutions)
+    least = np.maximum(resolutions, [_share(values[name]) for name in values])
+    step = np.maximum(np.maximum(10.0**-decimals, _DIGITS * values.abs().max()), least)
     spread = values.max() - values.min()
     # Where all are equal, their size stands for it: 0.782995 throughout is no chance, and 1.0 may be.
     spread = spread.where(spread > 0, values.abs().max())

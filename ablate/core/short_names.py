@@ -8,7 +8,13 @@ from ablate.core.facts import BASELINE, StudyFacts, VariantFacts
 from ablate.core.spelling import SPELLINGS, TERMS, compound, spelled
 
 # Ends of paths whose word, with its level before it, would not be read as it is meant.
-_NOUNS = {"score": "scoring", "position": "positions", "value": "values", "cross": "cross connection"}
+_NOUNS = {
+    "score": "scoring",
+    "position": "positions",
+    "value": "values",
+    "cross": "cross connection",
+    "residual": "residual connections",
+}
 _LEFT_OUT = ("none", "off")
 
 

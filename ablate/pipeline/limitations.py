@@ -136,7 +136,7 @@ def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
         if 2 / examples > metric.margin:
             lines.append(
                 f"settings or steps are chosen{study.on(task)} on {examples} validation examples, which are too few to "
-                f"show half the margin of {exact(metric.margin)}"
+                f"resolve half the margin of {exact(metric.margin)}"
             )
     return lines
 

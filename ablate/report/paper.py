@@ -12,7 +12,7 @@ from ablate.core.facts import StudyFacts
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
-from ablate.report.latex import figure_float, paragraph, tabular
+from ablate.report.latex import figure_float, folder_macro, paragraph, tabular
 from ablate.report.paper_methods import TITLE, as_markdown, methods
 from ablate.report.paper_tables import paper_tables
 from ablate.report.section import Picture, ReportData, failed, slug
@@ -124,7 +124,9 @@ def _figure_files(
         made = _drawn(picture, settings, warn)
         if made:
             label = f"fig:{slug(facts.study)}-{picture.name}"
-            body = figure_float(picture.name, picture.caption, label, wanted.width, wanted.folder)
+            body = figure_float(
+                picture.name, picture.caption, label, wanted.width, (folder_macro(facts.study), wanted.folder)
+            )
             files |= made
             files[f"{picture.name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{body}"
     return files

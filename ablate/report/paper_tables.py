@@ -109,7 +109,7 @@ def _results(report_data: ReportData, task: TaskFacts, *, percent: bool) -> tupl
         table_rows.append(
             {
                 "variant": row_name(row, names),
-                **_mean_of(means, text(row["variant"]), scale),
+                **_mean_of(means, _cell(row, means), scale),
                 "difference": _difference(difference, low, high),
                 "verdict": row["verdict"],
             }
@@ -156,6 +156,11 @@ def _means(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
     values = pd.to_numeric(runs[facts.column], errors="coerce").astype(float)
     values = values.where(np.isfinite(values))
     return values.groupby(runs["variant"]).agg(["mean", "std"])
+
+
+def _cell(row: Row, means: pd.DataFrame) -> str:
+    """Returns the variant of a row; "" of a main effect, whose level may have the name of a cell."""
+    return text(row["variant"]) if row["baseline"] in means.index else ""
 
 
 def _mean_of(means: pd.DataFrame, variant: str, scale: float) -> dict[str, str]:

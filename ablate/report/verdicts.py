@@ -42,6 +42,7 @@ from ablate.report.words import (
     text,
 )
 
+ALSO = "also "  # Precedes a runner-up among the settings of a row.
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
 # The plan mark of a row → its words.
 PLAN_MARKS = {
@@ -112,6 +113,8 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
         judged = [row for row in rows if row["task"] == task and row["metric"] == metric]
         caption = _caption(judged, facts, task=text(task) if has_several else "")
         caption += _corrected(rows, facts)
+        if any(ALSO in text(row.get("settings")) for row in judged):
+            caption += message("verdicts.over_settings")
         caption += _unseen(judged)
         caption += treatment_in_caption(judged, facts)
         caption += marks_in_caption(judged)

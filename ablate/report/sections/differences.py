@@ -42,7 +42,7 @@ class Forest(Section, title="Differences", open=True):
                 continue
             verdicts = rows.loc[~rows["placebo"], "verdict"].value_counts()
             counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
-            alt = message("figures.forest_alt", len(rows), facts.metric + of, counts)
+            alt = message("figures.forest_alt", int(verdicts.sum()), facts.metric + of, counts)
             title = f"{self.title}{of}"
             if _is_by_rate(rows):
                 rated = rows[rows["solved_variant"].notna()]
@@ -63,6 +63,8 @@ def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric, level
     code = "figures.forest" if facts.given else "figures.paired_forest"
     shown_level = level if rows["low"].notna().any() else ""
     sentences = [message(code, facts.metric, compared_with(facts), shown_level, better_side(metric))]
+    if level and (rows["verdict"] == EXPLORATORY).any():
+        sentences.append(message("figures.exploratory"))
     if facts.margin:
         sentences.append(message("figures.margin", facts.margin))
     if rows["placebo"].any():
