@@ -150,7 +150,9 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
         compared = message("verdicts.each_variant", against)
     else:
         compared = message("verdicts.every_pair")
-    sample = message(SAMPLES[facts.how_given], from_to(int(number(row["n"]) or 0) for row in rows))
+    counts = [int(number(row["n"]) or 0) for row in rows]
+    # A row without a pair says why below the table.
+    sample = message(SAMPLES[facts.how_given], from_to([count for count in counts if count] or counts))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
 
