@@ -22,6 +22,7 @@ from ablate.report.verdicts import (
     is_share,
     level_of,
     names_of,
+    num_pairs,
     own_direction,
     planned_rows,
     row_name,
@@ -32,7 +33,6 @@ from ablate.report.words import (
     Column,
     Row,
     Table,
-    from_to,
     message,
     number,
     rows_of,
@@ -131,8 +131,8 @@ def _results(report_data: ReportData, task: TaskFacts, *, percent: bool) -> tupl
 def _caption_of_results(rows: Sequence[Row], facts: StudyFacts, task: TaskFacts, *, scale: float) -> str:
     """Returns the caption of the means and differences of a task, which says all that a reader needs."""
     better = better_word(task.metrics[facts.metric].direction)
-    seeds = from_to(int(number(row["n"]) or 0) for row in rows)
-    means = message("paper.means", facts.metric, task.name, better, seeds, facts.unit)
+    seeds = num_pairs(rows, facts)
+    means = message("paper.means", facts.metric, task.name_for_readers, better, seeds, facts.unit)
     members = family(rows, len(facts.looks) or 1)
     differences = message(
         "paper.differences",

@@ -38,7 +38,7 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
         case "open" if numbers:
             return _needed(numbers)
         case "unstable" if "counted" in numbers:
-            code = "all_diverged" if "others" in numbers else "unstable_uncounted"
+            code = "unstable_all" if "others" in numbers else "unstable_uncounted"
             return code, {"diverged": numbers["diverged"]}
         case "unseen":
             is_untested = numbers.pop("untested", 0)

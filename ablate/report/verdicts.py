@@ -150,11 +150,18 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
         compared = message("verdicts.each_variant", against)
     else:
         compared = message("verdicts.every_pair")
-    counts = [int(number(row["n"]) or 0) for row in rows]
-    # A row without a pair says why below the table.
-    sample = message(SAMPLES[facts.how_given], from_to([count for count in counts if count] or counts))
+    sample = message(SAMPLES[facts.how_given], num_pairs(rows, facts))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
+
+
+def num_pairs(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns `5` or `3 to 5`: over how many pairs the rows of a table are.
+
+    A row without one says why below the table; where all are without, it is the planned number.
+    """
+    counts = [int(number(row["n"]) or 0) for row in rows]
+    return from_to([count for count in counts if count] or [len(facts.seeds)])
 
 
 def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:

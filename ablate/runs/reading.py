@@ -16,7 +16,7 @@ import pandas as pd
 from ablate.analysis.treatments import is_length
 from ablate.base.errors import Gather, Invalid, Problem, listed, nearest
 from ablate.base.numerals import whole_in
-from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
+from ablate.core.facts import EXAMPLE_COLUMNS, NAMELESS_TASK, frame_of
 from ablate.core.metric import Metric
 from ablate.report.words import message
 from ablate.runs.clusters import with_sources
@@ -97,7 +97,7 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
     roles = {role: _joined(kept, names) for role, names in columns.items()}
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
-    defaults = {"id": kept.index, "task": "runs", "seed": seeds, "example": "all", "status": ""}
+    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**roles, **measured)
     used = _taken(columns) | {*metrics}

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import ablate
+from ablate.base.errors import AblateError
 from ablate.cli import main
+from ablate.records.folder import StudyFolder
 
 TRAIN = """\
 import argparse, random
@@ -126,3 +129,84 @@ def test_idle_cores_are_named_with_the_key_that_uses_them(folder, monkeypatch, o
     monkeypatch.setattr("ablate.session.workers.default_jobs", lambda: 3)
     _, output = planned(study(workload={"command": WHOLE, "read": READ, **options}))
     assert ("1 worker (3 with `parallel: on` under `workload:`)" in output) == is_said
+
+
+LOST = TRAIN.replace('print("val_loss:", ', 'print("val_loss:", "nan" if given.act == "tanh" else ')
+
+
+def ran(folder: Path, text: dict[str, Any], *words: str) -> str:
+    """Returns what a run of a study says, in one line, in this process."""
+    Path("study.yaml").write_text(json.dumps(text))
+    done = CliRunner().invoke(main, ["run", "study.yaml", "--jobs", "0", *words])
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "train", "reason", "said", "unsaid"),
+    [
+        (
+            "python train.py --act {act}",
+            TRAIN,
+            "seedless",
+            ["the seed has no effect", "act tanh"],
+            ["needed", "Smallest detectable", "seeds: {"],
+        ),
+        (
+            WHOLE,
+            LOST,
+            "unstable diverged=3 counted=0 others=0",
+            ["all runs diverged", "`floor`"],
+            ["over 0", "Some runs diverged"],
+        ),
+    ],
+)
+def test_a_run_gives_no_advice_that_does_not_help(folder, command, train, reason, said, unsaid):
+    (folder / "train.py").write_text(train)
+    output = ran(folder, study(command, seeds=3))
+    assert [words for words in said if words not in output] == [], output
+    assert [words for words in unsaid if words in output] == [], output
+    rows = [row for row in StudyFolder(folder / "results", "mine").comparisons() if row["verdict"]]
+    assert {row["reason"] for row in rows} == {reason}
+    caption = (folder / "results/mine/report.html").read_text()
+    assert "neither <code>solved</code> nor <code>floor</code>" in caption
+
+
+def test_a_reason_is_said_once_and_as_it_is_written(folder):
+    Path("study.yaml").write_text(
+        json.dumps(study(workload={"command": WHOLE, "read": {"loss": r"los: (\S+)"}}))
+    )
+    done = CliRunner().invoke(main, ["run", "study.yaml", "--jobs", "0"])
+    assert done.exit_code == 1
+    assert done.output.count(r"no line matches 'los: (\S+)'") == 1
+
+
+def test_a_folder_that_is_not_there_is_named_with_its_neighbour(folder):
+    (folder / "results/notebook").mkdir(parents=True)
+    with pytest.raises(AblateError, match=r"results/notebok: does not exist.*Did you mean 'notebook'\?"):
+        ablate.load("results/notebok")
+
+
+RUNS = "variant,seed,acc\nbase,0,{0}\nbase,1,{1}\nwide,0,{2}\nwide,1,{3}\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "is_said"),
+    [
+        ((90, 91, 92, 91.5), ("0.01",), True),
+        ((0.9, 0.91, 0.92, 0.9), ("0.01",), False),
+        ((90, 91, 92, 90), ("1",), False),
+    ],
+)
+def test_a_margin_in_another_unit_than_percent_is_named(folder, values, words, is_said):
+    Path("runs.csv").write_text(RUNS.format(*values))
+    words = ["--baseline", "base", "--metric", "acc", "--direction", "max", "--margin", *words]
+    done = CliRunner().invoke(main, ["analyse", "runs.csv", *words])
+    assert done.exit_code == 0
+    assert ("looks like percent" in " ".join(done.output.split())) == is_said
+    if is_said:
+        exported = CliRunner().invoke(main, ["export", "runs", "--only", "results", "--percent"])
+        assert exported.exit_code == 2
+        assert "--floor 0 --ceiling 1" in exported.output
+        assert CliRunner().invoke(main, ["export", "runs", "--only", "results"]).exit_code == 0
+        assert "\\caption{Acc (more is better)" in Path("results/runs/paper/results.tex").read_text()
