@@ -1,11 +1,10 @@
 """How a trial's program, settings and seed reach a user's code: by its command line, or by its environment."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 from ablate.base.errors import Invalid, nearest
-from ablate.external.tree import Tree
 
 _RUNS_SCRIPTS = re.compile(r"(python|pypy)[\d.]*|(ba|da|z)?sh|torchrun|accelerate|deepspeed|uv")
 """Names of programs that run the script which follows them."""
@@ -49,22 +48,19 @@ def _scripts(words: Sequence[str]) -> list[str]:
     return []
 
 
-def may_read_config(tree: Tree | None) -> bool:
-    """Returns whether a file of the code may read the config of a trial from its environment."""
-    return _mentions(tree, _CONFIG)
+def may_read_config(files: Iterable[Path]) -> bool:
+    """Returns whether one of the files may read the config of a trial from its environment."""
+    return _mention(files, _CONFIG)
 
 
-def may_read_seed(tree: Tree | None) -> bool:
-    """Returns whether a file of the code may read the seed of a trial from its environment."""
-    return _mentions(tree, _SEED)
+def may_read_seed(files: Iterable[Path]) -> bool:
+    """Returns whether one of the files may read the seed of a trial from its environment."""
+    return _mention(files, _SEED)
 
 
-def _mentions(tree: Tree | None, name: re.Pattern[bytes]) -> bool:
-    """Returns whether a file of the code has a name in it; True where the files are not known, or one is not read."""
-    if tree is None:
-        return True
-    for path in tree.files:
-        file = tree.root / path
+def _mention(files: Iterable[Path], name: re.Pattern[bytes]) -> bool:
+    """Returns whether a file has a name in it; True where one cannot be read."""
+    for file in files:
         try:
             if file.stat().st_size <= _MAX_BYTES and name.search(file.read_bytes()):
                 return True

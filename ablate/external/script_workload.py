@@ -14,7 +14,7 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.registry import register
 from ablate.external import options, script
 from ablate.external.cautions import assigning
-from ablate.external.passing import check_exists, may_read_seed
+from ablate.external.passing import check_exists
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.sources import MAX_SOURCE
 from ablate.external.workload import UNSEEDED, External
@@ -37,7 +37,7 @@ class ScriptWorkload(External):
         cautions = super().cautions(config)
         for place in assigning(self.folder / config["workload"]["script"]):
             cautions.append(f"code at {place} may assign constants anew, unseen by ablate")
-        if not config["workload"]["seed"] and not may_read_seed(self.snapshot(config).tree):
+        if not config["workload"]["seed"] and self.lacks_seed(config):
             cautions.append(f"`workload:` has no `seed:` that names the constant of the seed, {UNSEEDED}")
         return cautions
 

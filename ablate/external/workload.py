@@ -191,9 +191,23 @@ class External(Workload):
             cautions.append(f"your code never mentions {listed(f'`{name}`' for name in unnamed)}")
         return cautions
 
-    def tells_apart(self, config: Mapping[str, Any]) -> bool:
-        """Returns whether code may tell two trials of one command line apart, by the config in its environment."""
-        return may_read_config(self.snapshot(config).tree)
+    def reads_config(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether the program itself reads the config of a trial from its environment."""
+        return may_read_config(map(Path, self.program(config).values()))
+
+    def may_read_config(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether some code, which the program may call, reads the config of a trial from its environment."""
+        return not self.program(config) or may_read_config(self._copied(config))
+
+    def lacks_seed(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether the program does not read the seed of a trial from its environment either."""
+        files = [*map(Path, self.program(config).values())]
+        return not may_read_seed(files or self._copied(config))
+
+    def _copied(self, config: Mapping[str, Any]) -> list[Path]:
+        """Returns the files of code and config that trials get."""
+        tree = self.snapshot(config).tree
+        return [] if tree is None else [tree.root / path for path in tree.files]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Runs a trial once; without exit code 0 and all metrics it has failed."""
@@ -259,7 +273,7 @@ class CommandWorkload(External):
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         cautions = super().cautions(config)
         has_seed = self.words(config, 0) != self.words(config, 1)
-        if not has_seed and not may_read_seed(self.snapshot(config).tree):
+        if not has_seed and self.lacks_seed(config):
             cautions.append(f"the command has no `{{seed}}`, {UNSEEDED}")
         return cautions
 

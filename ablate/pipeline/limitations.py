@@ -109,9 +109,9 @@ def _cautions(study: Study) -> list[str]:
 
 
 def _twins(study: Study) -> list[str]:
-    """Says which variants have the command of another, where they may find their config in their environment."""
+    """Says which variants have the command of another, unless the program reads their config by itself."""
     workload = study.workload
-    if not isinstance(workload, External) or workload.program(study.variants[0].configs[0]):
+    if not isinstance(workload, External) or workload.reads_config(study.variants[0].configs[0]):
         return []
     lines: list[str] = []
     for twin in twins_of(study.design, workload):

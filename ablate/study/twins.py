@@ -40,18 +40,40 @@ def twins_of(design: Design, workload: External) -> Iterator[Twin]:
 
 
 def check_told_apart(draft: Draft) -> None:
-    """Refuses variants that the user's code cannot tell apart.
+    """Refuses variants that the user's code cannot tell apart, and settings of searches that never reach it.
 
-    A program that is not in the study's folder may read the config from its environment: its variants pass.
+    Code that may read the config from its environment passes: a file of it says so, or it is not in the study's folder.
     """
     workload = draft.workload
+    baseline = draft.design.variants[0].configs[0]
     if not isinstance(workload, External):
         return
-    for twin in twins_of(draft.design, workload):
-        config = twin.variant.configs[0]
-        if not workload.program(config) or workload.tells_apart(config):
-            return
-        report_at([_problem(twin, config)], twin.variant.patches, twin.variant.at, draft.document)
+    twins = [*twins_of(draft.design, workload)]
+    unheard = [*_unheard(draft, baseline)]
+    if not (twins or unheard) or workload.may_read_config(baseline):
+        return
+    for twin in twins:
+        problem = _problem(twin, twin.variant.configs[0])
+        report_at([problem], twin.variant.patches, twin.variant.at, draft.document)
+    for key, setting in unheard:
+        rule = f"varies {SETTINGS}.{setting}, which changes nothing: workload.command has no {{{setting}}}"
+        draft.document.refuse((key,), rule, hint=_to_add(f"{{{setting}}}"))
+
+
+def _unheard(draft: Draft, baseline: Config) -> Iterator[tuple[str, str]]:
+    """Yields the key of a study and each setting that its stage varies, and that no placeholder of a command names."""
+    command = baseline["workload"].get("command")
+    if command is None:
+        return
+    for key, paths in draft.outline.varied_paths.items():
+        for path in paths:
+            section, _, setting = path.partition(".")
+            if section == SETTINGS and f"{{{setting}" not in str(command):
+                yield key, setting
+
+
+def _to_add(placeholders: str) -> str:
+    return f"Add {placeholders} to the command, or have your code read $ABLATE_CONFIG"
 
 
 def _key(config: Config, workload: External) -> str:
@@ -81,5 +103,4 @@ def _problem(twin: Twin, config: Config) -> Problem:
         rule = f"has the same command as {twin.first.name}: {named} writes both values alike"
         return Problem(rule, hint="Give the placeholder a format that keeps them apart")
     rule = f"has the same command as {twin.first.name}: workload.command has no {named}"
-    hint = f"Add {named} to the command, or have your code read $ABLATE_CONFIG"
-    return Problem(rule, hint=hint)
+    return Problem(rule, hint=_to_add(named))

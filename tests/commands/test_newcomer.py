@@ -70,6 +70,12 @@ DEAD = "python train.py --act {act} --seed {seed}"
             ["variants.slow", "workload.command has no {lr}"],
         ),
         (
+            study(
+                DEAD, search={"over": {"config.lr": {"choice": [0.2, 0.3]}}, "sampler": "grid", "seeds": 1}
+            ),
+            ["search: varies config.lr", "workload.command has no {lr}"],
+        ),
+        (
             study("python -u trian.py --act {act} --seed {seed}"),
             ["has no trian.py", "Did you mean 'train.py'?"],
         ),
@@ -115,13 +121,15 @@ def test_a_command_without_a_seed_is_noted_unless_the_code_reads_it_elsewhere(fo
 
 
 @pytest.mark.parametrize(
-    ("command", "more"), [(DEAD, "# os.environ['ABLATE_CONFIG']"), ("elsewhere --seed {seed}", "")]
+    ("command", "file", "is_said"),
+    [(DEAD, "train.py", False), (DEAD, "beside.py", True), ("elsewhere --seed {seed}", "beside.py", True)],
 )
-def test_variants_that_the_environment_may_tell_apart_pass(folder, command, more):
-    (folder / "train.py").write_text(TRAIN + more)
+def test_variants_that_the_environment_may_tell_apart_pass(folder, command, file, is_said):
+    with (folder / file).open("a") as code:
+        code.write("# os.environ['ABLATE_CONFIG']\n")
     code, output = planned(study(command, factors=LR))
     assert code == 0
-    assert ("differ only if the program reads $ABLATE_CONFIG" in output) == (not more)
+    assert ("differ only if the program reads $ABLATE_CONFIG" in output) == is_said
 
 
 @pytest.mark.parametrize(("options", "is_said"), [({}, True), ({"parallel": "on"}, False)])
