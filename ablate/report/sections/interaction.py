@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.family import CROSSED
+from ablate.analysis.family import crossed_levels
 from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
@@ -107,7 +107,7 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     mean of the primary metric, of completed runs, over the levels of all other factors.
     """
     facts = evidence.facts
-    pairs = _factor_pairs(facts) if facts.design in CROSSED else []
+    pairs = _factor_pairs(facts) if crossed_levels(facts) else []
     parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == INTERACTION]
     parts += [_of_factors(evidence, task, *pair) for pair in pairs]
     found = [part for part in parts if len(part)]
@@ -169,7 +169,7 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
         return pd.DataFrame()
     if claim.constant:
         return pd.DataFrame()
-    if facts.design in CROSSED and claim.metric == less == facts.metric:
+    if crossed_levels(facts) and claim.metric == less == facts.metric:
         return pd.DataFrame()  # The figure of the two factors has it.
     names = short_names(facts)
     places = _places(claim, facts)
