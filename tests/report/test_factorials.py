@@ -5,10 +5,13 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from harness import ablate_here, toy_changed
+from tex import rows
 
+from ablate import load
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 
@@ -124,3 +127,59 @@ def test_a_main_effect_is_no_comparison_with_the_baseline(crossed, tmp_path):
     assert done.stdout.startswith(
         "No planned comparison is in both; 2 comparisons only in A; 2 comparisons only in B"
     )
+
+
+def values(words: str) -> list[float]:
+    """The numbers of a text that have decimals, in order."""
+    words = words.replace("$-$", "-").replace("−", "-")
+    return [float(found) for found in re.findall(r"[+-]?\d+\.\d+", words)]
+
+
+def test_the_answer_says_what_is_averaged_and_that_the_changes_interact(crossed):
+    folder = report(crossed)
+    [row] = folder.beside("interactions.csv")
+    assert row["clear"] == "True"
+    alone = float(row["first_alone"])
+    joint = alone + float(row["diff"])
+    assert (alone, joint) == pytest.approx((0.1, -0.1), abs=0.02)
+    answer = folder.answer()[0]
+    assert answer.startswith("Averaged over the other factor, within 0.02 of the baseline’s level: ")
+    *_, effect_alone, effect_joint = values(answer)
+    assert (effect_alone, effect_joint) == pytest.approx((alone, joint), abs=0.001)
+    assert "with width 4 and by" in answer
+    # It is said once.
+    assert len([line for line in folder.answer() if "nteract" in line]) == 1
+
+
+def test_a_note_of_the_interaction_stands_below_each_verdict(crossed):
+    folder = report(crossed)
+    done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=crossed)
+    pages = [done.stdout, (folder.path / "report.md").read_text(), folder.report_file.read_text()]
+    for page in pages:
+        notes = re.findall(r"interacts: (\S+) with [^,]+, (\S+) with", " ".join(page.split()))
+        assert len(notes) == 2
+        for alone, joint in notes:
+            assert values(f"{alone} {joint}") == pytest.approx([0.1, -0.1], abs=0.02)
+
+
+def test_each_table_of_a_paper_has_means_of_one_kind(crossed):
+    done = ablate_here("export", "cross", "--out", "paper", cwd=crossed)
+    assert done.returncode == 0, done.stderr
+    found = main_effects(report(crossed))
+    _, *levels = rows((crossed / "paper" / "results.tex").read_text())
+    shown = [[float(row[1]), float(row[3]), values(row[4])[0]] for row in levels]
+    means = found[["mean_variant", "mean_baseline", "diff"]].astype(float)
+    assert np.array(shown) == pytest.approx(means.to_numpy(), abs=0.001)
+
+    trials = load(crossed / "results" / "cross").evidence.trials
+    spread = trials.groupby("variant", sort=False)["accuracy"].agg(["mean", "std"]).astype(float)
+    head, *cells = rows((crossed / "paper" / "cells.tex").read_text())
+    assert len(head) == 2
+    assert [values(row[1]) for row in cells] == [pytest.approx(row, abs=0.002) for row in spread.to_numpy()]
+
+
+def test_a_forest_says_the_level_of_each_group(crossed):
+    ablate_here("export", "cross", "--only", "forest", "--out", "forest", cwd=crossed)
+    paper = (crossed / "forest" / "forest.tex").read_text().replace("\\", "")
+    for page in (paper, (report(crossed).path / "report.md").read_text()):
+        assert re.search(r"main effects.* 97\.5 % intervals; cells.* 95 % intervals", page)
