@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 import pandas as pd
 
-from ablate.analysis.family import Levels, crossed_levels
+from ablate.analysis.family import Levels, crossed_levels, family_size
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
@@ -45,7 +45,11 @@ class InteractionRow:
     second_alone: float
     """The same of the second change without the first. Either does `diff` more where the other is made as well."""
     clear: bool
-    """Whether the interval at 1 − 0.05/k of k rows excludes 0, and that at 95 % does not lie within the margin."""
+    """Whether it differs from 0 as strictly as a verdict, and by what matters.
+
+    The interval at 1 − 0.05/(M + k), of k rows beside M members of the family, excludes 0; that at 95 % does not lie
+    within the margin.
+    """
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,13 @@ class _Interaction:
     def _differences(self, *groups: Cells) -> Differences:
         return Measure(self.runs.facts.metric, "mean", self.task).contrast(self.runs, groups).differences
 
-    def row(self, count: int) -> InteractionRow:
-        """Returns its row, one of `count`."""
+    def row(self, alpha: float) -> InteractionRow:
+        """Returns its row; alpha: the level at which it is clear."""
         facts = self.runs.facts
         _, second_alone, first_alone, neither = self.corners
         differences = self._differences(*self.corners)
         ci_low, ci_high = differences.interval(ALPHA) or (NAN, NAN)
-        corrected = differences.interval(ALPHA / count)
+        corrected = differences.interval(alpha)
         is_apart = corrected is not None and not corrected[0] <= 0 <= corrected[1]
         first, second = self.changes
         return InteractionRow(
@@ -88,7 +92,8 @@ class _Interaction:
 def interactions(evidence: Evidence) -> pd.DataFrame:
     """Returns the table of interactions, with the columns of `InteractionRow`; empty unless factors are crossed."""
     found = [*_interactions(Runs(evidence))]
-    return frame_of_rows([interaction.row(len(found)) for interaction in found], InteractionRow)
+    alpha = ALPHA / max(1, family_size(evidence.facts) + len(found))
+    return frame_of_rows([interaction.row(alpha) for interaction in found], InteractionRow)
 
 
 def _interactions(runs: Runs) -> Iterator[_Interaction]:

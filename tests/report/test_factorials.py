@@ -9,10 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import ablate_here, toy_changed
+from made_evidence import crossed as made
 from tex import rows
 
 from ablate import load
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
+from ablate.analysis.interactions import interactions
+from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
+from ablate.report.answer import answers_by_task
+from ablate.report.section import ReportData
 from ablate.report.verdicts import planned_rows
 
 EFFECT = "model.effect=0.2"
@@ -156,7 +163,7 @@ def test_a_note_of_the_interaction_stands_below_each_verdict(crossed):
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=crossed)
     pages = [done.stdout, (folder.path / "report.md").read_text(), folder.report_file.read_text()]
     for page in pages:
-        notes = re.findall(r"interacts: (\S+) with [^,]+, (\S+) with", " ".join(page.split()))
+        notes = re.findall(r"interacts \(exploratory\): (\S+) with [^,]+, (\S+) with", " ".join(page.split()))
         assert len(notes) == 2
         for alone, joint in notes:
             assert values(f"{alone} {joint}") == pytest.approx([0.1, -0.1], abs=0.02)
@@ -183,3 +190,19 @@ def test_a_forest_says_the_level_of_each_group(crossed):
     paper = (crossed / "forest" / "forest.tex").read_text().replace("\\", "")
     for page in (paper, (report(crossed).path / "report.md").read_text()):
         assert re.search(r"main effects.* 97\.5 % intervals; cells.* 95 % intervals", page)
+
+
+def test_of_a_loss_effects_are_told_in_its_own_direction():
+    rng = np.random.default_rng(7)
+
+    def loss(levels, seed):
+        return 2.0 + 0.3 * (levels["a"] != "x") * (levels["b"] == "p") + 0.01 * rng.normal()
+
+    factors = {"a": ["x", "y"], "b": ["p", "q"], "c": ["u", "v"]}
+    evidence = made(factors, loss, metric="loss", metrics={"loss": Metric("min")})
+    tables = {"interactions": interactions(evidence)}
+    data = ReportData(evidence, compare(evidence), judge_claims(evidence), tables=tables)
+    [answer] = answers_by_task(data)
+    assert "averaged over the other factors" in answer
+    size, _, _, alone, joint = values(answer.partition("But")[2])
+    assert (alone, joint, size) == pytest.approx((0.3, 0.0, -0.3), abs=0.03)
