@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,9 @@ from scipy import special
 
 from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
+
+if TYPE_CHECKING:
+    from ablate.analysis.runs import Runs
 
 _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
@@ -74,6 +78,16 @@ def variants_without_seeds(evidence: Evidence, task: TaskFacts) -> list[str]:
             if count > 1 and count == num_runs[variant]:
                 variants.append(str(variant))
     return variants
+
+
+def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool:
+    """Returns whether the seed changes none of these variants, so that more seeds would show nothing new."""
+    if runs.facts.given:
+        return False
+    without_seeds = runs.memo(
+        f"without seeds on {task.name}", lambda evidence: variants_without_seeds(evidence, task)
+    )
+    return {*variants} <= {*without_seeds}
 
 
 def _share(values: pd.Series) -> float:

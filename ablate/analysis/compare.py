@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.agreeing import Estimated, main_estimate
-from ablate.analysis.alike import variants_without_seeds
+from ablate.analysis.alike import are_seedless
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, pairs
@@ -199,16 +199,8 @@ class Comparison:
 
     @cached_property
     def is_seedless(self) -> bool:
-        """Whether the seed changes nothing on both sides, so that more seeds would show nothing new."""
-        facts = self.runs.facts
-        if facts.given:
-            return False
-        task = self.pair.task
-        without_seeds = self.runs.memo(
-            f"without seeds on {task.name}",
-            lambda evidence: variants_without_seeds(evidence, task),
-        )
-        return {*self.pair.a, *self.pair.b} <= {*without_seeds}
+        """Whether more seeds would show nothing new."""
+        return are_seedless(self.runs, (*self.pair.a, *self.pair.b), self.pair.task)
 
     @property
     def mde(self) -> float:
