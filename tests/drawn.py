@@ -25,7 +25,7 @@ def drawn_once(*, whatever_the_data: bool = True) -> Iterator[None]:
         given = [picture.data, *picture.options]
         if whatever_the_data:
             given = [list(one.columns) if isinstance(one, pd.DataFrame) else one for one in given]
-        key = pickle.dumps((picture.name, picture.drawing, given, kinds))
+        key = pickle.dumps((picture.name, picture.drawing, tuple(kinds), given))
         if key not in _FOUND:
             _FOUND[key] = drawn(picture, kinds)
         return _FOUND[key]

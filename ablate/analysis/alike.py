@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
+from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
+
+if TYPE_CHECKING:
+    from ablate.analysis.runs import Runs
 
 _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
@@ -42,6 +47,47 @@ def alike_runs(
             if not values.loc[group].isin(bounds).all(axis=None):
                 alike.append(runs.loc[group, "id"].tolist())
     return alike
+
+
+def alike_groups(evidence: Evidence, task: TaskFacts) -> list[pd.DataFrame]:
+    """Returns the judged runs of a task that have the same numbers, a frame a group; see `alike_runs`.
+
+    By the metrics of which every run has a value, and without examples, since verdicts compare whole runs.
+    """
+    trials = evidence.trials
+    placebos = [variant.name for variant in evidence.facts.variants if variant.placebo]
+    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(placebos)
+    runs = trials[is_judged & (trials["task"] == task.name)]
+    metrics = {}
+    for name, metric in task.metrics.items():
+        if name in runs and runs[name].notna().all():
+            metrics[name] = metric
+    if not metrics or runs.empty:
+        return []
+    return [runs[runs["id"].isin(ids)] for ids in alike_runs(runs, runs[:0], metrics)]
+
+
+def variants_without_seeds(evidence: Evidence, task: TaskFacts) -> list[str]:
+    """Returns the variants of which all completed runs on a task, several, have the same numbers."""
+    trials = evidence.trials
+    is_completed = (trials["status"] == "completed") & (trials["task"] == task.name)
+    num_runs = trials.loc[is_completed, "variant"].value_counts()
+    variants: list[str] = []
+    for group in alike_groups(evidence, task):
+        for variant, count in group["variant"].value_counts().items():
+            if count > 1 and count == num_runs[variant]:
+                variants.append(str(variant))
+    return variants
+
+
+def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool:
+    """Returns whether the seed changes none of these variants, so that more seeds would show nothing new."""
+    if runs.facts.given:
+        return False
+    without_seeds = runs.memo(
+        f"without seeds on {task.name}", lambda evidence: variants_without_seeds(evidence, task)
+    )
+    return {*variants} <= {*without_seeds}
 
 
 def _share(values: pd.Series) -> float:

@@ -193,6 +193,12 @@ class ComparedSeeds:
         return cls(asked, usable, without_outcome & asked, diverged & asked)
 
     @property
+    def has_only_diverged(self) -> bool:
+        """Whether all runs of a row that were asked for diverged."""
+        is_lost = (self.diverged | ~self.asked).all(axis=1) & self.diverged.any(axis=1)
+        return bool(is_lost.any())
+
+    @property
     def usable_a(self) -> Flags:
         """The seeds on which A is scored, shape (num_seeds,)."""
         return self.usable[0]

@@ -14,6 +14,7 @@ import pandas as pd
 from ablate.analysis.treatments import is_length
 from ablate.base.errors import Gather, Invalid
 from ablate.base.wording import counted
+from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
@@ -103,7 +104,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         cells["seed"] = whole_seeds(cells["seed"])
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
-    defaults = {"id": kept.index, "task": "runs", "seed": seeds, "example": "all", "status": ""}
+    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
     used = {*itertools.chain(*roles.values()), *metrics}

@@ -55,7 +55,7 @@ class Verdicts(Section, title="Verdicts", open=True):
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         rows = planned_rows(report_data.comparisons)
         if rows:
-            yield from verdict_tables(rows, report_data.facts)
+            yield from verdict_tables(rows, report_data.facts, report_data.table("interactions"))
             yield Folded(message("verdicts.guide"), [Terms(_guide(rows, report_data.facts))])
 
 
@@ -104,7 +104,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
     """The other metrics and the placebo included."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        names = _names_with_cells(report_data.facts)
+        names = {**names_of(report_data.facts), **_cell_names(report_data.facts)}
         rows = rows_of(report_data.comparisons)
         unit = "document" if report_data.facts.given == "documents" else report_data.facts.unit
         columns = [
@@ -125,10 +125,10 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             yield tabulated(columns, rows, caption, "comparisons.csv")
 
 
-def _names_with_cells(facts: StudyFacts) -> Names:
-    """Returns the names of variants; a cell with one change is `… alone`, beside the main effect of the level."""
-    in_figures = figure_names(facts)
-    return {**names_of(facts), **{f"{cell} vs {BASELINE}": in_figures[cell] for cell in cells_of(facts)}}
+def _cell_names(facts: StudyFacts) -> dict[str, str]:
+    """Returns the names of comparisons of cells with the baseline, which main effects of the same level have too."""
+    names = figure_names(facts)
+    return {f"{cell} vs {BASELINE}": names[cell] for cell in cells_of(facts)}
 
 
 def over_seeds_alone(report_data: ReportData) -> str:
