@@ -23,13 +23,13 @@ def left_out(row: Row, facts: StudyFacts) -> str:
     pairs = given[0] & given[1]
     if facts.has_seeds and len(pairs) > 1:
         lost = [run for run in lost if run.seed in pairs]
+        if not lost:
+            return ""
         lost_seeds = {run.seed for run in lost}
         counts = message("analyse.of", len(pairs) - len(lost_seeds), len(pairs), list(_reasons(lost, facts)))
     else:
         counts = "; ".join(_of_side(side, task, facts) for side in sides if runs[side])
     reasons = {run.why for run in lost}
-    if not lost:
-        return ""
     return message("analyse.left_out_crashed" if reasons == {"crashed"} else "analyse.left_out", counts)
 
 

@@ -87,19 +87,19 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
             notes.append(message("analyse.filtered", lost))
     step = step_column(replace(columns, table=kept))
     if step is not None:
-        run = [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
+        run = roles.get("run") or [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
         kept, sentence = rows_at(kept, run, step, options.at or LAST, options.directions)
         notes.append(sentence)
     elif options.at:
         raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
-    settings = _settings(kept, roles, metrics)
+    settings = _settings(kept, roles, [*metrics, *found.metrics])
     if settings and options.replicates:
         notes.append(message("analyse.replicates", settings))
     elif settings:
         refuse_settings(kept, roles, settings)
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
-    cells = {role: joined_column(kept, names) for role, names in roles.items() if role != "step"}
+    cells = {role: joined_column(kept, names) for role, names in roles.items() if role not in ("step", "run")}
     if "seed" in cells:
         cells["seed"] = whole_seeds(cells["seed"])
     # Without seeds no two runs are a pair; two models that were evaluated once are.
@@ -113,6 +113,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     columns_of_length: set[str] = set()
     for values in lengths.values():
         columns_of_length |= values.keys()
+    no_settings = columns_of_length.union(name for name in found.metrics if name in others)
     return RunTable(
         rows,
         options,
@@ -120,7 +121,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
+        differing=differing_between(others.drop(columns=[*no_settings]), rows["variant"]),
         seeds=roles.get("seed", ()),
         are_summaries=found.are_summaries,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -28,7 +28,7 @@ _VARIANTS = (
 )
 """Names of columns that hold variants, in small letters, likely ones first."""
 _BASELINES = ("baseline", "base", "control", "reference", "vanilla")
-_STEPS = (
+STEPS = (
     "step",
     "_step",
     "global_step",
@@ -104,7 +104,7 @@ def step_column(columns: RunColumns) -> str | None:
     table, roles = columns.table, columns.roles
     if "step" in roles:
         return roles["step"][0]
-    named = [name for name in table if str(name).lower() in _STEPS and name not in _taken(roles)]
+    named = [name for name in table if str(name).lower() in STEPS and name not in _taken(roles)]
     if not named or "seed" not in roles:
         return None
     run = [
@@ -112,7 +112,7 @@ def step_column(columns: RunColumns) -> str | None:
     ]
     if not table.duplicated(run).any():
         return None
-    for name in sorted(named, key=lambda name: _STEPS.index(str(name).lower())):
+    for name in sorted(named, key=lambda name: STEPS.index(str(name).lower())):
         if not table.duplicated([*run, name]).any():
             return str(name)
     return None
@@ -202,25 +202,35 @@ def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> p
 
     Raises `Invalid` for a pattern that does not find one number in each name.
     """
+    names: list[str] = []
+    matches = seed_matches(table[variants[0]], pattern, table.columns)
+    for name, match in zip(table[variants[0]], matches, strict=True):
+        rest = name[: match.start()] + name[match.end() :]
+        names.append(rest.strip(" _-/.,="))
+    return table.assign(**{variants[0]: names, "seed": [match[match.lastindex or 0] for match in matches]})
+
+
+def seed_matches(names: pd.Series, pattern: str, columns: Collection[object]) -> list[re.Match[str]]:
+    """Returns the match of a pattern in each name, whose last group is the seed.
+
+    columns: what `--seed` may name beside a pattern. Raises `Invalid` for a pattern that does not find one number in
+    each name.
+    """
     try:
         compiled = re.compile(pattern, re.IGNORECASE)
     except re.error as error:
         raise Invalid(
-            "--seed", f"is neither a column nor a pattern: {error}", pattern, listed(table.columns)
+            "--seed", f"is neither a column nor a pattern: {error}", pattern, listed(columns)
         ) from None
-    seeds: list[str] = []
-    names: list[str] = []
-    for place, name in table[variants[0]].items():
+    matches: list[re.Match[str]] = []
+    for place, name in names.items():
         match = compiled.search(name)
-        number = match[match.lastindex or 0] if match else ""
-        if match is None or not number.isdecimal():
+        if match is None or not match[match.lastindex or 0].isdecimal():
             rule = "is no column, and a pattern must find a number in the name of each run"
-            hint = nearest(pattern, map(str, table.columns)) or "For example: --seed '_s([0-9]+)'"
-            raise Invalid("--seed", rule, f"{pattern!r} in {name!r} ({place})", listed(table.columns), hint)
-        seeds.append(number)
-        rest = name[: match.start()] + name[match.end() :]
-        names.append(rest.strip(" _-/.,="))
-    return table.assign(**{variants[0]: names, "seed": seeds})
+            hint = nearest(pattern, map(str, columns)) or "For example: --seed '_s([0-9]+)'"
+            raise Invalid("--seed", rule, f"{pattern!r} in {name!r} ({place})", listed(columns), hint)
+        matches.append(match)
+    return matches
 
 
 def whole_seeds(texts: pd.Series) -> pd.Series:

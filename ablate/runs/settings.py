@@ -128,6 +128,11 @@ def data_rank(name: str) -> int:
     return 3 if words & {"train", "training"} else 2
 
 
+def is_remark(name: str) -> bool:
+    """Returns whether the name of a column says that its text names a run or its place, and no setting."""
+    return bool(_words_in(name) & _REMARKS)
+
+
 def is_fold(name: str) -> bool:
     """Returns whether the name of a column says that it holds folds of one set of data."""
     return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})
@@ -152,7 +157,8 @@ def differing_between(others: pd.DataFrame, variants: pd.Series) -> dict[str, di
         if counts.max() > 1 or values.nunique() < 2 or (values == "").any():
             continue
         of_variant = {str(key): str(value) for key, value in values.groupby(variants).first().items()}
-        if not all(value.lower() in key.lower() for key, value in of_variant.items()):
+        written = others[name].astype(str).str.strip().groupby(variants).first().items()
+        if not all(value.lower() in str(key).lower() for key, value in written):
             differing[str(name)] = of_variant
     return differing
 

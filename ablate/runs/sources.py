@@ -5,12 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from ablate.base.errors import Invalid
+from ablate.runs.logs import LogReader
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_folders import RunFolderReader
 from ablate.runs.samples import SampleReader
 from ablate.runs.shapes import TableReader
+from ablate.runs.tensorboard import TensorBoardReader
 
-READERS: tuple[Reader, ...] = (SampleReader(), TableReader())
+READERS: tuple[Reader, ...] = (
+    SampleReader(),
+    RunFolderReader(),
+    TensorBoardReader(),
+    LogReader(),
+    TableReader(),
+)
 """The readers, special formats first: any text is a table."""
 
 

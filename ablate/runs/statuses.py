@@ -77,13 +77,14 @@ ENDINGS: Mapping[str, Ending] = {
 """Word, in small letters with underscores → how the run ended; those of W&B, MLflow, Ray, SLURM, Optuna and gate."""
 
 _LEFT_OUT = {ending.why for ending in ENDINGS.values() if ending.is_left_out}
-_COLUMNS = ("status", "state")
+STATUSES = ("status", "state")
+"""The names of columns with the ends of runs, in small letters."""
 
 
 def status_column(table: pd.DataFrame) -> str | None:
     """Returns the column that is called status or state, in any case, and holds a word of `ENDINGS`; else None."""
     for name in table.columns:
-        if str(name).lower() in _COLUMNS and table[name].map(_word).isin(list(ENDINGS)).any():
+        if str(name).lower() in STATUSES and table[name].map(_word).isin(list(ENDINGS)).any():
             return str(name)
     return None
 

@@ -187,7 +187,7 @@ def _objects_of(document: object) -> list[object]:
 
 def flat_table(objects: list[object], places: list[str]) -> pd.DataFrame:
     """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys."""
-    rows = [{str(key): as_text(value) for key, value in _flat(each).items()} for each in objects]
+    rows = [{as_text(str(key)): as_text(value) for key, value in _flat(each).items()} for each in objects]
     return pd.DataFrame(rows, index=places).fillna("")
 
 

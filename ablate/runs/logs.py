@@ -1,0 +1,110 @@
+"""Logs: lines of text, in which patterns find the values of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ablate.base.errors import AblateError, Gather, Invalid, listed
+from ablate.base.files import NotReadableError, read_plain
+from ablate.external.matching import Matching, check_pattern
+from ablate.report.words import message
+from ablate.runs.cells import is_number
+from ablate.runs.metric_files import MetricRows
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_history import RunHistory, table_of
+from ablate.runs.run_tree import has_files, log_files
+
+_MAX_BYTES = 2**30
+_MAX_RUNS = 20_000
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What moves and colours the text of a terminal."""
+_OF_RUN = ("variant", "seed")
+"""Names of patterns whose value is text, and one of the whole run."""
+EXAMPLE = "--read acc 'acc[:= ]+([0-9.]+)'"
+
+
+class LogPatterns:
+    """The patterns of a call, with the time that they may take."""
+
+    def __init__(self, patterns: Sequence[tuple[str, str]]) -> None:
+        """`patterns`: name → pattern with one group. Raises `Invalid`."""
+        with Gather() as at:
+            for name, pattern in patterns:
+                with at(f"--read {name}"):
+                    check_pattern(pattern)
+            names = [name for name, _ in patterns]
+            repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            at.refuse(repeated, "--read", "must give each name once", listed(repeated))
+        self._patterns = dict(patterns)
+
+    def rows_of(self, file: Path) -> MetricRows:
+        """Returns the values of each line of a log that has one; those of the whole run are the end.
+
+        A line that a bar of progress has written over counts too. Raises `Invalid` with the path of the file.
+        """
+        try:
+            text = read_plain(file, _MAX_BYTES).decode(errors="replace")
+        except NotReadableError as error:
+            raise Invalid("", f"{file}: {error}") from None
+        matching = Matching(self._patterns)
+        rows: list[dict[str, str]] = []
+        of_run: dict[str, str] = {}
+        notes: dict[str, None] = {}
+        for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+            try:
+                matches = matching.found(_TERMINAL.sub("", line))
+            except AblateError as error:
+                raise Invalid("", f"{file}, line {number}: {error}") from None
+            of_run = {name: matches[name].strip() for name in _OF_RUN if name in matches} | of_run
+            row: dict[str, str] = {}
+            for name in matches.keys() - {*_OF_RUN}:
+                value = matches[name].strip().rstrip(",;)]}").rstrip(".")
+                if value.endswith("%"):
+                    notes |= {message("analyse.percent", [name]): None}
+                value = value.removesuffix("%").rstrip()
+                if is_number(value):
+                    row[name] = value
+                else:
+                    notes |= {message("analyse.no_numbers", name): None}
+            if row:
+                rows.append(row)
+        return MetricRows(rows, of_run, [*notes])
+
+
+class LogReader(Reader):
+    """Reads logs by patterns, a run a file."""
+
+    looks_for = f"logs, a run a file, with {EXAMPLE}"
+
+    def knows(self, path: Path, options: AnalysisOptions) -> bool:
+        """Returns whether the call gives patterns, or a folder has logs alone."""
+        return bool(options.read) or (path.is_dir() and has_files(path, "logs"))
+
+    def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
+        """Returns a row for each run and step, or line with a value. Raises `Invalid`."""
+        if not options.read:
+            raise Invalid(
+                "--read", "is needed for logs: a pattern whose group is the value", hint=f"As {EXAMPLE}"
+            )
+        patterns = LogPatterns(options.read)
+        files = log_files(path) if path.is_dir() else [path]
+        if not files or len(files) > _MAX_RUNS:
+            rule = f"must have from one to {_MAX_RUNS:,} files of text; it has {len(files):,}"
+            raise Invalid("RUNS", rule, str(path))
+        root = path if path.is_dir() else path.parent
+        notes: list[str] = []
+        runs = []
+        for file in files:
+            read = patterns.rows_of(file)
+            notes += read.notes
+            name = file.relative_to(root).with_suffix("").as_posix()
+            runs.append(RunHistory(name, str(file), rows=read.rows, known=read.end))
+        if not any(run.rows for run in runs):
+            given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
+            raise Invalid(
+                "--read", f"finds nothing in {listed(map(str, files), 3)}", given, hint=f"As {EXAMPLE}"
+            )
+        return table_of(runs, "logs", options, notes)

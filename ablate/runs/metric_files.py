@@ -1,0 +1,187 @@
+"""The rows of a file in which a run keeps its results: a history, or its end; CSV, JSON or JSON lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ablate.base.errors import Invalid
+from ablate.base.files import NotReadableError, read_plain
+from ablate.base.text import first_line
+from ablate.runs.cells import is_number
+from ablate.runs.roles import STEPS
+from ablate.runs.settings import is_seed
+from ablate.runs.statuses import ENDINGS, STATUSES
+from ablate.runs.tables import flat_table, read_table_file
+
+_MAX_BYTES = 2**28
+_MAX_DEPTH = 40
+_OF_TABLES = (".csv", ".tsv")
+_SETTINGS = re.compile(r"(?:config|args|hparams|hyperparameters|hyperparams|params)\.(.+)")
+"""A setting that stands beside results, as Ray Tune repeats it."""
+
+
+@dataclass(frozen=True)
+class MetricRows:
+    """What a file says of a run."""
+
+    rows: Sequence[Mapping[str, str]]
+    """Column → value as text of each row, in the order of the file."""
+    end: Mapping[str, str] = field(default_factory=dict)
+    """Values of the whole run that stand beside the rows."""
+    notes: Sequence[str] = ()
+
+    def under(self, part: str) -> MetricRows:
+        """Returns the same with the name of a part of the data, such as `test/`, before the names of metrics."""
+        if not part:
+            return self
+        rows = [_under(part, row) for row in self.rows]
+        return replace(self, rows=rows, end=_under(part, self.end))
+
+
+def _under(part: str, row: Mapping[str, str]) -> dict[str, str]:
+    return {name if name.lower() in STEPS else part + name: value for name, value in row.items()}
+
+
+def rows_of(file: Path) -> MetricRows:
+    """Returns the rows of a file, none of an empty one. Raises `Invalid` with the path of the file."""
+    try:
+        content = read_plain(file, _MAX_BYTES)
+    except NotReadableError as error:
+        raise Invalid("", f"{file}: {error}") from None
+    if not content.strip():
+        return MetricRows([])
+    if file.suffix.lower() in _OF_TABLES:
+        return _rows_of_table(file)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid("", f"{file}: is no text in UTF-8") from None
+    return _rows_of_json(file, text)
+
+
+def _rows_of_table(file: Path) -> MetricRows:
+    """Returns the rows of a table. Raises `Invalid`."""
+    try:
+        read = read_table_file(file)
+    except Invalid as error:
+        raise Invalid.many(
+            replace(problem, path=(), source=str(file)) for problem in error.problems
+        ) from None
+    return MetricRows(read.table.to_dict("records"), notes=read.notes)
+
+
+def _rows_of_json(file: Path, text: str) -> MetricRows:
+    """Returns the rows of a document, or of JSON lines. Raises `Invalid`."""
+    try:
+        try:
+            document = json.loads(text)
+        except ValueError:
+            lines = [line for line in text.split("\n") if line.strip()]
+            if len(lines) < 2:
+                raise
+            document = [json.loads(line) for line in lines]
+        if _depth(document) > _MAX_DEPTH:
+            raise RecursionError
+    except RecursionError:
+        raise Invalid("", f"{file}: is nested too deeply") from None
+    except ValueError as error:
+        raise Invalid("", f"{file}: is neither JSON nor JSON lines: {first_line(error)}") from None
+    objects, end = _history_in(document)
+    if not all(isinstance(each, dict) for each in objects):
+        raise Invalid(
+            "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
+        )
+    return MetricRows(_texts(objects), _texts([end])[0] if end else {})
+
+
+def _depth(document: object) -> int:
+    """Returns how many objects and lists stand inside one another, up to one too many."""
+    level = [document]
+    for depth in range(_MAX_DEPTH + 1):
+        level = [
+            *(value for each in level if isinstance(each, dict) for value in each.values()),
+            *(value for each in level if isinstance(each, list) for value in each),
+        ]
+        if not level:
+            return depth
+    return _MAX_DEPTH + 1
+
+
+def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
+    """Returns an object for each step, and what stands beside them.
+
+    Steps are the objects of a list, those of the only list of an object, those under whole numbers, or the places in
+    lists of one length, a list a metric, as Keras has them.
+    """
+    if isinstance(document, list):
+        return document, {}
+    if not isinstance(document, dict):
+        return [document], {}
+    lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
+    of_objects = [name for name, value in lists.items() if all(isinstance(each, dict) for each in value)]
+    beside = {name: value for name, value in document.items() if name not in lists}
+    if len(of_objects) == 1:
+        return lists[of_objects[0]], beside
+    if document and all(name.isdecimal() and isinstance(value, dict) for name, value in document.items()):
+        return [{"step": int(name), **value} for name, value in document.items()], {}
+    lengths = {len(value) for value in lists.values()}
+    if lists and not of_objects and len(lengths) == 1:
+        length = lengths.pop()
+        return [{name: value[place] for name, value in lists.items()} for place in range(length)], beside
+    return [document], {}
+
+
+def _texts(objects: Sequence[object]) -> list[Mapping[str, str]]:
+    """Returns the values of objects as text, by their dotted names."""
+    table = flat_table([*objects], [str(place) for place in range(len(objects))])
+    return table.to_dict("records")
+
+
+def settings_beside(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Returns the settings that stand among results: those under a name such as `config`, seeds, and words.
+
+    A word is a setting where it is the same in all rows.
+    """
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, set()).add(value)
+    settings = {}
+    for name, of_rows in values.items():
+        value = next(iter(of_rows))
+        match = _SETTINGS.fullmatch(name)
+        if len(of_rows) > 1 or value == "" or name.lower() in STATUSES:
+            continue
+        if match is not None:
+            settings[match[1]] = value
+        elif is_seed(name) or not is_number(value):
+            settings[name] = value
+    return settings
+
+
+def numbers_in(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Returns the values of columns that hold a number in some row, without settings.
+
+    Text among numbers stays: where it is judged, it is a mistake.
+    """
+    measured = set()
+    for row in rows:
+        measured |= {name for name, value in row.items() if is_number(value)}
+    measured = {name for name in measured if not _SETTINGS.fullmatch(name)}
+    numbers = []
+    for row in rows:
+        numbers.append({name: value for name, value in row.items() if name in measured and value != ""})
+    return numbers
+
+
+def status_in(rows: Sequence[Mapping[str, str]]) -> str:
+    """Returns the last word that rows have under the name of a status; empty where they have none."""
+    for row in reversed(rows):
+        for name, value in row.items():
+            if name.lower() in STATUSES and value.lower() in ENDINGS:
+                return value
+    return ""

@@ -1,0 +1,210 @@
+"""The variants and seeds of runs that lie in folders: by their settings, or by the names of the folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from ablate.report.words import message
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.roles import seed_matches
+from ablate.runs.settings import is_remark, is_seed
+
+CONFIG = "config."
+"""What the names of columns with settings begin with."""
+SEED_IN_NAME = re.compile(r"(?:^|(?<=[\W_]))(?:seed|s|rep|run)[\s_=-]?(\d+)(?=$|[\W_])", re.IGNORECASE)
+"""The seed in the name of a folder or file, such as that of `wide_s3/logs`."""
+_NUMBERED = re.compile(r"[^/\d][^/]*/(\d+)$")
+_NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
+_RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
+"""The end of a path in which a tool has numbered the runs."""
+_MARKS = " _-/.,="
+
+
+@dataclass(frozen=True)
+class RunNames:
+    """Columns that are added to the table of runs, a row a run, with their roles."""
+
+    columns: dict[str, list[str]]
+    roles: dict[str, list[str]]
+    notes: list[str] = field(default_factory=list)
+
+
+def named(
+    runs: pd.DataFrame, options: AnalysisOptions, overrides: Sequence[Mapping[str, str]] = ()
+) -> RunNames:
+    """Returns the variant and the seed of each run.
+
+    - runs: a row a run, with the column `run`, which has its name, and `config.NAME` for each setting.
+    - overrides: the settings of each run by which its call names it, as that of Hydra does.
+
+    A variant is named by the settings that differ between runs, where neither the call names a column nor the baseline
+    stands in one; without such settings by the folder, less the seed.
+    """
+    given = dict(options.column)
+    names = runs["run"].tolist()
+    result = RunNames({}, {"run": ["run"]})
+    pattern = given.get("seed", "")
+    if pattern and pattern not in runs:
+        matches = seed_matches(runs["run"], pattern, runs.columns)
+        result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
+        result.roles["seed"] = ["seed"]
+        seeds: list[str] | None = result.columns["seed"]
+        names = [_without_match(name, match) for name, match in zip(names, matches, strict=True)]
+    else:
+        seeds = _add_seeds(runs, names, pattern, result)
+    if "variant" in given or "variant" in runs or _has_column_of(options.baseline, runs):
+        return result
+    settings = pd.DataFrame([*overrides]).fillna("") if overrides else None
+    if settings is None:
+        settings = runs[[name for name in runs if str(name).startswith(CONFIG)]]
+        settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
+    differing = _differing(settings, seeds, result.notes)
+    variants = [_joined(row, differing) for row in settings.to_dict("records")]
+    folders = _by_folders(names, seeds, options.baseline)
+    baseline = re.sub(r",\s*", ", ", options.baseline)
+    is_by_folder = not differing or (options.baseline in folders and baseline not in variants)
+    if is_by_folder:
+        variants = folders
+    result.columns["variant"] = variants
+    result.roles["variant"] = ["variant"]
+    if is_by_folder:
+        result.notes.append(message("analyse.by_folder"))
+    else:
+        result.notes.append(message("analyse.by_settings", differing))
+    return result
+
+
+def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: RunNames) -> list[str] | None:
+    """Adds the role of the column with the seeds; returns the seeds, None where nothing says them."""
+    if given in runs:
+        return runs[given].tolist()
+    columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
+    varying = [name for name in columns if runs[name].nunique() > 1]
+    # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
+    for name in sorted(varying or columns, key=len)[:1]:
+        result.roles["seed"] = [name]
+        return runs[name].tolist()
+    seeds = _seeds_in(names)
+    if seeds is None:
+        return None
+    result.columns["seed"] = seeds
+    result.roles["seed"] = ["seed"]
+    result.notes.append(message("analyse.seeds_of_folders"))
+    return seeds
+
+
+def _seeds_in(names: Sequence[str]) -> list[str] | None:
+    """Returns the seed in each name, marked as such, or a folder of its own as in `wide/3`; None where one has none."""
+    for pattern in (SEED_IN_NAME, _NUMBERED):
+        matches = [pattern.findall(name) for name in names]
+        if all(len(match) == 1 for match in matches):
+            return [match[0] for match in matches]
+    return None
+
+
+def _has_column_of(baseline: str, runs: pd.DataFrame) -> bool:
+    """Returns whether a baseline is the value of a setting, or names columns with their values."""
+    parts = [part.partition("=")[0].strip() for part in baseline.split(",")]
+    if "=" in baseline and all(name in runs for name in parts):
+        return True
+    settings = [name for name in runs if str(name).startswith(CONFIG)]
+    return bool(baseline) and any((runs[name] == baseline).any() for name in settings)
+
+
+def _differing(settings: pd.DataFrame, seeds: Sequence[str] | None, notes: list[str]) -> list[str]:
+    """Returns the settings that differ between runs, less seeds, and less text that says where a run lies."""
+    differing = []
+    left_out = []
+    for name in settings:
+        if settings[name].nunique() < 2 or is_seed(str(name)):
+            continue
+        if _says_where(settings[name], str(name), seeds):
+            left_out.append(str(name))
+        else:
+            differing.append(str(name))
+    if left_out:
+        notes.append(message("analyse.left_out_settings", left_out))
+    return differing
+
+
+def _says_where(values: pd.Series, name: str, seeds: Sequence[str] | None) -> bool:
+    """Returns whether a setting names the run or its place: words with such a name, or another in each run or seed."""
+    present = values[values != ""]
+    if pd.to_numeric(present, errors="coerce").notna().all():
+        return False
+    if is_remark(name):
+        return True
+    if seeds is None or len({*seeds}) < 2:
+        return False
+    # A word that is another in each run would leave no two runs of a variant.
+    if values.is_unique and len({*seeds}) < len(seeds):
+        return True
+    pairs = zip(values, seeds, strict=True)
+    return all(re.search(rf"(?<!\d){re.escape(seed)}(?!\d)", value) is not None for value, seed in pairs)
+
+
+def _joined(settings: Mapping[str, str], names: Sequence[str]) -> str:
+    """Returns `lr=0.1, opt=adam`, without the settings that a run does not have."""
+    return ", ".join(f"{name}={settings[name]}" for name in names if settings[name] != "") or "default"
+
+
+def _by_folders(names: Sequence[str], seeds: Sequence[str] | None, baseline: str) -> list[str]:
+    """Returns the variants by the names of folders: all of a name but the seed, or the part in which the baseline is.
+
+    Folders without seeds that lie together, as `wide/version_0` and `wide/version_1`, are runs of one variant.
+    """
+    names = _without_shared([*names])
+    whole = _without_seeds(names, seeds)
+    if baseline in whole:
+        return whole
+    part = _part_with(baseline, names)
+    if part is not None:
+        return [name.split("/")[part] for name in names]
+    outer = [name.rpartition("/")[0] for name in names]
+    is_together = seeds is None and all(outer) and len({*outer}) < len(names)
+    return outer if is_together and all(_RUN.search(name) for name in names) else whole
+
+
+def _without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
+    """Returns the names of folders without the seed of each, or as they are where one is nothing but its seed."""
+    if seeds is None:
+        return names
+    shorter = [_without_seed(name, seed) for name, seed in zip(names, seeds, strict=True)]
+    return shorter if all(shorter) else names
+
+
+def _without_seed(name: str, seed: str) -> str:
+    """Returns a name without its seed, where the seed is marked as such, or ends the name."""
+    for pattern in (SEED_IN_NAME, _NUMBER_AT_END):
+        for match in pattern.finditer(name):
+            if match[1] == seed:
+                return _without_match(name, match)
+    return name
+
+
+def _without_match(name: str, match: re.Match[str]) -> str:
+    return (name[: match.start()].rstrip(_MARKS) + name[match.end() :]).strip(_MARKS)
+
+
+def _without_shared(names: list[str]) -> list[str]:
+    """Returns paths without the folders that all share at their beginnings and ends."""
+    parts = [name.split("/") for name in names]
+    if len({*names}) < 2:
+        return names
+    for end in (0, -1):
+        while min(map(len, parts)) > 1 and len({path[end] for path in parts}) == 1:
+            parts = [path[1:] if end == 0 else path[:-1] for path in parts]
+    return ["/".join(path) for path in parts]
+
+
+def _part_with(baseline: str, names: Sequence[str]) -> int | None:
+    """Returns the place in the paths of all runs at which the baseline stands in some; None where it stands in none."""
+    paths = [name.split("/") for name in names]
+    for place in range(min(map(len, paths))):
+        if any(path[place] == baseline for path in paths):
+            return place
+    return None

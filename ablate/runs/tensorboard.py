@@ -1,0 +1,157 @@
+"""Event files of TensorBoard: the scalars of each run, a folder a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ablate.base.errors import AblateError, Invalid
+from ablate.base.files import unreadable
+from ablate.base.text import first_line
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_history import RunHistory, table_of
+from ablate.runs.run_settings import settings_in
+from ablate.runs.run_tree import RunFolder, has_files, run_folders
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+_MAX_BYTES = 2**31
+_MAX_RUNS = 20_000
+_STEP = "step"
+
+
+class TensorBoardReader(Reader):
+    """Reads event files of TensorBoard."""
+
+    looks_for = "event files of TensorBoard, a folder a run (events.out.tfevents.*)"
+
+    def knows(self, path: Path, options: AnalysisOptions) -> bool:
+        """Returns whether a path is an event file, or has some below it."""
+        if options.read:
+            return False
+        return has_files(path, "events") if path.is_dir() else ".tfevents." in path.name
+
+    def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
+        """Returns a row a run and step, of scalars alone. Raises `AblateError`."""
+        _check_installed()
+        if path.is_dir():
+            folders = run_folders(path, "events")
+        else:
+            folders = [RunFolder(path.parent, path.parent.name, [], [path], is_of_hydra=False)]
+        if len(folders) > _MAX_RUNS:
+            rule = f"has {len(folders):,} runs, of which at most {_MAX_RUNS:,} are read"
+            raise Invalid("RUNS", rule, str(path), hint="Name the folder of fewer runs")
+        runs = [_history_of(folder) for folder in folders]
+        if not any(run.rows for run in runs):
+            raise Invalid("RUNS", "has event files of TensorBoard without a scalar", str(path))
+        return table_of(runs, "TensorBoard logs", options, [])
+
+
+def _check_installed() -> None:
+    """Raises `AblateError` where TensorBoard is not installed."""
+    try:
+        import tensorboard.compat  # noqa: F401
+    except ImportError as error:
+        raise AblateError(
+            f"RUNS: has event files of TensorBoard, whose package reads them ({first_line(error)}); "
+            "pip install 'ablate[tensorboard]'"
+        ) from None
+
+
+def _history_of(folder: RunFolder) -> RunHistory:
+    """Returns the settings and scalars of one run. Raises `Invalid`.
+
+    A file that begins at a step replaces what earlier files have of each of its scalars from this step on: the run had
+    started again.
+    """
+    settings = settings_in(folder.configs)
+    scalars: dict[str, dict[int, str]] = {}
+    for file in folder.results:
+        part = folder.part_of(file)
+        of_file: dict[str, dict[int, str]] = {}
+        for step, name, value in _scalars_of(file, settings):
+            of_file.setdefault(part + name, {})[step] = value
+        for name, values in of_file.items():
+            first = min(values)
+            before = {step: value for step, value in scalars.get(name, {}).items() if step < first}
+            scalars[name] = before | values
+    rows: dict[int, dict[str, str]] = {}
+    for name, values in scalars.items():
+        for step, value in values.items():
+            rows.setdefault(step, {_STEP: str(step)})[name] = value
+    return RunHistory(
+        folder.name,
+        str(folder.path),
+        rows=[rows[step] for step in sorted(rows)],
+        settings=settings,
+    )
+
+
+def _scalars_of(file: Path, settings: dict[str, str]) -> Iterator[tuple[int, str, str]]:
+    """Yields step, name and value of each scalar; adds hyperparameters to the settings. Raises `Invalid`."""
+    plugins: dict[str, str] = {}
+    for event in _events_of(file):
+        for value in event.summary.value:
+            # The first value of a name alone says what it is.
+            plugin = plugins.setdefault(value.tag, value.metadata.plugin_data.plugin_name)
+            if plugin == "hparams":
+                for name, text in _hyperparameters(value.metadata.plugin_data.content):
+                    settings.setdefault(name, text)
+                continue
+            number = _scalar(value, plugin)
+            if number is not None:
+                yield event.step, value.tag, repr(number)
+
+
+def _events_of(file: Path) -> Iterator[Event]:
+    """Yields the events of a file. Raises `Invalid`."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    fault = unreadable(file, _MAX_BYTES)
+    if fault is not None:
+        raise Invalid("", f"{file}: {fault}")
+    try:
+        yield from LegacyEventFileLoader(str(file)).Load()
+    except (DecodeError, ValueError, OSError, MemoryError) as error:
+        raise Invalid(
+            "", f"{file}: is no event file of TensorBoard that can be read: {first_line(error)}"
+        ) from None
+
+
+def _scalar(value: Summary.Value, plugin: str) -> float | None:
+    """Returns the number of a scalar, old or new; None for anything else."""
+    from tensorboard.util.tensor_util import make_ndarray
+
+    kind = value.WhichOneof("value")
+    if kind == "simple_value":
+        return float(value.simple_value)
+    if kind != "tensor" or plugin != "scalars":
+        return None
+    array = make_ndarray(value.tensor)
+    return float(array.reshape(())) if array.size == 1 else None
+
+
+def _hyperparameters(content: bytes) -> Sequence[tuple[str, str]]:
+    """Returns name and value as text of the hyperparameters that the plugin of this name keeps; none of other data."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    try:
+        start = HParamsPluginData.FromString(content).session_start_info
+    except DecodeError:
+        return []
+    values = []
+    for name, value in start.hparams.items():
+        kind = value.WhichOneof("kind")
+        if kind == "bool_value":
+            values.append((name, str(value.bool_value).lower()))
+        elif kind == "number_value":
+            values.append((name, f"{value.number_value:.15g}"))
+        elif kind == "string_value":
+            values.append((name, value.string_value))
+    return values

@@ -1,0 +1,439 @@
+"""Folders of runs as tools have written them: one contract of all readers, and what none of them may fall for."""
+
+import json
+import os
+import runpy
+import shutil
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from harness import ablate_here
+from scipy import stats
+
+from ablate.base.errors import AblateError
+from ablate.runs.cells import number_in
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import read, shape_of
+from ablate.runs.sources import READERS, find_runs
+
+RECORDED = Path(__file__).parent / "recorded"
+accuracy = runpy.run_path(str(RECORDED / "make.py"))["accuracy"]
+"""The accuracy that the recorded runs of a learning rate and a seed have after an epoch."""
+SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recorded folder, with what the call names and what its reader must find."""
+
+    path: str
+    kind: str
+    metric: str
+    variants: tuple[str, str]
+    """The names of the runs with learning rates 0.1, which is the baseline, and 0.3."""
+    rows: int
+    """The rows of a run."""
+    factor: float = 1.0
+    places: float = 1e-12
+    """How exactly the tool has written the metric."""
+    read: tuple[tuple[str, str], ...] = ()
+    needs: str | None = None
+    """The package without which it is not read."""
+
+    @property
+    def options(self):
+        return AnalysisOptions(self.variants[0], self.metric, "max", read=self.read)
+
+    @property
+    def words(self):
+        words = ["--baseline", self.variants[0], "--metric", self.metric, "--direction", "max"]
+        for name, pattern in self.read:
+            words += ["--read", name, pattern]
+        return words
+
+
+BY_SETTING = ("lr=0.1", "lr=0.3")
+BY_FOLDER = ("lr0.1", "lr0.3")
+OF_HYDRA = ("optimizer.lr=0.1", "optimizer.lr=0.3")
+PATTERNS = (("epoch", r"(?i)epoch (\d+)"), ("acc", r"acc\w*(?: =|:) (\S+)"))
+ALL = {
+    "hydra": Recorded("hydra/multirun", "a Hydra multirun", "accuracy", OF_HYDRA, 1),
+    "hydra's logs": Recorded(
+        "hydra/multirun", "a Hydra multirun", "acc", OF_HYDRA, 3, factor=100, places=0.006, read=PATTERNS
+    ),
+    "lightning": Recorded("lightning", "Lightning logs", "val_acc", BY_SETTING, 6, places=1e-6),
+    "transformers": Recorded("transformers", "Hugging Face trainer states", "eval_accuracy", BY_FOLDER, 6),
+    "ray": Recorded("ray", "Ray Tune results", "accuracy", BY_SETTING, 3),
+    "timm": Recorded("timm", "timm runs", "eval_top1", BY_SETTING, 3, factor=100),
+    "tensorboard": Recorded(
+        "tensorboard/logs",
+        "TensorBoard logs",
+        "eval/accuracy",
+        BY_FOLDER,
+        3,
+        places=1e-6,
+        needs="tensorboard",
+    ),
+    "tensorboard of lightning": Recorded(
+        "tensorboard/tb_logs", "TensorBoard logs", "val_acc", BY_SETTING, 7, places=1e-6, needs="tensorboard"
+    ),
+    "logs": Recorded("logs", "logs", "acc", BY_FOLDER, 3, factor=100, places=0.0006, read=PATTERNS),
+}
+
+
+@pytest.mark.parametrize("recorded", ALL.values(), ids=ALL)
+class TestReader:
+    """The contract of a reader, over a folder that the tool itself has written."""
+
+    @pytest.fixture
+    def found(self, recorded):
+        if recorded.needs and find_spec(recorded.needs) is None:
+            pytest.skip(f"{recorded.needs} is not installed")
+        return find_runs(str(RECORDED / recorded.path), recorded.options)
+
+    def test_it_is_known_by_the_reader_of_its_kind_alone(self, recorded):
+        path = RECORDED / recorded.path
+        known = [type(reader).__name__ for reader in READERS if reader.knows(path, recorded.options)]
+        assert {
+            "logs": "LogReader",
+            "TensorBoard logs": "TensorBoardReader",
+        }.get(recorded.kind, "RunFolderReader") == known[0]
+        # A call with patterns is one for logs, whatever else lies there.
+        assert len(known) == 1 or {*known[1:]} == {"LogReader"}
+
+    def test_the_table_is_tidy(self, recorded, found):
+        table = found.table
+        assert found.kind == recorded.kind
+        assert table.index.is_unique
+        assert table.columns.is_unique
+        assert all(str(place).startswith(str(RECORDED)) for place in table.index)
+        assert table.map(lambda cell: isinstance(cell, str)).all(axis=None)
+        for names in [*found.roles.values(), found.metrics]:
+            assert {*names} <= {*table}
+        assert len(table) == recorded.rows * 2 * len(SEEDS)
+
+    def test_the_last_step_has_the_last_value_of_each_metric(self, recorded, found):
+        rows = read(str(RECORDED / recorded.path), recorded.options).rows
+        assert len(rows) == 2 * len(SEEDS)
+        for variant, lr in zip(recorded.variants, (0.1, 0.3), strict=True):
+            of_variant = rows[rows["variant"] == variant].sort_values("seed")
+            assert of_variant["seed"].tolist() == [str(seed) for seed in SEEDS]
+            expected = [recorded.factor * accuracy(lr, seed, 3) for seed in SEEDS]
+            assert [*map(number_in, of_variant[recorded.metric])] == pytest.approx(
+                expected, abs=recorded.places, rel=1e-9
+            )
+
+    def test_the_verdict_is_that_of_scipy(self, recorded, found, tmp_path):
+        done = ablate_here("analyse", RECORDED / recorded.path, *recorded.words, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert f"Read as {recorded.kind}: 6 runs, 2 × 3 seeds" in done.stderr
+        (row,) = json.loads(done.stdout)["verdicts"]
+        rows = read(str(RECORDED / recorded.path), recorded.options).rows.sort_values("seed")
+        values = rows[recorded.metric].map(number_in).groupby(rows["variant"]).agg(list)
+        expected = stats.ttest_rel(values[recorded.variants[1]], values[recorded.variants[0]])
+        assert (row["variant"], row["n"]) == (recorded.variants[1], 3)
+        assert row["p"] == pytest.approx(expected.pvalue)
+        interval = expected.confidence_interval()
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
+
+
+def write(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def value(variant, seed):
+    return 0.8 + 0.02 * variant + 0.003 * ((5 * seed + variant) % 4)
+
+
+def runs_of(*templates):
+    """The files of two variants, 0 and 1, with three seeds: names and contents with these three in braces."""
+    files = {}
+    for variant in range(2):
+        for seed in SEEDS:
+            for name, content in templates:
+                values = {"v": variant, "s": seed, "n": 3 * variant + seed, "acc": value(variant, seed)}
+                files[name % values] = content % values
+    return files
+
+
+END = '{"acc": %(acc)r}'
+CONFIG = "lr: %(v)d\nseed: %(s)d\nout: /runs/%(n)d\n"
+SHAPES = {
+    "a folder a variant, one a seed": (runs_of(("m%(v)d/seed_%(s)d/results.json", END)), "m0", "m1"),
+    "a folder a variant, numbers in it": (runs_of(("m%(v)d/%(s)d/results.json", END)), "m0", "m1"),
+    "a folder a seed first": (runs_of(("seed%(s)d/m%(v)d/out/metrics.json", END)), "m0", "m1"),
+    "settings beside the folders' names": (
+        runs_of(("m%(v)d_s%(s)d/metrics.json", END), ("m%(v)d_s%(s)d/config.yaml", CONFIG)),
+        "m0",
+        "m1",
+    ),
+    "settings alone": (runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)), "lr=0", "lr=1"),
+    "settings that name the variants": (
+        runs_of(("%(n)d/summary.json", END), ("%(n)d/args.json", '{"arch": "m%(v)d", "seed": %(s)d}')),
+        "m0",
+        "m1",
+    ),
+    "settings of two names": (
+        runs_of(("%(n)d/metrics.json", END), ("%(n)d/params.toml", "a = %(v)d\nb.c = 1%(v)d\nseed = %(s)d")),
+        "a=0, b.c=10",
+        "a=1, b.c=11",
+    ),
+    "settings among the results": (
+        runs_of(("%(n)d/results.json", '{"config": {"lr": %(v)d, "seed": %(s)d}, "acc": %(acc)r}')),
+        "lr=0",
+        "lr=1",
+    ),
+    "settings of W&B": (
+        runs_of(
+            ("run-%(n)d/files/wandb-summary.json", END),
+            (
+                "run-%(n)d/files/config.yaml",
+                "_wandb: {value: {}}\nlr: {value: %(v)d}\nseed: {value: %(s)d}\n",
+            ),
+        ),
+        "lr=0",
+        "lr=1",
+    ),
+    "rows of two kinds": (
+        runs_of(
+            ("m%(v)d_s%(s)d/metrics.jsonl", '{"step": 1, "acc": %(acc)r}\n{"step": 2, "loss": 0.1}\n'),
+        ),
+        "m0",
+        "m1",
+    ),
+    "lists, as of Keras": (runs_of(("m%(v)d_s%(s)d/history.json", '{"acc": [0.1, %(acc)r]}')), "m0", "m1"),
+    "JSON lines in log.txt": (
+        runs_of(("m%(v)d_s%(s)d/log.txt", '{"epoch": 1, "acc": 0.1}\n{"epoch": 2, "acc": %(acc)r}\n')),
+        "m0",
+        "m1",
+    ),
+    "a table beside its end": (
+        runs_of(
+            (
+                "m%(v)d_s%(s)d/trainer_state.json",
+                '{"log_history": [{"step": 1}, {"step": 2, "acc": %(acc)r}]}',
+            ),
+            ("m%(v)d_s%(s)d/all_results.json", '{"acc": 0.5, "epoch": 2}'),
+        ),
+        "m0",
+        "m1",
+    ),
+    "the last of several checkpoints": (
+        runs_of(
+            ("m%(v)d_s%(s)d/checkpoint-9/trainer_state.json", '{"log_history": [{"step": 9, "acc": 0.1}]}'),
+            (
+                "m%(v)d_s%(s)d/checkpoint-10/trainer_state.json",
+                '{"log_history": [{"step": 9, "acc": 0.1}, {"step": 10, "acc": %(acc)r}]}',
+            ),
+        ),
+        "m0",
+        "m1",
+    ),
+    "runs of Hydra that Lightning has trained": (
+        runs_of(
+            ("%(n)d/csv/version_0/metrics.csv", "step,loss,acc\n1,0.3,\n1,,%(acc)r\n"),
+            ("%(n)d/.hydra/config.yaml", "lr: %(v)d\nwidth: 3\nseed: %(s)d\n"),
+            ("%(n)d/.hydra/overrides.yaml", "- model=m%(v)d\n- seed=%(s)d\n"),
+        ),
+        "model=m0",
+        "model=m1",
+    ),
+    "a file a run": (runs_of(("m%(v)d_s%(s)d.csv", "epoch,acc\n1,0.1\n2,%(acc)r\n")), "m0", "m1"),
+}
+
+
+@pytest.mark.parametrize(("files", "baseline", "other"), SHAPES.values(), ids=SHAPES)
+def test_shapes_that_no_tool_prescribes_are_read(tmp_path, files, baseline, other):
+    write(tmp_path / "runs", files)
+    table = read(str(tmp_path / "runs"), AnalysisOptions(baseline, "acc", "max"))
+    assert shape_of(table) == "6 runs, 2 × 3 seeds"
+    for variant, name in enumerate((baseline, other)):
+        of_variant = table.rows[table.rows["variant"] == name].sort_values("seed")
+        assert of_variant["acc"].map(number_in).tolist() == [value(variant, seed) for seed in SEEDS]
+
+
+def test_runs_without_seeds_are_replicates_and_no_pairs(tmp_path):
+    metrics = ("version_%(n)d/metrics.csv", "step,acc\n1,0.1\n2,%(acc)r\n")
+    write(tmp_path, runs_of(metrics, ("version_%(n)d/hparams.yaml", "lr: %(v)d")))
+    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    assert shape_of(table) == "6 runs, 2 variants"
+    assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
+
+
+def test_a_run_without_a_number_has_failed_and_one_that_ended_early_is_named(tmp_path):
+    files = runs_of(("%(n)d/metrics.csv", "step,acc\n1,0.1\n2,%(acc)r\n"), ("%(n)d/config.yaml", CONFIG))
+    files |= {"3/metrics.csv": "step,acc\n", "4/metrics.csv": "step,acc\n1,0.1\n"}
+    files["6/config.yaml"] = CONFIG % {"v": 1, "s": 6, "n": 6}
+    write(tmp_path, files)
+    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    failed = table.rows[table.rows["status"] == "failed"]
+    assert sorted(failed["seed"]) == ["0", "6"]
+    notes = " ".join(table.notes)
+    assert "without a number: 3 and 6" in notes
+    assert "4 (1)" in notes
+
+
+def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
+    write(tmp_path, runs_of(("m%(v)d-x%(s)dx/metrics.json", END)))
+    options = AnalysisOptions("m0", "acc", "max", column=(("seed", r"-x(\d)x"),))
+    assert shape_of(read(str(tmp_path), options)) == "6 runs, 2 × 3 seeds"
+
+
+def test_logs_name_variants_and_seeds_themselves(tmp_path):
+    write(tmp_path, runs_of(("%(n)d.out", "model m%(v)d, seed: %(s)d\nacc=0.1%%\racc=%(acc)r%%, done\n")))
+    patterns = (("acc", r"acc=(\S+)"), ("variant", r"model (\w+)"), ("seed", r"seed: (\d+)"))
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", read=patterns))
+    assert shape_of(table) == "6 runs, 2 × 3 seeds"
+    assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
+
+
+def test_the_best_step_counts_where_it_is_asked_for(tmp_path):
+    write(tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.csv", "epoch,acc,loss\n1,%(acc)r,\n1,,2\n2,0.1,1\n")))
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", at="best acc", also=(("loss", "min"),)))
+    assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
+    assert table.rows["loss"].tolist() == ["2"] * 6
+
+
+# Hostile folders
+
+
+def make_pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def link(path, target):
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
+
+
+def make_deep(folder):
+    (folder / "/".join("d" * 60)).mkdir(parents=True)
+
+
+def make_many(folder):
+    for number in range(60):
+        part = folder / str(number)
+        part.mkdir()
+        for other in range(60):
+            (part / f"{other}.bin").touch()
+
+
+LETTERS = "abcdefghijklmnop"
+ALIASES = "a: &a [x, x]\n"
+for before, letter in pairwise(LETTERS):
+    ALIASES += f"{letter}: &{letter} [*{before}, *{before}]\n"
+HOSTILE = {
+    "a pipe": lambda run: make_pipe(run / "metrics.json"),
+    "a pipe as settings": lambda run: make_pipe(run / "config.yaml"),
+    "a device without an end": lambda run: link(run / "metrics.json", "/dev/zero"),
+    "a link to itself": lambda run: link(run / "metrics.json", "metrics.json"),
+    "a link to nothing": lambda run: link(run / "config.yaml", "nothing"),
+    "large": lambda run: os.truncate(run / "metrics.json", 3 * 10**9),
+    "large settings": lambda run: os.truncate(run / "config.yaml", 3 * 10**9),
+    "binary": lambda run: (run / "metrics.json").write_bytes(bytes(range(256))),
+    "binary settings": lambda run: (run / "config.yaml").write_bytes(bytes(range(256))),
+    "deep": lambda run: (run / "metrics.json").write_text("[" * 100_000),
+    "deep objects": lambda run: (run / "metrics.json").write_text('{"a":' * 900 + "1" + "}" * 900),
+    "deep settings": lambda run: (run / "config.yaml").write_text("[" * 100_000),
+    "cut": lambda run: (run / "metrics.json").write_text('{"acc": 0.'),
+    "cut settings": lambda run: (run / "config.yaml").write_text('{"acc": 0.'),
+    "a list of numbers": lambda run: (run / "metrics.json").write_text("[1, 2]"),
+    "a word as settings": lambda run: (run / "config.yaml").write_text("word"),
+    "aliases of aliases": lambda run: (run / "config.yaml").write_text(ALIASES),
+    "an alias of itself": lambda run: (run / "config.yaml").write_text("a: &a [*a]"),
+    "two documents": lambda run: (run / "config.yaml").write_text("a: 1\n---\na: 2\n"),
+    "a ragged table": lambda run: (run / "metrics.csv").write_text("step,acc\n1,0.5\n2\n"),
+    "folders in folders": make_deep,
+}
+
+
+@pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_folder_is_refused_by_name_and_at_once(tmp_path, spoil):
+    write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
+    spoil(tmp_path / "runs/0")
+    started = time.monotonic()
+    with pytest.raises(AblateError, match="runs"):
+        find_runs(str(tmp_path / "runs"), AnalysisOptions("lr=0", "acc", "max"))
+    assert time.monotonic() - started < 10
+
+
+HARMLESS = {
+    "a link to a folder above": lambda run: link(run / "loop", ".."),
+    "a tag that names code": lambda run: (run / "config.yaml").write_text(
+        "lr: 0\nseed: 0\nx: !!python/object/apply:os.mkdir [spoilt]\n"
+    ),
+    "a pickle": lambda run: (run / "params.pkl").write_bytes(b"cos\nmkdir\n(S'spoilt'\ntR."),
+    "many other files": make_many,
+    "half of a surrogate pair": lambda run: (run / "metrics.json").write_text(
+        '{"acc": 0.8, "\\ud800": "\\ud800"}'
+    ),
+    "names that tables have": lambda run: (run / "metrics.json").write_text(
+        '{"acc": 0.8, "run": 1, "variant": 2, "seed": 3, "status": "odd", "config.lr": 4}'
+    ),
+}
+
+
+@pytest.mark.parametrize("spoil", HARMLESS.values(), ids=HARMLESS)
+def test_what_is_odd_and_harmless_is_read_and_never_run(tmp_path, monkeypatch, spoil):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
+    spoil(tmp_path / "runs/0")
+    table = read("runs", AnalysisOptions("lr=0", "acc", "max"))
+    assert len(table.rows) == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_more_runs_than_are_read_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("ablate.runs.run_tree._MAX_ENTRIES", 1000)
+    write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
+    make_many(tmp_path / "runs/0")
+    with pytest.raises(AblateError, match="runs"):
+        find_runs(str(tmp_path / "runs"), AnalysisOptions("lr=0", "acc", "max"))
+
+
+PATTERN_FAULTS = {
+    "a pattern that never ends": [("acc", "^((?:a+)+)$")],
+    "a pattern without a group": [("acc", "a")],
+    "no pattern": [("acc", "(a")],
+    "a pattern that finds nothing": [("acc", r"z(\d)")],
+    "one name twice": [("acc", "(a)"), ("acc", "(b)")],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("patterns", PATTERN_FAULTS.values(), ids=PATTERN_FAULTS)
+def test_patterns_that_cannot_be_used_are_refused_in_time(tmp_path, patterns):
+    write(tmp_path, {"a.log": "a" * 40 + "!\n", "b.log": "a\n"})
+    with pytest.raises(AblateError, match=r"--read|patterns of"):
+        find_runs(str(tmp_path), AnalysisOptions("a", "acc", "max", read=patterns))
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is None, reason="tensorboard is not installed")
+@pytest.mark.parametrize("content", [b"", b"garbage" * 99, None], ids=["empty", "garbage", "a pipe"])
+def test_event_files_without_events_are_no_runs(tmp_path, content):
+    shutil.copytree(RECORDED / "tensorboard/logs", tmp_path / "logs")
+    path = tmp_path / "logs/lr0.1_seed1/events.out.tfevents.9.host"
+    shutil.rmtree(path.parent)
+    path.parent.mkdir()
+    if content is None:
+        os.mkfifo(path)
+        with pytest.raises(AblateError, match=r"lr0\.1_seed1"):
+            find_runs(str(tmp_path), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
+        return
+    path.write_bytes(content)
+    table = read(str(tmp_path), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
+    assert table.rows["status"].tolist().count("failed") == 1
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is not None, reason="tensorboard is installed")
+def test_without_its_package_event_files_name_the_extra():
+    with pytest.raises(AblateError, match=r"pip install 'ablate\[tensorboard\]'"):
+        find_runs(str(RECORDED / "tensorboard/logs"), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
