@@ -83,7 +83,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         notes.append(sentence)
     elif options.at:
         raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
-    settings = _settings(kept, roles, metrics)
+    settings = _settings(kept, roles, [*metrics, *found.metrics])
     if settings and options.replicates:
         notes.append(message("analyse.replicates", settings))
     elif settings:
@@ -99,7 +99,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
     used = {*itertools.chain(*roles.values()), *metrics}
-    others = kept.drop(columns=[*used & {*kept}])
+    others = kept.drop(columns=[*{*used, *found.metrics} & {*kept}])
     lengths = _lengths(others, rows["variant"])
     columns_of_length: set[str] = set()
     for values in lengths.values():

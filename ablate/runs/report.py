@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from ablate.base.errors import Gather
 from ablate.base.files import write_text
@@ -16,6 +18,17 @@ from ablate.runs.evidence import evidence_of
 from ablate.runs.reading import RunTable
 
 _CARD = "card.md"
+
+
+def name_after(runs: str) -> str:
+    """Returns the name of the report of RUNS: of a file or folder its own, of a server its host and port.
+
+    >>> name_after("out/runs.csv"), name_after("http://me:secret@host:5000/"), name_after("sqlite:///mlflow.db")
+    ('runs', 'host-5000', 'mlflow')
+    """
+    address = urlsplit(runs)
+    name = address.netloc.rpartition("@")[2] or Path(runs).stem
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
 def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
