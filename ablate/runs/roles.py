@@ -101,7 +101,7 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         seeds = _seed_columns(table, _taken(roles))
         if seeds:
             guess("seed", seeds)
-        elif _ends_with_seeds(table, roles["variant"]):
+        elif ends_with_seeds(table, roles["variant"]):
             table = _with_seeds(table, roles["variant"], _SEED_AT_END.pattern)
             roles["seed"] = ["seed"]
             guessed.append("--seed PATTERN, a number at the end of each name")
@@ -206,7 +206,7 @@ def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
     return named if len(named) == 1 else []
 
 
-def _ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
+def ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
     """Returns whether the names of all runs end with a seed, of which some variant has several."""
     if len(variants) > 1:
         return False

@@ -6,13 +6,20 @@ from pathlib import Path
 
 from ablate.base.errors import Invalid
 from ablate.runs.experiments import MlflowDatabaseReader, MlflowFolderReader, read_experiment, read_store
+from ablate.runs.lm_eval_results import LmEvalResultReader
 from ablate.runs.mlflow_stores import is_uri
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.samples import SampleReader
 from ablate.runs.shapes import TableReader
 
-READERS: tuple[Reader, ...] = (MlflowFolderReader(), MlflowDatabaseReader(), SampleReader(), TableReader())
+READERS: tuple[Reader, ...] = (
+    MlflowFolderReader(),
+    MlflowDatabaseReader(),
+    SampleReader(),
+    LmEvalResultReader(),
+    TableReader(),
+)
 """The readers, special formats first: any text is a table."""
 
 
