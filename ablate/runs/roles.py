@@ -17,7 +17,7 @@ from ablate.runs.cells import is_number
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.settings import is_outcome, is_seed
-from ablate.runs.statuses import status_column
+from ablate.runs.statuses import is_kept, status_column
 
 JOINED = ("variant", "task")
 """Roles that several columns may have together."""
@@ -34,6 +34,7 @@ _VARIANTS = (
         "run_name",
         "run",
         "label",
+        "commit",
     ),
 )
 """Names of columns that hold variants, in small letters, likely ones first."""
@@ -114,7 +115,8 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         guess("status", [status])
     options = _with_metric(options, table, _taken(roles), guessed)
     if not options.baseline and len(roles["variant"]) == 1:
-        options = _with_baseline(options, table[roles["variant"][0]], guessed)
+        is_loop = "status" in roles and bool(is_kept(table[roles["status"][0]]).any())
+        options = _with_baseline(options, table[roles["variant"][0]], guessed, is_loop=is_loop)
     return RunColumns(table, options, roles, guessed)
 
 
@@ -277,10 +279,17 @@ def _with_metric(
     return replace(options, metric=metric, direction=direction)
 
 
-def _with_baseline(options: AnalysisOptions, variants: pd.Series, guessed: list[str]) -> AnalysisOptions:
-    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is."""
+def _with_baseline(
+    options: AnalysisOptions, variants: pd.Series, guessed: list[str], *, is_loop: bool
+) -> AnalysisOptions:
+    """Returns the options with the baseline: the variant that is called so, or with which a loop of tries began.
+
+    Raises `Invalid` where there is none.
+    """
     names = [name for name in variants.unique() if name]
     called = [name for name in names if name.lower() in _BASELINES]
+    if is_loop and not called:
+        called = names[:1]
     if len(called) != 1:
         raise Invalid(
             "--baseline", "is needed: name the variant that the others are compared with", "", listed(names)
