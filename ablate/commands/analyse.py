@@ -105,9 +105,9 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
     RUNS is a CSV or parquet file with one row per run and columns variant, seed and metrics, and task where there are
-    several; with a column example, one row per example of a run; or a folder of `lm-eval --log_samples`; or, with
-    --tracking-uri, an MLflow experiment. Runs that share seeds are paired; others are compared by Welch's t. It trains
-    nothing. See `ablate guide analyse`.
+    several; with a column example, one row per example of a run; or a folder of `lm-eval --log_samples`; or MLflow's
+    folder, database or server, or with --tracking-uri the name of an experiment. Runs that share seeds are paired;
+    others are compared by Welch's t. It trains nothing. See `ablate guide analyse`.
 
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
     claim is refuted, and one is inconclusive.

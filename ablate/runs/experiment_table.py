@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import Gather
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 _PAGE = 1000
 """The most runs that a server sends at once."""
-_INFO = ("run_id", "run_name", "status", "start_time", "end_time")
+_INFO = ("run_id", "status", "start_time", "end_time")
 """What MLflow says of each run beside its parameters, tags and metrics."""
 _STEP = "step"
 
@@ -79,11 +80,15 @@ def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
 def _settings_of(run: Run) -> dict[str, object]:
     """Returns what MLflow holds of a run, but for its metrics."""
     info = run.info
-    settings: dict[str, object] = dict(
-        zip(_INFO, (info.run_id, info.run_name, info.status, info.start_time, info.end_time), strict=True)
-    )
+    values = (info.run_id, info.status, _time(info.start_time), _time(info.end_time))
+    settings: dict[str, object] = dict(zip(_INFO, values, strict=True))
     settings |= {f"params.{name}": value for name, value in run.data.params.items()}
     return settings | {f"tags.{name}": value for name, value in run.data.tags.items()}
+
+
+def _time(milliseconds: int | None) -> str:
+    """Returns a time of MLflow's as text; empty for none."""
+    return "" if milliseconds is None else str(datetime.fromtimestamp(milliseconds / 1000, UTC))
 
 
 def _columns_of_metrics(runs: Sequence[Run], options: AnalysisOptions) -> dict[str, list[str]]:
