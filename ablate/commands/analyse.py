@@ -1,6 +1,5 @@
 """`ablate analyse`."""
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -142,8 +141,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
             return 0
         if options.known_noise is not None:
             table = noise.beside_noise(table, options, options.known_noise)
-        name = options.name or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
-        folder = StudyFolder(results, name)
+        folder = StudyFolder(results, options.name or report.name_after(runs))
         report.judge(folder, table, warn)
         for caution in folder.facts().cautions:
             say(caution)

@@ -158,7 +158,8 @@ def _refuse_incomparable(
     baseline = options.baseline
     reasons = runs.trials["reason"]
     has_ended = ~is_left_out(runs.trials)
-    kept = runs.trials.loc[runs.trials["id"].isin(runs.kept), "variant"].tolist()
+    is_try = runs.trials["id"].isin(runs.kept) & (runs.trials["variant"] != baseline)
+    kept = runs.trials.loc[is_try, "variant"].tolist()
     with Gather() as at:
         at.refuse(
             baseline not in variants,

@@ -108,7 +108,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
     used = {*itertools.chain(*roles.values()), *metrics}
-    others = kept.drop(columns=[*used & {*kept}])
+    others = kept.drop(columns=[*{*used, *found.metrics} & {*kept}])
     lengths = _lengths(others, rows["variant"])
     columns_of_length: set[str] = set()
     for values in lengths.values():

@@ -57,6 +57,17 @@ class RunColumns:
     """The guesses as options: `--column variant Name`."""
 
 
+_PREFIXES = ("params.", "tags.", "config.", "config/")
+"""What trackers and readers write before the name of a setting."""
+
+
+def _bare(name: object) -> str:
+    """Returns the name of a column in small letters, without what says that it is a setting."""
+    text = str(name).lower()
+    prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
+    return text.removeprefix(prefix)
+
+
 def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     """Returns the columns of runs by their roles. Raises `Invalid`."""
     table = found.table
@@ -81,13 +92,14 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         seeds = _seed_columns(table, _taken(roles))
         if seeds:
             guess("seed", seeds)
-        elif _ends_with_seeds(table, roles["variant"]):
+        elif ends_with_seeds(table, roles["variant"]):
             table = _with_seeds(table, roles["variant"], _SEED_AT_END)
             roles["seed"] = ["seed"]
             guessed.append(f"--seed {shlex.quote(_SEED_AT_END)}")
     for role in ("task", "example"):
-        if role not in roles and role in table:
-            roles[role] = [role]
+        named = [str(name) for name in table if _bare(name) == role and name not in _taken(roles)]
+        if role not in roles and named:
+            guess(role, [role] if role in named else named[:1])
     status = status_column(table)
     if "status" not in roles and status is not None and status not in _taken(roles):
         guess("status", [status])
@@ -140,8 +152,8 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
         return joined
     open_columns = [name for name in table if name not in taken and name != options.metric]
     by_name = sorted(
-        (name for name in open_columns if str(name).lower() in _VARIANTS),
-        key=lambda name: _VARIANTS.index(str(name).lower()),
+        (name for name in open_columns if _bare(name) in _VARIANTS),
+        key=lambda name: _VARIANTS.index(_bare(name)),
     )
     if not baseline:
         candidates = by_name
@@ -182,13 +194,13 @@ def _is_measured(table: pd.DataFrame, name: str) -> bool:
 def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Returns the column that holds the seeds: the one of this name, or the only one whose name says so."""
     named = [str(name) for name in table if is_seed(str(name)) and name not in taken]
-    exact = [name for name in named if name.lower() == "seed"]
+    exact = [name for name in named if _bare(name) == "seed"]
     if exact:
         return exact[:1]
     return named if len(named) == 1 else []
 
 
-def _ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
+def ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
     """Returns whether the names of all runs end with a seed, of which some variant has several."""
     if len(variants) > 1:
         return False
