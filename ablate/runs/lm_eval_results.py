@@ -79,7 +79,7 @@ class LmEvalResultReader(Reader):
                 nearest(options.metric, metrics),
             )
         table = flat_table([*kept.values()], [places[key] for key in kept])
-        says_seeds = any(role in ("seed", "variant") for role, _ in options.column)
+        says_seeds = bool(options.seed) or any(role in ("seed", "variant") for role, _ in options.column)
         if not says_seeds and not ends_with_seeds(table.drop_duplicates("variant"), ["variant"]):
             raise _refusal(path, scores, options)
         notes = [message("analyse.document_errors")]

@@ -85,7 +85,7 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         guess("variant", _variant_columns(table, options, _taken(roles)))
     if options.seed in table:
         roles["seed"] = [options.seed]
-    elif options.seed:
+    elif options.seed and "seed" not in roles:  # A reader may have found them in the names of folders.
         table = _with_seeds(table, roles["variant"], options.seed)
         roles["seed"] = ["seed"]
     elif "seed" not in roles:

@@ -52,7 +52,7 @@ class Recorded:
     def words(self):
         words = ["--baseline", self.variants[0], "--metric", self.metric, "--direction", "max"]
         for name, pattern in self.read:
-            words += ["--read", name, pattern]
+            words += ["--read", f"{name}={pattern}"]
         return words
 
 
@@ -282,7 +282,7 @@ def test_a_run_without_a_number_has_failed_and_one_that_ended_early_is_named(tmp
 
 def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
     write(tmp_path, runs_of(("m%(v)d-x%(s)dx/metrics.json", END)))
-    options = AnalysisOptions("m0", "acc", "max", column=(("seed", r"-x(\d)x"),))
+    options = AnalysisOptions("m0", "acc", "max", seed=r"-x(\d)x")
     assert shape_of(read(str(tmp_path), options)) == "6 runs, 2 × 3 seeds"
 
 
