@@ -1,5 +1,7 @@
 """Paired ablation studies of sequence models: `ablate.run("study.yaml")`, `ablate.load("results/x")`.
 
+Of runs that exist: `ablate.analyse(frame)`.
+
 The rooms of the house, from the door to the cellar; imports point down this list and never up:
 
     cli         the command line: finds the commands
@@ -34,10 +36,11 @@ if TYPE_CHECKING:
     from ablate.base.datafile import DataFile
     from ablate.base.errors import Invalid
     from ablate.base.registry import PartConfig, register
+    from ablate.commands._analysis import analyse
     from ablate.commands._results import Results, load, run
     from ablate.session.options import Options
 
-__all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
+__all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "analyse", "load", "register", "run"]
 
 
 def __dir__() -> list[str]:
@@ -62,6 +65,10 @@ def __getattr__(name: str) -> object:
         from ablate.base.registry import PartConfig, register
 
         return PartConfig if name == "PartConfig" else register
+    if name == "analyse":
+        from ablate.commands._analysis import analyse
+
+        return analyse
     if name in ("Results", "load", "run"):
         from ablate.commands._results import Results, load, run
 

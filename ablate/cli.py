@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError
+from ablate.base.extras import missing
 from ablate.base.files import MISNAMED
 from ablate.base.process import Ending, forgive, rarely_collect
 from ablate.base.text import safe
@@ -86,7 +87,7 @@ class Group(click.Group):
         except click.exceptions.Exit:  # of --help
             raise
         except (Exception, KeyboardInterrupt) as error:
-            failure = _failure(error)
+            failure = _failure(error, ctx.invoked_subcommand or "")
             code = failure.exit_code
             if isinstance(error, KeyboardInterrupt):
                 self._ending.interrupted(code)
@@ -97,8 +98,8 @@ class Group(click.Group):
         ctx.exit(code)
 
 
-def _failure(error: Exception | KeyboardInterrupt) -> Failure:
-    """Returns the message and exit code of a foreseen error; raises any other again."""
+def _failure(error: Exception | KeyboardInterrupt, command: str) -> Failure:
+    """Returns the message and exit code of a foreseen error of a command; raises any other again."""
     if isinstance(error, AblateError):
         problems = [str(problem) for problem in getattr(error, "problems", [])]
         return Failure(str(error), error.exit_code, problems)
@@ -107,6 +108,9 @@ def _failure(error: Exception | KeyboardInterrupt) -> Failure:
         if str(error):  # It names what was kept.
             kept = f"{error} are kept; run the same command to continue"
         return Failure(f"Interrupted; {kept}.", 130)
+    package = missing(error)
+    if package:
+        return Failure(f"`ablate {command}` needs {package}", 2)
     return _outside_failure(error)
 
 

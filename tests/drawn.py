@@ -1,7 +1,7 @@
 """Pages whose figures of one kind are drawn once: half of the time of a run is its figures."""
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pandas as pd
@@ -10,7 +10,7 @@ import pytest
 from ablate.report import page
 from ablate.report.section import Picture
 
-_FOUND: dict[bytes, str] = {}
+_FOUND: dict[bytes, dict[str, bytes]] = {}
 
 
 @contextmanager
@@ -21,13 +21,13 @@ def drawn_once(*, whatever_the_data: bool = True) -> Iterator[None]:
     """
     drawn = page.drawn
 
-    def once(picture: Picture) -> str:
+    def once(picture: Picture, kinds: Sequence[str]) -> dict[str, bytes]:
         given = [picture.data, *picture.options]
         if whatever_the_data:
             given = [list(one.columns) if isinstance(one, pd.DataFrame) else one for one in given]
-        key = pickle.dumps((picture.name, picture.drawing, given))
+        key = pickle.dumps((picture.name, picture.drawing, tuple(kinds), given))
         if key not in _FOUND:
-            _FOUND[key] = drawn(picture)
+            _FOUND[key] = drawn(picture, kinds)
         return _FOUND[key]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,37 @@ def ablate_without(absent: set[str], *words: object, cwd: Path) -> subprocess.Co
     code += "print(opened, file=sys.stderr)\n"
     command = [sys.executable, "-c", code, *map(str, words)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+ABSENT = """
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in {absent} else super().find_spec(name, path, target)
+
+sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+"""What a process does so that it seems to lack packages."""
+CALLS = """
+from ablate.cli import main
+for words in {calls}:
+    try:
+        main(words)
+    except SystemExit as end:
+        print("exit code", end.code or 0, file=sys.stderr)
+"""
+
+
+def lacking(absent: Iterable[str], *calls: Sequence[object], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command line, several times in one process of its own that lacks packages; each prints its exit code."""
+    words = [[str(word) for word in call] for call in calls]
+    code = ABSENT.format(absent={*absent}) + CALLS.format(calls=words)
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -165,7 +165,7 @@ def calls(pip: Path, index: str, code: int = 0) -> list[tuple[str, str, str | No
 def test_torch_comes_first_and_the_rest_from_the_user_s_index(server, pip, monkeypatch):
     index = f"{server}/200"
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "as it was")
-    expected = [("torch", index, "as it was"), (".[test]", "own", "as it was")]
+    expected = [("torch", index, "as it was"), (".[train,test]", "own", "as it was")]
     assert calls(pip, index) == expected
     (pip / "broken").touch()
     assert calls(pip, index)[2:] == expected
@@ -175,7 +175,7 @@ def test_the_plain_torch_comes_with_the_rest_and_without_dead_indexes(server, re
     (pip / "settings").write_text(
         f":env:.extra-index-url='{refused}'\nglobal.extra-index-url='{server}/404'\n"
     )
-    assert calls(pip, refused) == [(".[test]", "own", f"{server}/404")]
+    assert calls(pip, refused) == [(".[train,test]", "own", f"{server}/404")]
 
 
 def test_a_list_of_dead_indexes_becomes_one_without_entries(refused, pip):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
+from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
+
+if TYPE_CHECKING:
+    from ablate.analysis.runs import Runs
 
 _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
 _CHANCE = 0.05
 """The probability of as many equal runs below which chance is no reason."""
+_COUNTED = np.arange(2, 20_001)
+"""Numbers of examples of which a value may be the share."""
 _PEAKED = 3.0
 """The factor by which more runs are equal by chance than if values were spread evenly over their range."""
 
@@ -34,15 +41,71 @@ def alike_runs(
             by_run = examples.drop_duplicates("id").set_index("id").loc[runs["id"], "values"]
             values = pd.DataFrame([*by_run], runs.index)
             resolutions = [0.0]
-        groups = _equal_rows(values, resolutions)
-        alike += [runs.loc[group, "id"].tolist() for group in groups]
+        bounds = [bound for metric in metrics.values() for bound in (metric.floor, metric.ceiling)]
+        for group in _equal_rows(values, resolutions):
+            # Runs that fail, or have nothing left to gain, are alike by themselves.
+            if not values.loc[group].isin(bounds).all(axis=None):
+                alike.append(runs.loc[group, "id"].tolist())
     return alike
+
+
+def alike_groups(evidence: Evidence, task: TaskFacts) -> list[pd.DataFrame]:
+    """Returns the judged runs of a task that have the same numbers, a frame a group; see `alike_runs`.
+
+    By the metrics of which every run has a value, and without examples, since verdicts compare whole runs.
+    """
+    trials = evidence.trials
+    placebos = [variant.name for variant in evidence.facts.variants if variant.placebo]
+    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(placebos)
+    runs = trials[is_judged & (trials["task"] == task.name)]
+    metrics = {}
+    for name, metric in task.metrics.items():
+        if name in runs and runs[name].notna().all():
+            metrics[name] = metric
+    if not metrics or runs.empty:
+        return []
+    return [runs[runs["id"].isin(ids)] for ids in alike_runs(runs, runs[:0], metrics)]
+
+
+def variants_without_seeds(evidence: Evidence, task: TaskFacts) -> list[str]:
+    """Returns the variants of which all completed runs on a task, several, have the same numbers."""
+    trials = evidence.trials
+    is_completed = (trials["status"] == "completed") & (trials["task"] == task.name)
+    num_runs = trials.loc[is_completed, "variant"].value_counts()
+    variants: list[str] = []
+    for group in alike_groups(evidence, task):
+        for variant, count in group["variant"].value_counts().items():
+            if count > 1 and count == num_runs[variant]:
+                variants.append(str(variant))
+    return variants
+
+
+def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool:
+    """Returns whether the seed changes none of these variants, so that more seeds would show nothing new."""
+    if runs.facts.given:
+        return False
+    without_seeds = runs.memo(
+        f"without seeds on {task.name}", lambda evidence: variants_without_seeds(evidence, task)
+    )
+    return {*variants} <= {*without_seeds}
+
+
+def _share(values: pd.Series) -> float:
+    """Returns 1/N where all values are multiples of it, as shares of N examples are; 0 where no such N is small."""
+    known = values.dropna().unique()[:50]
+    if len(known) < 3 or np.abs(known).max() > 1:
+        return 0.0
+    counts = np.outer(known, _COUNTED)
+    # Values may have been computed as numbers of 32 bits.
+    is_whole = (np.abs(counts - counts.round()) < 1e-7 * _COUNTED).all(axis=0)
+    return float(1 / _COUNTED[is_whole.argmax()]) if is_whole.any() else 0.0
 
 
 def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list[int]]:
     """Returns the labels of equal rows, group by group; none where chance may have made them equal."""
     decimals = values.map(lambda value: len(repr(float(value)).partition(".")[2])).max()
-    step = np.maximum(np.maximum(10.0**-decimals, _DIGITS * values.abs().max()), resolutions)
+    least = np.maximum(resolutions, [_share(values[name]) for name in values])
+    step = np.maximum(np.maximum(10.0**-decimals, _DIGITS * values.abs().max()), least)
     spread = values.max() - values.min()
     # Where all are equal, their size stands for it: 0.782995 throughout is no chance, and 1.0 may be.
     spread = spread.where(spread > 0, values.abs().max())

@@ -13,6 +13,7 @@ from typing import cast
 import pandas as pd
 
 from ablate.analysis.agreeing import Estimated, main_estimate
+from ablate.analysis.alike import are_seedless
 from ablate.analysis.compare import with_seeds
 from ablate.analysis.contrast import unseen
 from ablate.analysis.family import alpha_at, measures_of
@@ -78,6 +79,8 @@ class ClaimOnTask:
     judged: Judged
     treatment: Treatment | None
     """The first difference in how the sides were treated; None where they were alike."""
+    is_seedless: bool = False
+    """Whether more seeds would show nothing new."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,8 @@ class JudgedClaim:
         why = on_task.judged.reason or self.judged.why
         if self.measured:
             return why
+        if on_task.is_seedless and why == Reason("open"):
+            return Reason("seedless")
         margin, x = _to_be_shown(self.claim, estimate.mean)
         return with_seeds(why, estimate, alpha=on_task.judged.alpha, margin=margin, x=x)
 
@@ -226,7 +231,13 @@ def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimO
     estimate = measure.estimate(runs, claim.sides)
     kind = "beats" if claim.kind == INTERACTION else claim.kind
     judged = judge(estimate, cast(Kind, kind), x=x, alpha=alpha, slack=slack)
-    return ClaimOnTask(measure.task.name, estimate, judged, _treatment(runs, claim, measure))
+    return ClaimOnTask(
+        task=measure.task.name,
+        estimate=estimate,
+        judged=judged,
+        treatment=_treatment(runs, claim, measure),
+        is_seedless=are_seedless(runs, claim.variants, measure.task),
+    )
 
 
 def _treatment(runs: Runs, claim: Claim, measure: Measure) -> Treatment | None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.agreeing import Estimated, main_estimate
+from ablate.analysis.alike import are_seedless
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, pairs
@@ -196,10 +197,20 @@ class Comparison:
             return self.decision.p
         return p_sequential(p_by_look, self.look.count)
 
+    @cached_property
+    def is_seedless(self) -> bool:
+        """Whether more seeds would show nothing new."""
+        return are_seedless(self.runs, (*self.pair.a, *self.pair.b), self.pair.task)
+
     @property
     def mde(self) -> float:
-        """The minimum detectable difference with all planned seeds; infinite beyond the range of the metric."""
+        """The minimum detectable difference with all planned seeds; infinite beyond the range of the metric.
+
+        NaN where the seed changes nothing.
+        """
         facts = self.runs.facts
+        if self.is_seedless:
+            return NAN
         alpha = self.alpha
         num_seeds = None  # As many as the estimate has.
         if self.judged:
@@ -227,6 +238,8 @@ class Comparison:
             if contrast.metric.span is None:
                 numbers["untested"] = 1.0
             return Reason("unseen", numbers)
+        if self.is_seedless and self.decision.reason == Reason("open"):
+            return Reason("seedless")
         # A baseline that did not learn does not tell how many seeds are needed.
         if at_floor(contrast.metric, sign(contrast.metric) * contrast.b):
             return self.decision.reason

@@ -41,6 +41,8 @@ class Contrast:
     """Differences A − B of the means over the variants of each side, oriented."""
     diverged: int = 0
     """Runs that diverged, whether or not the metric says what that is worth."""
+    all_diverged: bool = False
+    """Whether all runs of a variant diverged."""
     missing: int = 0
     """Planned seeds on which a run has no outcome."""
     solved: tuple[Flags, Flags] | None = None
@@ -82,6 +84,7 @@ class Contrast:
             b=scores_b,
             differences=sides.differences,
             diverged=int(sides.seeds.diverged.sum()),
+            all_diverged=sides.seeds.has_only_diverged,
             missing=int(without_outcome.sum()),
             solved=sides.solved,
             by_rate=counted or task.outcome == "all_or_nothing",
@@ -124,7 +127,7 @@ class Contrast:
         """Yields all that keeps the contrast from deciding; the first is the reason that is given."""
         if self.missing:
             yield Block(Reason("incomplete", {"pairs": self.n, "missing": self.missing}))
-        diverged = Reason("unstable", {"diverged": self.diverged})
+        diverged = self._unstable
         if self.n < 2:
             # What the metric cannot score is an outcome all the same.
             unscored = self.diverged > 0 and self.metric.floor is None
@@ -143,6 +146,16 @@ class Contrast:
             yield from self._blocks_at_bounds(margin)
         if self.grouped:
             yield Block(Reason("groups"), wholly=False)
+
+    @property
+    def _unstable(self) -> Reason:
+        """The reason that runs diverged; it says so where they count for nothing, and where they are all of a side."""
+        numbers = {"diverged": float(self.diverged)}
+        if self.metric.floor is None:
+            numbers["counted"] = 0.0
+            if self.all_diverged:
+                numbers["others"] = 0.0
+        return Reason("unstable", numbers)
 
     def _blocks_at_bounds(self, margin: float) -> Iterator[Block]:
         """Yields what blocks scores so near a bound of the metric that `margin` could not be seen."""

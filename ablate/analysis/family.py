@@ -14,7 +14,7 @@ from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
 from ablate.core.facts import ALL_PAIRS, BASELINE, INTERACTION, Claim, StudyFacts, TaskFacts, VariantFacts
-from ablate.core.short_names import by_design
+from ablate.core.short_names import by_design, levels_in
 
 CROSSED = ("factorial", "fractional")
 """Designs that vary several factors at once, whose planned comparisons are main effects."""
@@ -110,9 +110,10 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
 def crossed_levels(facts: StudyFacts) -> Levels:
     """Returns the levels of each cell of a crossed design, without cells that lack a path.
 
-    Empty where fewer than two factors are crossed.
+    Empty where fewer than two factors are crossed, and where the run left out cells: the means over those that it has
+    would be other effects.
     """
-    if facts.design not in CROSSED:
+    if facts.design not in CROSSED or any(_is_cell_name(name, facts) for name in facts.left_out):
         return {}
     crossed = [variant for variant in facts.variants if _is_cell(variant)]
     paths = [path for path in facts.factors if any(path in variant.changes for variant in crossed)]
@@ -132,6 +133,11 @@ def _is_cell(variant: VariantFacts) -> bool:
     if variant.name == BASELINE:
         return True
     return by_design(variant) and bool(variant.changes) and not variant.placebo
+
+
+def _is_cell_name(name: str, facts: StudyFacts) -> bool:
+    """Returns whether the name of a variant that this run left out is made of levels of factors."""
+    return all(path in facts.factors and level for path, level in levels_in(name))
 
 
 def _level(facts: StudyFacts, variant: VariantFacts, path: str) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
+from ablate.analysis.family import Pair
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import (
     LEAST_PAIRS,
@@ -29,9 +30,10 @@ from ablate.core.reason import Reason
 
 @dataclass(frozen=True)
 class Prospect:
-    """A planned comparison with the baseline, by the mean; numbers are None where they are not known."""
+    """A planned comparison, by the mean; numbers are None where they are not known."""
 
     variant: str
+    """The variant or, of a main effect, `path=level`."""
     pairs: int = 0
     """The number of known pairs, which give the spread."""
     spread: float | None = None
@@ -46,6 +48,8 @@ class Prospect:
     """The seeds that detect the difference that was asked for; infinite above `MAX_SEEDS`."""
     why: str = ""
     """Why a number is not known, or infinite, as `core.reason` writes it; empty where nothing is to be said."""
+    against: str = BASELINE
+    """The variant, or `path=level`, that it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +108,11 @@ class Terms:
 
 
 def outlook(
-    task: TaskFacts, name: str, variants: Sequence[str], evidence: Evidence | None, terms: Terms
+    task: TaskFacts, name: str, pairs: Sequence[Pair], evidence: Evidence | None, terms: Terms
 ) -> Outlook:
-    """Returns what comparisons of `variants` with the baseline can tell on one task, by its metric `name`.
+    """Returns what comparisons can tell on one task, by its metric `name`.
 
-    `evidence` has known pairs, also under other seeds.
+    pairs: the comparisons, each of two groups of variants. evidence: known runs, also under other seeds.
     """
     metric = task.metrics[name]
     if terms.detect is not None and metric.span is not None and terms.detect > metric.span:
@@ -122,7 +126,7 @@ def outlook(
         terms.margin,
         by_rate=False,
         effect=detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None,
-        prospects=_prospects(task, name, variants, evidence, terms),
+        prospects=_prospects(task, name, pairs, evidence, terms),
     )
 
 
@@ -148,24 +152,33 @@ def _outlook_by_rate(task: TaskFacts, name: str, terms: Terms) -> Outlook:
 
 
 def _prospects(
-    task: TaskFacts, name: str, variants: Sequence[str], evidence: Evidence | None, terms: Terms
+    task: TaskFacts, name: str, pairs: Sequence[Pair], evidence: Evidence | None, terms: Terms
 ) -> list[Prospect]:
-    """Returns the prospect of each variant, by the pairs that are known of it."""
+    """Returns the prospect of each comparison, by the runs that are known of its sides."""
     known_task = _known_task(task, name, evidence)
     if evidence is None or known_task is None:
-        return [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
+        return [Prospect(pair.name, why=str(Reason("pairs")), against=pair.against) for pair in pairs]
 
     runs = Runs(evidence)
-    settings = [BASELINE, *runs.runner_ups(BASELINE, known_task)]
-    baselines = [runs.of(setting, known_task) for setting in settings]
     prospects = []
-    for variant in variants:
-        side = runs.of(variant, known_task)
-        contrasts = [Contrast.between([[side]], [[baseline]], name) for baseline in baselines]
-        # By the setting of the baseline at which differences vary most.
-        contrast = max(contrasts, key=lambda c: c.differences.sd if c.n > 1 else -1.0)
-        prospects.append(_prospect(variant, replace(contrast, metric=task.metrics[name]), terms))
+    for pair in pairs:
+        contrast = _most_varying(runs, pair, known_task, name)
+        prospect = _prospect(pair.name, replace(contrast, metric=task.metrics[name]), terms)
+        prospects.append(replace(prospect, against=pair.against))
     return prospects
+
+
+def _most_varying(runs: Runs, pair: Pair, task: TaskFacts, name: str) -> Contrast:
+    """Returns the contrast of a pair at that setting of what it is compared with at which differences vary most."""
+    settings = [pair.b]
+    if len(pair.b) == 1:
+        settings += [(runner_up,) for runner_up in runs.runner_ups(pair.b[0], task)]
+    side = [runs.of(variant, task) for variant in pair.a]
+    contrasts = []
+    for variants in settings:
+        other = [runs.of(variant, task) for variant in variants]
+        contrasts.append(Contrast.between([side], [other], name))
+    return max(contrasts, key=lambda contrast: contrast.differences.sd if contrast.n > 1 else -1.0)
 
 
 def _known_task(task: TaskFacts, name: str, evidence: Evidence | None) -> TaskFacts | None:
@@ -179,7 +192,7 @@ def _known_task(task: TaskFacts, name: str, evidence: Evidence | None) -> TaskFa
 
 
 def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
-    """Returns the prospect of one variant, by its known pairs."""
+    """Returns the prospect of one comparison, by its known pairs."""
     obstacle = _no_spread(contrast)
     if obstacle is not None:
         return Prospect(variant, contrast.n, why=str(obstacle))

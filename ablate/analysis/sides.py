@@ -71,7 +71,7 @@ class Sides:
             return True
         if self.task.outcome != "graded" or self.task.sampling.pool != "fresh":
             return True
-        if self.facts.given == "runs":
+        if self.facts.given in ("runs", "summaries"):
             # A run that crashed does not change how the others are compared.
             first, second = (self._given_seeds(side) for side in self.variants)
             return len(first & second) >= 2
@@ -191,6 +191,12 @@ class ComparedSeeds:
             usable[:] = usable.all(axis=0)
             without_outcome[:] = without_outcome.any(axis=0)
         return cls(asked, usable, without_outcome & asked, diverged & asked)
+
+    @property
+    def has_only_diverged(self) -> bool:
+        """Whether all runs of a row that were asked for diverged."""
+        is_lost = (self.diverged | ~self.asked).all(axis=1) & self.diverged.any(axis=1)
+        return bool(is_lost.any())
 
     @property
     def usable_a(self) -> Flags:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
+from ablate.base.extras import needed_by
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.stages import FINAL, stage_of
 from ablate.core.trial import RUNNER_UP
@@ -167,7 +168,7 @@ def run(
     keep_going: go on where the first run, which is the baseline's, fails; without it, that raises `AblateError`.
     confirm: repeat what the study found, on seeds that it has not seen.
     """
-    _refuse_unknown(unknown)
+    refuse_unknown(run, unknown)
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
@@ -195,19 +196,19 @@ def run(
     )
     if not isinstance(study, Mapping):
         study = _path(study, "study")
-    with as_file(study) as path:
+    with needed_by("`ablate.run`"), as_file(study) as path:
         return load(run_study(path, options, Console(file=sys.stderr)).folder)
 
 
-def _refuse_unknown(keywords: Mapping[str, object]) -> None:
-    """Raises `TypeError` for a keyword that `run` does not have, with the nearest that it has."""
+def refuse_unknown(function: Callable[..., object], keywords: Mapping[str, object]) -> None:
+    """Raises `TypeError` for a keyword that a function does not have, with the nearest that it has."""
     if not keywords:
         return
-    parameters = inspect.signature(run).parameters.values()
+    parameters = inspect.signature(function).parameters.values()
     known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     unknown = next(iter(keywords))
     hint = nearest(unknown, known) or f"It has {listed(known, len(known))}"
-    raise TypeError(f"run() has no keyword {unknown!r}. {hint}")
+    raise TypeError(f"{function.__name__}() has no keyword {unknown!r}. {hint}")
 
 
 def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:

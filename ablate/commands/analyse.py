@@ -1,11 +1,12 @@
 """`ablate analyse`."""
 
-import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ablate.base.errors import Invalid
 from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import saying
 from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, exit_code_of, output_console, warn
@@ -55,7 +56,10 @@ WAY = click.Choice(["max", "min"])
 )
 @click.option("--variant", metavar="COLUMN[,COLUMN]", help="Column of the variants, or several.")
 @click.option(
-    "--seed", metavar="COLUMN|PATTERN", help="Column of the seeds, or a pattern that finds them in names."
+    "--seed",
+    default="",
+    metavar="COLUMN|PATTERN",
+    help="Column of the seeds, or a pattern that finds them in names.",
 )
 @click.option(
     "--where",
@@ -72,9 +76,8 @@ WAY = click.Choice(["max", "min"])
 @click.option("--compare", type=click.Choice(["all_pairs"]), help="Compare each variant with each other.")
 @click.option(
     "--read",
-    type=(str, str),
     multiple=True,
-    metavar="NAME PATTERN",
+    metavar="NAME=PATTERN",
     help="Metric that a pattern finds in the lines of logs; may be repeated.",
 )
 @click.option(
@@ -105,15 +108,16 @@ WAY = click.Choice(["max", "min"])
 def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **given: Any) -> int:
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
-    RUNS is a CSV or parquet file with one row per run and columns variant, seed and metrics, and task where there are
-    several; with a column example, one row per example of a run; or a folder of `lm-eval --log_samples`; or, with
-    --tracking-uri, an MLflow experiment. Runs that share seeds are paired; others are compared by Welch's t. It trains
-    nothing. See `ablate guide analyse`.
+    RUNS is a table with one row per run; a folder of runs as Hydra, Lightning, Hugging Face, Ray Tune or timm write
+    them; TensorBoard's or MLflow's folder; what lm-eval wrote; or logs, with --read. The output says as what it was
+    read, and what was guessed. Runs that share seeds are paired; others are compared by Welch's t. It trains nothing.
+    See `ablate guide analyse`.
 
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
     claim is refuted, and one is inconclusive.
     """
     from ablate.pipeline.next_steps import print_results
+    from ablate.records.environment import command_line
     from ablate.records.folder import StudyFolder
     from ablate.report.words import message
     from ablate.runs import noise, report
@@ -121,11 +125,11 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.runs.options import AnalysisOptions
     from ablate.runs.reading import read, shape_of
 
-    for role in ("seed", "variant"):
-        column = given.pop(role)
-        if column:
-            given["column"] = [(role, column), *given["column"]]
-    options = AnalysisOptions(**given)
+    given["read"] = [_named_pattern(text) for text in given["read"]]
+    variant = given.pop("variant")
+    if variant:
+        given["column"] = [("variant", variant), *given["column"]]
+    options = AnalysisOptions(**given, command=command_line(sys.argv))
     with output_console(as_json) as console:
         say = saying(console)
         table = read(runs, options)
@@ -137,11 +141,20 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
             return 0
         if options.known_noise is not None:
             table = noise.beside_noise(table, options, options.known_noise)
-        name = options.name or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
-        folder = StudyFolder(results, name)
+        folder = StudyFolder(results, options.name or report.name_after(runs))
         report.judge(folder, table, warn)
         for caution in folder.facts().cautions:
             say(caution)
         print_results(folder, console)
         say(f"Card for a pull request: {folder.path / 'card.md'}")
     return exit_code_of(folder.path, None, as_json, gate, strict)
+
+
+def _named_pattern(text: str) -> tuple[str, str]:
+    """Returns name and pattern of `NAME=PATTERN`. Raises `Invalid`."""
+    name, sign, pattern = text.partition("=")
+    if not (name and sign and pattern):
+        raise Invalid(
+            "--read", "must be NAME=PATTERN", text, hint="For example: --read 'loss=loss: ([0-9.]+)'"
+        )
+    return name, pattern

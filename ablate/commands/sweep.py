@@ -28,7 +28,8 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     study, which the search has not used. An interrupted search continues where it stopped; a larger --trials
     extends it.
 
-    Where the first run fails, the search ends, unless --keep-going is given.
+    A failed training ends the search, since later settings depend on it: the first of all at once, unless --keep-going
+    is given, a later one after its batch.
 
     Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
     """

@@ -68,6 +68,10 @@ BASELINE = "baseline"
 ALL_PAIRS = "all_pairs"  # In place of one variant that all others are compared with.
 
 
+NAMELESS_TASK = "runs"
+"""The only task of runs that were given without the name of one."""
+
+
 @dataclass(frozen=True)
 class TaskFacts:
     """The facts of a task of the study."""
@@ -88,6 +92,11 @@ class TaskFacts:
     stated: DataStatement | None = None
     # How training and validation data were divided, by the digests of the runs; not known of older folders.
     split: Split = NOT_STATED
+
+    @property
+    def name_for_readers(self) -> str:
+        """Its name; empty where nobody gave it one."""
+        return "" if self.name == NAMELESS_TASK else self.name
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ from ablate.core.facts import BASELINE, StudyFacts, VariantFacts
 from ablate.core.spelling import SPELLINGS, TERMS, compound, spelled
 
 # Ends of paths whose word, with its level before it, would not be read as it is meant.
-_NOUNS = {"score": "scoring", "position": "positions", "value": "values", "cross": "cross connection"}
+_NOUNS = {
+    "score": "scoring",
+    "position": "positions",
+    "value": "values",
+    "cross": "cross connection",
+    "residual": "residual connections",
+}
+# Begins the paths of settings of a user's own code.
+_OWN_CODE = "config."
 _LEFT_OUT = ("none", "off")
 
 
@@ -110,7 +118,7 @@ def level_name(path: str, level: str) -> str:
     """Returns the name of a level for readers: `batch norm`, `1 head`, `learning rate 0.003`.
 
     `batch norm`, `GELU`, `no positions`, `1 head`, `low-rank values (rank 8)`, `embedding dropout 0.1`,
-    `learning rate 0.003`.
+    `learning rate 0.003`; of a user's own code `act tanh`.
     """
     *_, parent, leaf = ["", *path.split(".")]
     name, _, parameters = level.partition("(")
@@ -126,6 +134,9 @@ def level_name(path: str, level: str) -> str:
         return f"no {noun}{details}"
     if name == "on":
         return f"{noun}{details}"
+    if path.startswith(_OWN_CODE):
+        # What a setting of a user's own is called comes first: nobody knows whether its level would read as a noun.
+        return f"{noun} {SPELLINGS[name] if name in TERMS else name}{details}"
     if name in TERMS:
         return f"{SPELLINGS[name]}{details}"
     if not re.search(r"[a-z]{2}", name):

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from ablate.base import wording
 from ablate.base.text import printable
 from ablate.core.events import BatchPlanned, CacheHit, Capacity, EngineMessage, Event, Started, TrialStored
+from ablate.core.facts import BASELINE
 from ablate.core.metric import validated
 from ablate.core.record import Record, outcome
 from ablate.core.spelling import spelled
@@ -36,6 +37,8 @@ class Display:
     at_most: bool = False  # Whether the study may train fewer trials than it plans.
     compute: int | None = None  # FLOPs of one training of the baseline.
     usual: float | None = None  # Seconds that such a training took here before.
+    # Whether the run ends where the first run of the baseline fails, and the error that ends it says why.
+    ends_at_failure: bool = False
     # The most trainings of the run, as it has been said last.
     total: int = 0
     done: int = 0
@@ -172,6 +175,8 @@ class Display:
 
     def _outcome(self, cell: Cell, record: Record) -> str:
         """Returns the metric that counts, which for a cell that tunes is that on validation data if measured."""
+        if record.status == "failed" and self.ends_at_failure and not self.has_results:
+            return record.status if cell.variant == BASELINE else outcome(record.status, record.reason)
         if record.status != "completed":
             return outcome(record.status, record.reason)
 

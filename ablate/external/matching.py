@@ -20,13 +20,14 @@ _PER_LINE = 0.5
 
 def check_pattern(pattern: str) -> None:
     """Raises `Invalid` for a pattern without exactly one group, the number."""
+    written = f"'{pattern}'"  # Not as a value of Python, whose backslashes are doubled.
     try:
         groups = re.compile(pattern).groups
     except (re.error, OverflowError, RecursionError) as error:
-        raise Invalid("", f"is no regular expression: {error}", pattern) from None
+        raise Invalid("", f"is no regular expression: {error}; given {written}") from None
     if groups != 1:
-        allowed = r"exactly one, as in '^loss: (\S+)'; (?:…) does not count"
-        raise Invalid("", f"has {groups} groups; it needs one, which holds the number", pattern, allowed)
+        rule = f"has {groups} groups; it needs one, which holds the number; given {written}"
+        raise Invalid("", rule, allowed=r"exactly one, as in '^loss: (\S+)'; (?:…) does not count")
 
 
 class _Overrun(BaseException):

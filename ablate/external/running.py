@@ -170,12 +170,18 @@ class Run:
             record.environment[STOPS] = True
             return record
         read = listed(f"{name} {value:g}" for name, value in self.reading.last.items())
-        parts = [str(error)]
+        parts = [self._as_written(str(error))]
         if read:
             parts.append(f"last read: {read}")
         parts.append(f"last printed: {self.printed[-1][:200]}" if self.printed else "it printed nothing")
         reason = "; ".join(parts)
         return Record.of(self.trial, "failed", reason=reason, error=reason)
+
+    def _as_written(self, reason: str) -> str:
+        """Returns a reason with patterns as the study has them, whose backslashes are not doubled."""
+        for pattern in self.options["read"].values():
+            reason = reason.replace(repr(pattern), f"'{pattern}'")
+        return reason
 
 
 def _check_code(snapshot: Snapshot) -> None:

@@ -11,14 +11,13 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.files import NotReadableError, digest_of_data, read_plain
+from ablate.base.files import digest_of_data
 from ablate.base.registry import register
 from ablate.base.scratch import scratch
 from ablate.base.streams import stream_seed
@@ -31,15 +30,18 @@ from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
-from ablate.external.cautions import assigning, named, seeded
+from ablate.external.cautions import named, seeded
 from ablate.external.command import filled
 from ablate.external.matching import check_pattern
+from ablate.external.passing import check_exists, check_program, may_read_config, may_read_seed
 from ablate.external.reading import Reading
 from ablate.external.running import Run
-from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
-from ablate.external.sources import MAX_SOURCE, locks_of, parsed, program_of
+from ablate.external.sources import locks_of, parsed, program_of
 from ablate.external.undeclared import STEP
+
+UNSEEDED = "and your code does not mention $ABLATE_SEED, so that no seed reaches it"
+"""The end of a caution on code that gets no seed."""
 
 
 class External(Workload):
@@ -96,13 +98,16 @@ class External(Workload):
                     name == STEP, f"metrics.{name}", "gives the steps of curves, and is not a metric", name
                 )
             for name, pattern in config["workload"]["read"].items():
+                hint = nearest(name, readable)
+                hint = f"{hint} Or add" if hint else "Add"
+                hint = f"{hint} {name} under `metrics:`"
                 at.refuse(
                     name not in readable,
                     "workload.read",
                     "is not among `metrics`",
                     name,
                     listed(readable),
-                    nearest(name, readable),
+                    hint,
                 )
                 with at("workload", "read", name):
                     check_pattern(pattern)
@@ -186,6 +191,24 @@ class External(Workload):
             cautions.append(f"your code never mentions {listed(f'`{name}`' for name in unnamed)}")
         return cautions
 
+    def reads_config(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether the program itself reads the config of a trial from its environment."""
+        return may_read_config(map(Path, self.program(config).values()))
+
+    def may_read_config(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether some code, which the program may call, reads the config of a trial from its environment."""
+        return not self.program(config) or may_read_config(self._copied(config))
+
+    def lacks_seed(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether the program does not read the seed of a trial from its environment either."""
+        files = [*map(Path, self.program(config).values())]
+        return not may_read_seed(files or self._copied(config))
+
+    def _copied(self, config: Mapping[str, Any]) -> list[Path]:
+        """Returns the files of code and config that trials get."""
+        tree = self.snapshot(config).tree
+        return [] if tree is None else [tree.root / path for path in tree.files]
+
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Runs a trial once; without exit code 0 and all metrics it has failed."""
         # The streams of a placebo are those of another seed.
@@ -228,6 +251,7 @@ class FunctionWorkload(External):
         super().check(config)
         module, _, name = config["workload"]["function"].rpartition(":")
         file = module if module.endswith(".py") else f"{module.replace('.', '/')}.py"
+        check_exists(file, self.folder, "workload.function")
         tree = parsed(self.folder / file)
         functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
         if name not in functions:
@@ -241,6 +265,17 @@ class CommandWorkload(External):
     """A command of the user's, in which `{name}` stands for a setting and `{seed}` for the seed."""
 
     Options = options.CommandOptions
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        super().check(config)
+        check_program(self.words(config, 0), self.folder, "workload.command")
+
+    def cautions(self, config: Mapping[str, Any]) -> list[str]:
+        cautions = super().cautions(config)
+        has_seed = self.words(config, 0) != self.words(config, 1)
+        if not has_seed and self.lacks_seed(config):
+            cautions.append(f"the command has no `{{seed}}`, {UNSEEDED}")
+        return cautions
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
         settings: dict[str, Any] = {}
@@ -266,81 +301,3 @@ def _settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
         yield path, value
         if isinstance(value, dict):
             yield from _settings(value, f"{path}.")
-
-
-@register("workload", "script")
-class ScriptWorkload(External):
-    """A script of the user's without flags: constants at its top level are replaced in a temporary copy."""
-
-    Options = options.ScriptOptions
-
-    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        values = json.dumps(_values(config, seed))
-        return [sys.executable, "-P", script.__file__, config["workload"]["script"], values]
-
-    def sources(self, config: BaseModel) -> list[Any]:
-        return [*super().sources(config), script.main]
-
-    def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        cautions = super().cautions(config)
-        for place in assigning(self.folder / config["workload"]["script"]):
-            cautions.append(f"code at {place} may assign constants anew, unseen by ablate")
-        return cautions
-
-    def check(self, config: Mapping[str, Any]) -> None:
-        super().check(config)
-        file = self.folder / config["workload"]["script"]
-        source = _source(file)
-        try:
-            constants = _constants(source)
-        except UNREADABLE as error:
-            raise Invalid(
-                "workload.script", f"cannot be read as Python: {explained(error)}", file.name
-            ) from None
-        seed = config["workload"]["seed"]
-        places = {name: f"config.{name}" for name in config["config"]}
-        names = constants.names()
-        with Gather() as at:
-            at.refuse(seed in places, f"config.{seed}", "is given by the study", allowed="`seeds:`")
-            if seed:
-                places[seed] = "workload.seed"
-            for name, place in places.items():
-                fault = constants.fault(name)
-                rule = f"is not assigned once, alone, at the top level of {file.name}: {fault}"
-                at.refuse(fault, place, rule, name, listed(names), nearest(name, names))
-                value = config["config"].get(name)
-                rule = f"has keys in {file.name} that are not text, which a study cannot give"
-                at.refuse(constants.has_other_keys(name, value), place, rule, value)
-        _try_edit(source, tuple(places))
-
-
-def _values(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Returns the values of a script's constants in a trial."""
-    values = dict(config["config"])
-    if config["workload"]["seed"]:
-        values[config["workload"]["seed"]] = seed
-    return values
-
-
-def _source(file: Path) -> bytes:
-    """Returns the source of a script. Raises `Invalid`."""
-    try:
-        return read_plain(file, MAX_SOURCE)
-    except NotReadableError as error:
-        allowed = "a Python file, by its path relative to the study"
-        raise Invalid("workload.script", str(error), file.name, allowed) from None
-
-
-@lru_cache(maxsize=8)
-def _constants(source: bytes) -> Constants:
-    """Returns the constants of a script. Raises one of `UNREADABLE`."""
-    return Constants.of(parsed_source(source))
-
-
-@lru_cache(maxsize=8)
-def _try_edit(source: bytes, names: tuple[str, ...]) -> None:
-    """Raises `Invalid` where a script cannot be written with other values of these constants, whatever they are."""
-    try:
-        edited(source, dict.fromkeys(names, 0))
-    except UNREADABLE as error:
-        raise Invalid("workload.script", f"cannot be run with other constants: {explained(error)}") from None

@@ -1,12 +1,14 @@
 """A confirmation repeats on unseen seeds what a study decided; it reports in `results/<study>@confirm/`.
 
 Its variants and claims are those that were decided, its settings those that were chosen, or tuned again where tuning
-chose them: a family of its own, whose outcome was not used to choose it.
+chose them: a family of its own, whose outcome was not used to choose it. Of a design that crosses its factors it has
+all cells, since a main effect is a mean over them: without some it would be another effect.
 """
 
 import dataclasses
 from collections.abc import Sequence
 
+from ablate.analysis.family import Levels, crossed_levels
 from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
@@ -90,7 +92,8 @@ def _restricted(
         raise NothingDecided(
             f"Nothing to confirm: {report.path} has decided no comparison on {spelled(facts.metric)} and no claim."
         )
-    names = {BASELINE}
+    cells = crossed_levels(facts)
+    names = {BASELINE, *cells}
     for pair in comparisons:
         names |= set(pair)
     for claim in claims:
@@ -108,6 +111,7 @@ def _restricted(
     notes = [
         f"repeats on seeds {in_words(seeds.values)} what {report.name} decided on seeds {in_words(facts.seeds)} "
         f"({joined(decided)}){_settings_in_words(study, facts)}, as a family of its own",
+        *_notes_on_cells(cells),
         *_notes_on_examples(study, report),
     ]
     return dataclasses.replace(
@@ -170,6 +174,15 @@ def _settings_in_words(study: Study, facts: StudyFacts) -> str:
     if facts.searched:
         return ", tuned again"
     return ""
+
+
+def _notes_on_cells(cells: Levels) -> list[str]:
+    """Says that a confirmation trains every cell of a crossed design, and so judges every main effect."""
+    if not cells:
+        return []
+    return [
+        f"trains all {len(cells)} cells of its design, over which a main effect is a mean, and judges every main effect"
+    ]
 
 
 def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:

@@ -14,7 +14,7 @@ from ablate.report.words import NOTHING, Column, Row, Table, message, text
 from ablate.study.patch import short_label
 
 # The columns that name a comparison.
-PLACE = ("variant", "task", "metric")
+PLACE = ("variant", "baseline", "task", "metric")
 # The first steps of the paths that make a baseline.
 BASELINE_SECTIONS = ("task", "tasks", "model", "training")
 MAX_PATHS = 4
@@ -41,7 +41,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         )
     side_a = read_side(a)
     side_b = read_side(b)
-    comparisons = match_rows(side_a.comparisons, side_b.comparisons, PLACE).planned()
+    comparisons = match_rows(planned_rows(side_a.comparisons), planned_rows(side_b.comparisons), PLACE)
     claims = match_rows(side_a.claims, side_b.claims, ["claim"])
     settings = differences(side_a.settings(), side_b.settings())
     origins = differences(side_a.origin(), side_b.origin())

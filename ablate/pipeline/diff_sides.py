@@ -13,7 +13,7 @@ from ablate.base.wording import joined
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
-from ablate.report.verdicts import direction_of, names_of, own_direction, planned_rows, row_name
+from ablate.report.verdicts import direction_of, names_of, own_direction, row_name
 from ablate.report.words import NOTHING, Row, decimals, difference, fixed, message, number, text
 from ablate.study.document import read_document
 from ablate.study.sections import in_words
@@ -123,11 +123,6 @@ class Matched:
     def changed_numbers(self) -> list[Pair]:
         """The pairs whose numbers differ; see `Pair.numbers_changed`."""
         return [pair for pair in self.pairs if pair.numbers_changed]
-
-    def planned(self) -> Matched:
-        """Returns the rows that at least one of the studies planned."""
-        pairs = [pair for pair in self.pairs if planned_rows([pair.a, pair.b])]
-        return Matched(pairs, planned_rows(self.only_a), planned_rows(self.only_b))
 
 
 def read_side(folder: StudyFolder) -> Side:

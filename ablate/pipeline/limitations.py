@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from ablate.base.errors import listed
 from ablate.base.registry import CATALOGUE
 from ablate.base.wording import exact
+from ablate.external.workload import External
 from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study
+from ablate.study.twins import twins_of
 
 if TYPE_CHECKING:
     from ablate.tasks.task import Task
@@ -35,7 +37,13 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
 
     selects: whether trainings choose the variants.
     """
-    limits = [*study.notes, *_mixed(study), *_cautions(study), *_coarse_validation(study, selects=selects)]
+    limits = [
+        *study.notes,
+        *_mixed(study),
+        *_cautions(study),
+        *_twins(study),
+        *_coarse_validation(study, selects=selects),
+    ]
     if study.design.aliases:
         sets = [_aliased(effects) for effects in study.design.aliases]
         limits.append(f"the fraction cannot tell these effects apart: {'; '.join(sets)}")
@@ -100,6 +108,20 @@ def _cautions(study: Study) -> list[str]:
     return lines
 
 
+def _twins(study: Study) -> list[str]:
+    """Says which variants have the command of another, unless the program reads their config by itself."""
+    workload = study.workload
+    if not isinstance(workload, External) or workload.reads_config(study.variants[0].configs[0]):
+        return []
+    lines: list[str] = []
+    for twin in twins_of(study.design, workload):
+        lines.append(
+            f"{twin.variant.name} has the same command as {twin.first.name}; they differ only if the program reads "
+            "$ABLATE_CONFIG"
+        )
+    return lines
+
+
 def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
     """Says that validation, by which something is chosen or stopped, cannot show half a margin."""
     metric = study.config.metric
@@ -114,7 +136,7 @@ def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
         if 2 / examples > metric.margin:
             lines.append(
                 f"settings or steps are chosen{study.on(task)} on {examples} validation examples, which are too few to "
-                f"show half the margin of {exact(metric.margin)}"
+                f"resolve half the margin of {exact(metric.margin)}"
             )
     return lines
 

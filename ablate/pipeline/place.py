@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import Problem, StudyError
-from ablate.base.text import masked
+from ablate.base.text import at_results, masked, typed
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.records.folder import StudyFolder
@@ -117,6 +117,26 @@ def refuse_another(study: Study, results: Path) -> None:
                 source=str(study.path),
             )
         ]
+    )
+
+
+def refuse_without_search(document: Document, folder: StudyFolder, options: Options) -> None:
+    """Raises `StudyError` for a run without the search of its study that would write over the report of that search.
+
+    So it is, too, where the study has nothing but its search.
+    """
+    data = document.data
+    if options.sweep or options.confirm or not data.get("search"):
+        return
+    rule = "is what the study runs, and only `ablate sweep` searches"
+    if any(data.get(key) for key in ("factors", "variants", "design", "tune")):
+        facts = folder.reported_facts()
+        if facts is None or facts.searched != "sweep":
+            return
+        rule = f"was run, and {folder.path} is its report, which a run without it would write over"
+    hint = f"Run `{typed('sweep', document.path, *at_results(options.results))}`"
+    raise StudyError(
+        [Problem(rule, ("search",), hint=hint, line=document.line(("search",)), source=str(document.path))]
     )
 
 

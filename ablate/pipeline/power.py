@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ablate.analysis.family import family_size, planned_pairs
+from ablate.analysis.family import Pair, family_size, planned_pairs
 from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Outlook, Power, Terms, outlook
@@ -54,25 +54,34 @@ def power(
 
     seeds = study.config.seeds
     comparisons = family_size(facts)
+    planned = planned_pairs(facts)
     looks = max(1, len(seeds.looks))
     level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
     terms = Terms(seeds.count, level, facts.margin, detect)
     evidence = known_pairs.evidence if known_pairs is not None else None
-    variants = [variant.name for variant in study.variants[1:] if not variant.placebo]
     outlooks: list[Outlook] = []
     if comparisons:
-        outlooks = [outlook(task, metric, variants, evidence, terms) for task in tasks]
+        judged = _judged_pairs(study, planned)
+        for task in tasks:
+            pairs = [pair for pair in judged if pair.task.name == task.name]
+            outlooks.append(outlook(task, metric, pairs, evidence, terms))
     return Power(
         metric,
         seeds.count,
         comparisons,
-        claims=comparisons - len(planned_pairs(facts)),
+        claims=comparisons - len(planned),
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",
         tasks=outlooks,
         asked=detect,
     )
+
+
+def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
+    """Returns the planned comparisons of variants that the study file gives, without those of a placebo."""
+    names = {variant.name for variant in study.variants if not variant.placebo}
+    return [pair for pair in planned if names.issuperset((*pair.a, *pair.b))]
 
 
 def _refuse_impossible(detect: float, metric: str, tasks: Sequence[TaskFacts]) -> None:

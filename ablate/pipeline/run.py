@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.pipeline.cache import is_current, print_current
-from ablate.pipeline.place import refuse_another, report_place
+from ablate.pipeline.place import refuse_another, refuse_without_search, report_place
 from ablate.session.options import Options, RunOutcome
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
@@ -23,6 +23,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     if is_current(folder, document, options):
         print_current(folder, overrides, console)
         return RunOutcome(folder.path)
+    refuse_without_search(document, folder, options)
 
     # What a report that is up to date must not wait for: numpy, the engines, MLflow's client.
     from ablate.pipeline.claims import preregister

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError, shown
+from ablate.base.errors import AblateError, Problem, listed, nearest, shown
 from ablate.base.files import digest_of_data, replacing, write_text
 from ablate.base.kept import content_of
 from ablate.base.text import first_line
+from ablate.core.names import RESERVED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,12 +131,22 @@ def rows_and_facts(
         return table.to_pylist(), facts
 
 
+def _no_folder(folder: Path) -> Problem:
+    """Returns the problem of a folder that is not there, with the nearest beside it."""
+    names = sorted(other.name for other in folder.parent.glob("[!.]*") if other.is_dir())
+    beside = [name for name in names if name not in RESERVED]
+    hint = nearest(folder.name, beside) or "Run the study first"
+    return Problem("does not exist", allowed=listed(beside), hint=hint, source=str(folder))
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Raises `AblateError` where a parquet file is not there, or cannot be read inside."""
     import pyarrow
 
     if not path.is_file():
+        if not path.parent.exists():
+            raise AblateError(str(_no_folder(path.parent)))
         raise AblateError(
             f"{path.parent}: has no {path.name}; run the study first, or give a folder of results/"
         )

@@ -5,17 +5,19 @@ It is in the past tense: what was found on these seeds, at these settings. Other
 
 from collections.abc import Iterator, Sequence
 
+from ablate.analysis.family import crossed_levels
 from ablate.analysis.learning import Learned, baseline_learned
 from ablate.base import wording
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
+from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.reason_words import because
 from ablate.report.section import ReportData
 from ablate.report.verdict_words import apart_from_zero
 from ablate.report.verdicts import compared_with, is_share, names_of, planned_rows, row_name, shared_rate
-from ablate.report.words import Row, from_to, message, number, text
+from ablate.report.words import Row, from_to, message, number, rows_of, text
 
 BETTER = "better"
 WORSE = "worse"
@@ -29,6 +31,7 @@ VERBS: dict[Direction, dict[str, str]] = {
 SAMPLES = {
     "runs": "answer.on_runs",
     "documents": "answer.on_documents",
+    "summaries": "answer.on_runs",
     "known_noise": "answer.by_kept_runs",
 }
 """How runs were given → the words for those that a comparison rests on."""
@@ -48,21 +51,40 @@ def answers_by_task(report_data: ReportData) -> list[str]:
     for task in facts.tasks:
         rows_of_task = [row for row in rows if row["task"] == task.name]
         if rows_of_task:
-            paragraphs.append(answer_on_task(rows_of_task, task, facts, not_learned.get(task.name, "")))
+            interactions = rows_of(report_data.table("interactions"))
+            dependence = dependence_sentence(interactions, task, facts, names_of(facts))
+            paragraphs.append(
+                answer_on_task(
+                    rows_of_task,
+                    task,
+                    facts,
+                    not_learned=not_learned.get(task.name, ""),
+                    dependence=dependence,
+                )
+            )
     return paragraphs
 
 
-def answer_on_task(rows: Sequence[Row], task: TaskFacts, facts: StudyFacts, not_learned: str = "") -> str:
+def answer_on_task(
+    rows: Sequence[Row], task: TaskFacts, facts: StudyFacts, *, not_learned: str = "", dependence: str = ""
+) -> str:
     """Returns what differs, what is equivalent, and what is open on a task; the largest effect first.
 
-    not_learned: what the baseline reached, where it did not learn the task.
+    not_learned: what the baseline reached, where it did not learn the task. dependence: which changes interact, so that
+    a main effect does not say what they do.
     """
     placebos = [variant.name for variant in facts.variants if variant.placebo]
     placebo_rows = [row for row in rows if row["variant"] in placebos]
     judged = [row for row in rows if row["variant"] not in placebos]
     judged.sort(key=lambda row: -abs(number(row["diff"]) or 0.0))
     metric = task.metrics[facts.metric]
-    findings = [*_effects(judged, metric, facts), *_solved(judged, facts)]
+    main_effects = [row for row in judged if is_main_effect(row, facts)]
+    variants = [row for row in judged if not is_main_effect(row, facts)]
+    findings = [
+        *_effects(main_effects, metric, facts),
+        *_effects(variants, metric, facts),
+        *_solved(judged, facts),
+    ]
 
     sentences = []
     if any(_is_apart(row) for row in placebo_rows):
@@ -75,8 +97,11 @@ def answer_on_task(rows: Sequence[Row], task: TaskFacts, facts: StudyFacts, not_
     sentences += findings
     # Of a baseline that did not learn, only differences say something.
     if findings or not not_learned:
-        sentences += _equivalent(judged, metric, facts)
+        sentences += _equivalent(main_effects, metric, facts)
+        sentences += _equivalent(variants, metric, facts)
         sentences += _inconclusive(judged, facts)
+        if dependence:
+            sentences.append(dependence)
     where = task.name if len(facts.tasks) > 1 else ""
     return message("answer.on_task", where, " ".join(sentences))
 
@@ -107,13 +132,22 @@ def _effects(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator
 
 
 def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns `On 5 seeds`: the runs that the comparisons rest on."""
+    """Returns `On 5 seeds`: the runs that the comparisons rest on; of main effects, what they are means over."""
     counts = [int(row["n"]) for row in rows if row["n"]]
     if facts.given:
         return message(SAMPLES[facts.given], from_to(counts))
+    averaged = _averaged(rows, facts)
     if {*counts} == {1}:
-        return message("answer.on_one_seed")
-    return message("answer.on_seeds", from_to(counts))
+        return message("answer.on_one_seed", averaged)
+    return message("answer.on_seeds", from_to(counts), averaged)
+
+
+def _averaged(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns `averaged over the other factors` for rows that are main effects; else nothing."""
+    if not rows or not is_main_effect(rows[0], facts):
+        return ""
+    _, *others = next(iter(crossed_levels(facts).values()))
+    return message("answer.averaged", others)
 
 
 def _solved(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
@@ -141,6 +175,10 @@ def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Itera
             equivalent.append(f"{name} ({apart})" if apart else name)
     if equivalent:
         margin = _amount(facts.margin or 0.0, metric)
+        averaged = _averaged(rows, facts)
+        if averaged:
+            yield message("answer.equivalent_on_average", averaged, margin, equivalent)
+            return
         yield message("answer.equivalent", margin, compared_with(facts) or "one another", equivalent)
 
 

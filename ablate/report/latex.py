@@ -13,8 +13,6 @@ WIDEST = 3.5
 """Inches of a figure that still stands in one column of a page."""
 LONG = 30
 """Characters of a first cell that takes several lines."""
-FOLDER = r"\ablatefolder"
-"""The macro that says where the figures are, from the file that LaTeX is called with."""
 # What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument.
 SIGNS = str.maketrans(
     {
@@ -75,14 +73,29 @@ def tabular(table: Table, label: str, bold: Mapping[str, str] | None = None) -> 
     )
 
 
-def figure_float(name: str, caption: str, label: str, width: float, folder: str) -> str:
-    """Returns a float with its caption below it; over both columns where it is wider than one. `width` in inches."""
+def folder_macro(study: str) -> str:
+    r"""Returns the macro that says where the figures of a study are: `\ablateXfigures`, of letters alone.
+
+    Each study of a paper has its own.
+    """
+    digits = str.maketrans("0123456789", "ABCDEFGHIJ")
+    letters = re.sub(r"[^A-Za-z]", "", study.translate(digits))
+    return rf"\ablate{letters}figures"
+
+
+def figure_float(name: str, caption: str, label: str, width: float, folder: tuple[str, str]) -> str:
+    """Returns a float with its caption below it; over both columns where it is wider than one.
+
+    width: in inches. folder: the macro of the folder of the figures, and the folder, as LaTeX finds it from the file
+    that it is called with.
+    """
     environment = "figure" if width <= WIDEST else "figure*"
+    macro, path = folder
     lines = [
-        rf"\providecommand{{{FOLDER}}}{{{folder}}}",
+        rf"\providecommand{{{macro}}}{{{path}}}",
         rf"\begin{{{environment}}}[t]",
         r"\centering",
-        rf"\includegraphics{{{FOLDER}/{name}}}",
+        rf"\includegraphics{{{macro}/{name}}}",
         rf"\caption{{{latex(caption)}}}",
         rf"\label{{{label}}}",
         rf"\end{{{environment}}}",

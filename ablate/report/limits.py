@@ -47,7 +47,7 @@ def training_warnings(report_data: ReportData) -> Iterator[str]:
         yield message(code, facts.metric)
     groups = [task.name for task in facts.tasks if Runs(evidence).suspect(task, facts.metric)]
     if groups:
-        yield message("limits.groups", groups, facts.unit)
+        yield message("limits.groups", [name for name in groups if name], facts.unit)
 
 
 def _rates_line(facts: StudyFacts) -> str:

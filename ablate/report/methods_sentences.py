@@ -16,14 +16,15 @@ from ablate.report.data_words import (
     step_words,
 )
 from ablate.report.section import ReportData
-from ablate.report.verdicts import shared_rate
-from ablate.report.words import message
+from ablate.report.verdicts import ALSO, planned_rows, shared_rate
+from ablate.report.words import message, text
 
 COMPARED = {
     "unpaired": "methods.runs_unpaired",
     "runs": "methods.runs",
     "known_noise": "methods.runs_known_noise",
     "documents": "methods.runs_documents",
+    "summaries": "methods.runs_summaries",
 }
 """How runs were given → the sentence on how they were compared."""
 SPLITS: Mapping[tuple[str, ...], str] = {
@@ -121,6 +122,8 @@ def _tests(report_data: ReportData) -> Iterator[str]:
         yield message(_interval_test(report_data))
     if solved:
         yield message("methods.exact_test", facts.unit)
+    if any(ALSO in text(row["settings"]) for row in planned_rows(report_data.comparisons)):
+        yield message("methods.runner_ups")
     if facts.margin is None:
         yield message("methods.verdicts")
     else:

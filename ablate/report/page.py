@@ -13,7 +13,7 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Block, ReportData, Text, failed, unfolded
+from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.verdict_words import verdict_parts
 from ablate.report.words import Column, Table, templates, text
@@ -36,7 +36,7 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
         for picture in pictures(sections):
             kinds = ("svg", "png") if picture.name in as_png else ("svg",)
             try:
-                figure_files = saving.saved(picture.draw(), picture.name, kinds)
+                figure_files = drawn(picture, kinds)
             except Exception as error:
                 inline[picture.name] = failed(f"The figure “{picture.title}”", error)
                 continue
@@ -56,6 +56,11 @@ def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, st
     files["report.html"] = written("report.html", report_data, sections, inline, as_png=as_png)
     files["report.md"] = written("report.md", report_data, brief, inline, folded)
     return files
+
+
+def drawn(picture: Picture, kinds: Sequence[str]) -> dict[str, bytes]:
+    """Returns the picture as files by their kinds; to be called inside `figures.theme.theme()`."""
+    return saving.saved(picture.draw(), picture.name, kinds)
 
 
 def figures(report_data: ReportData) -> dict[str, Figure]:

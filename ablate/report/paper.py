@@ -12,13 +12,14 @@ from ablate.core.facts import StudyFacts
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
-from ablate.report.latex import figure_float, paragraph, tabular
+from ablate.report.latex import figure_float, folder_macro, paragraph, tabular
 from ablate.report.paper_methods import TITLE, as_markdown, methods
 from ablate.report.paper_tables import paper_tables
 from ablate.report.section import Picture, ReportData, failed, slug
 from ablate.report.sections import pictures, shown
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
+from ablate.report.verdicts import is_share
 
 METHODS = "methods"
 """The name of the paragraph on methods, as one of a table."""
@@ -53,6 +54,8 @@ def for_paper(report_data: ReportData, wanted: Wanted, warn: Callable[[str], Non
     none, and where there is nothing.
     """
     facts = report_data.facts
+    if wanted.percent:
+        _refuse_no_share(facts)
     tables = list(paper_tables(report_data, wanted.settings, percent=wanted.percent))
     words = methods(report_data)
     drawn = pictures(shown(report_data))
@@ -79,6 +82,18 @@ def for_paper(report_data: ReportData, wanted: Wanted, warn: Callable[[str], Non
     if summary_of_study is not None and wanted.has(SUMMARY):
         files |= _drawn(summary_of_study, summary.SETTINGS, warn)
     return files
+
+
+def _refuse_no_share(facts: StudyFacts) -> None:
+    """Raises `AblateError` for percent of a metric that no task declares as a share of 1."""
+    metrics = [task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics]
+    if any(is_share(metric) for metric in metrics):
+        return
+    rule = (
+        f"needs a metric with a floor of 0 or more and a ceiling of 1, which {facts.metric} does not declare"
+    )
+    hint = "Give `floor: 0, ceiling: 1` under `metrics:`, or `--floor 0 --ceiling 1` to `ablate analyse`"
+    raise AblateError(str(Problem(rule, hint=hint, source="--percent")))
 
 
 def _refuse_unknown(only: Iterable[str], known: Collection[str], study: str) -> None:
@@ -124,7 +139,9 @@ def _figure_files(
         made = _drawn(picture, settings, warn)
         if made:
             label = f"fig:{slug(facts.study)}-{picture.name}"
-            body = figure_float(picture.name, picture.caption, label, wanted.width, wanted.folder)
+            body = figure_float(
+                picture.name, picture.caption, label, wanted.width, (folder_macro(facts.study), wanted.folder)
+            )
             files |= made
             files[f"{picture.name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{body}"
     return files

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 
 from ablate.analysis.power import MAX_SEEDS
-from ablate.analysis.prospects import Outlook, Power
+from ablate.analysis.prospects import Outlook, Power, Prospect
 from ablate.base import wording
 from ablate.core.short_names import short_name
 from ablate.report.reason_words import because
@@ -45,7 +45,8 @@ def _detectable(outlook: Outlook, power: Power, what: str, labels: Mapping[str, 
         return message("plan.one_seed", what)
     known = [prospect for prospect in outlook.prospects if prospect.detectable is not None]
     if known:
-        sizes = [(prospect.detectable or 0.0, short_name(prospect.variant, labels)) for prospect in known]
+        names = _names(outlook, labels)
+        sizes = [(prospect.detectable or 0.0, names[prospect]) for prospect in known]
         largest, variant = max(sizes)
         middle = significant(median(size for size, _ in sizes))
         worst = significant(largest)
@@ -84,8 +85,9 @@ def _asked(outlook: Outlook, power: Power, what: str) -> Iterator[str]:
 def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> Table:
     """Returns a row a comparison."""
     asked = wording.exact(power.asked) if power.asked else ""
+    names = _names(outlook, labels)
     columns = [
-        Column("variant", "variant", show=lambda row: short_name(row["variant"], labels)),
+        Column("name", "variant"),
         Column("pairs", "pairs", True),
         Column("spread", "spread", True, show=lambda row: significant(row["spread"])),
         Column("detectable", "detects", True, show=lambda row: significant(row["detectable"])),
@@ -101,7 +103,20 @@ def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[st
     ]
     margin = "" if outlook.margin is None else wording.exact(outlook.margin)
     caption = message("plan.caption", what, margin, _seeds_of(power), power.source)
-    return tabulated(columns, [vars(prospect) for prospect in outlook.prospects], caption)
+    rows = [{**vars(prospect), "name": names[prospect]} for prospect in outlook.prospects]
+    return tabulated(columns, rows, caption)
+
+
+def _names(outlook: Outlook, labels: Mapping[str, str]) -> dict[Prospect, str]:
+    """Returns the name of each comparison: of its variant, or of both sides where a variant has several."""
+    variants = [prospect.variant for prospect in outlook.prospects]
+    names: dict[Prospect, str] = {}
+    for prospect in outlook.prospects:
+        name = short_name(prospect.variant, labels)
+        if len(set(variants)) < len(variants):
+            name = f"{name} vs {short_name(prospect.against, labels)}"
+        names[prospect] = name
+    return names
 
 
 def _seeds(seeds: float | None) -> str:

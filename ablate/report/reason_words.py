@@ -37,6 +37,9 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
             return _few(numbers, unit)
         case "open" if numbers:
             return _needed(numbers)
+        case "unstable" if "counted" in numbers:
+            code = "unstable_all" if "others" in numbers else "unstable_uncounted"
+            return code, {"diverged": numbers["diverged"]}
         case "unseen":
             is_untested = numbers.pop("untested", 0)
             return "unseen_untested" if is_untested else "unseen", numbers

@@ -20,6 +20,7 @@ from ablate.report.verdict_words import verdict_parts
 from ablate.report.verdicts import level_of, names_of, verdict_tables
 from ablate.report.words import Column, Table, text
 
+INTERACTIONS = "interactions.csv"
 COLOURS = {
     "better": "blue",
     "worse": "red",
@@ -49,7 +50,9 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
     """Returns the tables of the last report, or those of claims and measurements alone; see `print_verdicts`."""
     comparisons = folder.comparisons()
     facts = folder.facts()
-    tables = [] if measured else [*verdict_tables(comparisons, facts)]
+    tables: list[Table] = []
+    if not measured:
+        tables += verdict_tables(comparisons, facts, folder.beside(INTERACTIONS))
     claims = [row for row in folder.claims() if text(row["verdict"])]
     if claims:
         tables.append(claim_table(claims, facts, level_of(comparisons)))

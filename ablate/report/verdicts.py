@@ -15,6 +15,7 @@ from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
+from ablate.report.dependence import dependence_column
 from ablate.report.lost_runs import left_out_column
 from ablate.report.reason_words import because
 from ablate.report.treatment_words import (
@@ -42,6 +43,7 @@ from ablate.report.words import (
     text,
 )
 
+ALSO = "also "  # Precedes a runner-up among the settings of a row.
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
 # The plan mark of a row → its words.
 PLAN_MARKS = {
@@ -54,6 +56,7 @@ SAMPLES = {
     "runs": "verdicts.over_runs",
     "unpaired": "verdicts.over_unpaired_runs",
     "documents": "verdicts.over_documents",
+    "summaries": "verdicts.over_summaries",
     "known_noise": "verdicts.from_kept_runs",
 }
 """How runs were given → the words for those that a comparison rests on."""
@@ -104,18 +107,25 @@ def planned_rows(comparisons: Any) -> list[Row]:
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
-def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
-    """Yields the planned comparisons, a table a task, with what they hold at that was not tuned."""
+def verdict_tables(comparisons: Any, facts: StudyFacts, interactions: Any = ()) -> Iterator[Table]:
+    """Yields the planned comparisons, a table a task, with what they hold at that was not tuned.
+
+    interactions: the rows of `analysis.interactions`, as a frame or as mappings; main effects have notes of them.
+    """
     rows = planned_rows(comparisons)
     has_several = len({row["task"] for row in rows}) > 1
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
         judged = [row for row in rows if row["task"] == task and row["metric"] == metric]
         caption = _caption(judged, facts, task=text(task) if has_several else "")
         caption += _corrected(rows, facts)
+        if any(ALSO in text(row.get("settings")) for row in judged):
+            caption += message("verdicts.over_settings")
         caption += _unseen(judged)
         caption += treatment_in_caption(judged, facts)
         caption += marks_in_caption(judged)
-        yield tabulated(_verdict_columns(judged, facts), judged, caption, "comparisons.csv")
+        columns = _verdict_columns(judged, facts)
+        columns.append(dependence_column(facts, rows_of(interactions), names_of(facts)))
+        yield tabulated(columns, judged, caption, "comparisons.csv")
 
 
 def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
@@ -147,9 +157,18 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
         compared = message("verdicts.each_variant", against)
     else:
         compared = message("verdicts.every_pair")
-    sample = message(SAMPLES[facts.how_given], from_to(int(number(row["n"]) or 0) for row in rows))
+    sample = message(SAMPLES[facts.how_given], num_pairs(rows, facts))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
+
+
+def num_pairs(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns `5` or `3 to 5`: over how many pairs the rows of a table are.
+
+    A row without one says why below the table; where all are without, it is the planned number.
+    """
+    counts = [int(number(row["n"]) or 0) for row in rows]
+    return from_to([count for count in counts if count] or [len(facts.seeds)])
 
 
 def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:

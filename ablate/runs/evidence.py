@@ -39,19 +39,23 @@ from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
 from ablate.study.designs import Design, Variant
 
-Given = Literal["runs", "known_noise", "documents"]
+Given = Literal["runs", "known_noise", "documents", "summaries"]
 """How runs that exist were given; see `StudyFacts.given`."""
+NAMED_BASELINE = "variant baseline"
+"""The name in reports of a variant that is called `baseline` and is compared with another one."""
+_MAX_AGAIN = 3
+"""The most variants that are to be run again, of those that no loop has kept."""
 _MAX_NAMES = 6
 """The most runs of a group that are named."""
 
 
-def evidence_of(table: RunTable, name: str) -> Evidence:
+def evidence_of(
+    table: RunTable, metrics: Mapping[str, Metric], options: AnalysisOptions, name: str
+) -> Evidence:
     """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
-    options = table.options
-    metrics = options.metrics()
     runs = checked(table, metrics)
     options = replace(options, baseline=options.baseline_among(_variants(runs)))
-    given = _given(runs, options)
+    given = _given(runs, options, are_summaries=table.are_summaries)
     alike = [
         _run_names(runs.trials, ids, has_seeds=table.has_seeds)
         for ids in alike_runs(runs.trials, runs.examples, metrics)
@@ -82,6 +86,7 @@ def evidence_of(table: RunTable, name: str) -> Evidence:
         labels={} if options.baseline == BASELINE else {BASELINE: options.baseline},
         reported=now(),
         given=given,
+        compare=options.compare or BASELINE,
         own_seeds=_seeds(trials[~lost]),
         has_seeds=table.has_seeds,
         lost=_lost_runs(trials[lost]),
@@ -100,7 +105,10 @@ def _variants(runs: CheckedRuns) -> list[str]:
 def _report_names(runs: CheckedRuns, options: AnalysisOptions) -> dict[str, str]:
     """Returns variant → its name in reports, which call the baseline `baseline`; the baseline is first."""
     others = [variant for variant in _variants(runs) if variant != options.baseline]
-    return {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
+    names = {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
+    if BASELINE in others:
+        names[BASELINE] = NAMED_BASELINE
+    return names
 
 
 def _cautions(
@@ -128,13 +136,15 @@ def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> 
     return listed(names, _MAX_NAMES)
 
 
-def _given(runs: CheckedRuns, options: AnalysisOptions) -> Given:
+def _given(runs: CheckedRuns, options: AnalysisOptions, *, are_summaries: bool) -> Given:
     """Returns how the runs were given.
 
     They are `documents` where each variant has one run a task, so that only its examples can decide.
     """
     if options.known_noise:
         return "known_noise"
+    if are_summaries:
+        return "summaries"
     ended = runs.trials[~is_left_out(runs.trials)]
     counts = ended.groupby(KEY[:2]).size()
     return "runs" if counts.max() > 1 else "documents"
@@ -148,12 +158,8 @@ def _refuse_incomparable(
     baseline = options.baseline
     reasons = runs.trials["reason"]
     has_ended = ~is_left_out(runs.trials)
-    kept = runs.trials.loc[runs.trials["id"].isin(runs.kept), "variant"].tolist()
-    hint = message("analyse.single")
-    if kept:
-        hint = f"{hint} {message('analyse.kept_by_chance', kept)}"
-    if alike:
-        hint = f"{message('analyse.identical', alike)}. {hint}"
+    is_try = runs.trials["id"].isin(runs.kept) & (runs.trials["variant"] != baseline)
+    kept = runs.trials.loc[is_try, "variant"].tolist()
     with Gather() as at:
         at.refuse(
             baseline not in variants,
@@ -162,12 +168,6 @@ def _refuse_incomparable(
             baseline,
             listed(variants),
             nearest(baseline, variants),
-        )
-        at.refuse(
-            BASELINE in variants and baseline != BASELINE,
-            "RUNS",
-            "is reserved for the baseline in reports: rename the variant",
-            BASELINE,
         )
         at.refuse(len(variants) == 1, "RUNS", "must have a variant beside the baseline", listed(variants, 1))
         at.refuse(
@@ -181,8 +181,31 @@ def _refuse_incomparable(
             given == "documents" and runs.examples.empty and has_ended.any(),
             "RUNS",
             "must have two or more runs of each variant: one shows no difference",
-            hint=hint,
+            hint=_known_of_single_runs(runs, options, kept, alike),
         )
+
+
+def _known_of_single_runs(
+    runs: CheckedRuns, options: AnalysisOptions, kept: Sequence[str], alike: Sequence[str]
+) -> str:
+    """Returns what is known of single runs: which are alike, and which to run again, how often.
+
+    Those are the ones that a loop has kept, or else those that differ most from the baseline.
+    """
+    values = runs.trials.groupby("variant", sort=False)[options.metric].first().dropna()
+    again = [variant for variant in kept if variant != options.baseline]
+    if not kept and options.baseline in values:
+        distances = (values - values[options.baseline]).abs().drop(options.baseline)
+        again = distances.nlargest(_MAX_AGAIN).index.tolist()
+    sentences = []
+    if alike:
+        sentences.append(f"{message('analyse.identical', alike)}.")
+    sentences.append(message("analyse.single"))
+    if again:
+        sentences.append(message("analyse.run_again", options.baseline, again))
+    if kept:
+        sentences.append(message("analyse.kept_by_chance", kept))
+    return " ".join(sentences)
 
 
 def _refuse_untold(facts: StudyFacts, options: AnalysisOptions) -> None:
@@ -257,7 +280,7 @@ class ComparedRuns:
 
 def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
     """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
-    if facts.given != "runs":
+    if facts.given != "runs" or options.compare:
         return
     trials = runs.trials[~is_left_out(runs.trials)]
     values = trials.set_index(KEY)[options.metric]

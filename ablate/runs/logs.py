@@ -26,7 +26,7 @@ _NO_LOGS = ("readme", "requirements", "license", "notes", "todo", "changelog")
 _ENDINGS = (".log", ".out")
 _OF_RUN = ("variant", "seed")
 """Names of patterns whose value is text, and one of the whole run."""
-EXAMPLE = "--read acc 'acc[:= ]+([0-9.]+)'"
+EXAMPLE = "--read 'acc=acc[:= ]+([0-9.]+)'"
 
 
 class LogPatterns:

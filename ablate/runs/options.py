@@ -34,6 +34,8 @@ class AnalysisOptions:
     """Further metrics, which claims may use, with their directions."""
     column: Sequence[tuple[str, str]] = ()
     """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
+    seed: str = ""
+    """The column of the seeds, or a pattern that finds them in the names of variants."""
     where: Sequence[str] = ()
     """Conditions on rows, `COLUMN=VALUE` or a query of pandas."""
     at: str = ""
@@ -51,6 +53,8 @@ class AnalysisOptions:
     keep_noise: Path | None = None
     made_with: Sequence[tuple[str, str]] = field(default=())
     name: str | None = None
+    command: str = ""
+    """The call, as it was given on the command line."""
 
     def metrics(self) -> Mapping[str, Metric]:
         """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""
@@ -62,13 +66,26 @@ class AnalysisOptions:
             solved=self.all_or_nothing,
             margin=self.margin,
         )
-        also = [name for name, _ in self.also]
-        repeated = [name for name in also if also.count(name) > 1]
         with Gather() as at:
             try:
                 check_declared(metric, self.metric)
             except Invalid as error:
                 at.problems += [replace(problem, path=(_option(problem),)) for problem in error.problems]
+            at.refuse(
+                self.all_or_nothing is not None and (self.floor is None or self.ceiling is None),
+                "--all-or-nothing",
+                "takes --floor and --ceiling",
+            )
+        metrics = {self.metric: replace(metric, margin=None)}
+        for name, direction in self.also:
+            metrics[name] = Metric(direction)
+        return metrics
+
+    def check_names(self) -> None:
+        """Raises `Invalid` for names of metrics that tables use for something else, and for those named twice."""
+        also = [name for name, _ in self.also]
+        repeated = [name for name in also if also.count(name) > 1]
+        with Gather() as at:
             named_by_option = [("--metric", self.metric)]
             named_by_option += [("--also", name) for name in also]
             for option, name in named_by_option:
@@ -82,15 +99,6 @@ class AnalysisOptions:
                 )
             at.refuse(self.metric in also, "--also", "must name another metric than --metric", self.metric)
             at.refuse(repeated, "--also", "must name each metric once", listed(dict.fromkeys(repeated)))
-            at.refuse(
-                self.all_or_nothing is not None and (self.floor is None or self.ceiling is None),
-                "--all-or-nothing",
-                "takes --floor and --ceiling",
-            )
-        metrics = {self.metric: replace(metric, margin=None)}
-        for name, direction in self.also:
-            metrics[name] = Metric(direction)
-        return metrics
 
     @property
     def judged_direction(self) -> Direction:

@@ -14,11 +14,19 @@ import pandas as pd
 from ablate.analysis.treatments import is_length
 from ablate.base.errors import Gather, Invalid
 from ablate.base.wording import counted
+from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import check_columns, columns_of, guesses_in_words, step_column, whole_seeds
+from ablate.runs.roles import (
+    check_columns,
+    columns_of,
+    guesses_in_words,
+    joined_column,
+    step_column,
+    whole_seeds,
+)
 from ablate.runs.settings import differing_between, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import num_without_result
@@ -37,7 +45,7 @@ class RunTable:
     """
 
     rows: pd.DataFrame
-    options: AnalysisOptions
+    options: AnalysisOptions = field(default_factory=AnalysisOptions)
     """The options of the call, with what it left to be guessed."""
     kind: str = "a table"
     """What was read, in words."""
@@ -64,13 +72,14 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by the roles of their columns, one row a run or an example. Raises `AblateError`."""
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
+    options.check_names()
     columns = columns_of(found, options)
     table, roles, options = columns.table, columns.roles, columns.options
     metrics = [*options.metrics()]
     check_columns(columns, metrics)
     kept = rows_where(table, options.where)
 
-    notes = [*guesses_in_words(columns.guessed), *found.notes]
+    notes = [*guesses_in_words(columns), *found.notes]
     if len(kept) < len(table):
         notes.append(message("analyse.kept_rows", options.where, len(kept), len(table)))
         lost = _left_out_by(table, kept, roles)
@@ -90,16 +99,16 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         refuse_settings(kept, roles, settings)
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
-    cells = {role: _joined(kept, names) for role, names in roles.items() if role not in ("step", "run")}
+    cells = {role: joined_column(kept, names) for role, names in roles.items() if role not in ("step", "run")}
     if "seed" in cells:
         cells["seed"] = whole_seeds(cells["seed"])
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
-    defaults = {"id": kept.index, "task": "runs", "seed": seeds, "example": "all", "status": ""}
+    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
     used = {*itertools.chain(*roles.values()), *metrics}
-    others = kept.drop(columns=[*used & {*kept}])
+    others = kept.drop(columns=[*{*used, *found.metrics} & {*kept}])
     lengths = _lengths(others, rows["variant"])
     columns_of_length: set[str] = set()
     for values in lengths.values():
@@ -150,17 +159,6 @@ def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, s
             if (values != "").all() and values.nunique() == 1:
                 lengths.setdefault(str(variant), {})[str(name)] = str(values.iloc[0])
     return lengths
-
-
-def _joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
-    """Returns a column; of several columns `A=…, B=…` in each row."""
-    if len(names) == 1:
-        return table[names[0]]
-    texts = pd.Series("", table.index)
-    for place, name in enumerate(names):
-        values = table[name]
-        texts += ", " * bool(place) + f"{name}=" + values
-    return texts
 
 
 def _settings(table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:

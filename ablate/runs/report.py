@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from ablate.base.errors import Gather
 from ablate.base.files import write_text
 from ablate.base.locks import Say
 from ablate.core import names
-from ablate.pipeline.publish import publish
+from ablate.pipeline.publish import Verdicts, make_report, publish
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
@@ -18,8 +20,35 @@ from ablate.runs.reading import RunTable
 _CARD = "card.md"
 
 
+def name_after(runs: str) -> str:
+    """Returns the name of the report of RUNS: of a file or folder its own, of a server its host and port.
+
+    >>> name_after("out/runs.csv"), name_after("http://me:secret@host:5000/"), name_after("sqlite:///mlflow.db")
+    ('runs', 'host-5000', 'mlflow')
+    """
+    address = urlsplit(runs)
+    name = address.netloc.rpartition("@")[2] or Path(runs).stem
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+
+
 def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
     """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste. Raises `AblateError`."""
+    _save_evidence(folder, table)
+    publish(folder, warn)
+    write_text(folder.path / _CARD, _card(folder))
+
+
+def judge_without_page(folder: StudyFolder, table: RunTable) -> None:
+    """Writes the evidence and verdicts of runs, for Python, which draws when it is asked. Raises `AblateError`."""
+    _save_evidence(folder, table)
+    for part in make_report(folder):
+        if isinstance(part, Verdicts):
+            folder.save_verdicts(part.tables, part.answer)
+            return
+
+
+def _save_evidence(folder: StudyFolder, table: RunTable) -> None:
+    """Writes the evidence of a report. Raises `AblateError`, also where its name is that of a study."""
     is_name = re.fullmatch(names.OWN, folder.name) and folder.name not in names.RESERVED
     with Gather() as at:
         at.refuse(
@@ -29,11 +58,9 @@ def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
             folder.name,
             "letters, digits, `.`, `_`, `-`",
         )
-    evidence = evidence_of(table, folder.name)
+    evidence = evidence_of(table, table.options.metrics(), table.options, folder.name)
     folder.save_evidence(evidence)
     folder.write_claims([])  # Those of an earlier call are none of this one.
-    publish(folder, warn)
-    write_text(folder.path / _CARD, _card(folder))
 
 
 def _is_of_a_study(folder: StudyFolder) -> bool:

@@ -16,25 +16,15 @@ from ablate.report.words import message
 from ablate.runs.cells import is_number
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.settings import is_outcome, is_seed
-from ablate.runs.statuses import status_column
+from ablate.runs.settings import data_rank, is_outcome, is_seed
+from ablate.runs.statuses import is_kept, status_column
 
 JOINED = ("variant", "task")
 """Roles that several columns may have together."""
 _VARIANTS = (
     *("variant", "method", "model", "name", "experiment", "configuration", "config", "algorithm", "approach"),
-    *(
-        "architecture",
-        "arch",
-        "system",
-        "condition",
-        "ablation",
-        "treatment",
-        "setting",
-        "run_name",
-        "run",
-        "label",
-    ),
+    *("architecture", "arch", "system", "condition", "ablation", "treatment", "setting", "run_name", "run"),
+    *("label", "commit", "sha"),
 )
 """Names of columns that hold variants, in small letters, likely ones first."""
 _BASELINES = ("baseline", "base", "control", "reference", "vanilla")
@@ -49,8 +39,8 @@ STEPS = (
     "training_iteration",
 )
 """Names of columns that number the steps of a run, in small letters."""
-_SEED_AT_END = re.compile(r"(.+?)[\s_.,/=-]*[\s_.,/-](?:s|seed|rep|run)[\s_=-]?(\d+)", re.IGNORECASE)
-"""A name of a run that ends with its seed, such as `wide_s3`."""
+_SEED_AT_END = r"[\s_.,/=-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)$"
+"""The end of the name of a run that says its seed, as in `wide_s3`."""
 _OF_LETTERS = re.compile(r"[A-Za-z]+[\s_=-]?(\d+)")
 """A seed that letters precede, such as `s0`."""
 
@@ -67,11 +57,21 @@ class RunColumns:
     """The guesses as options: `--column variant Name`."""
 
 
+_PREFIXES = ("params.", "tags.", "config.", "config/")
+"""What trackers and readers write before the name of a setting."""
+
+
+def _bare(name: object) -> str:
+    """Returns the name of a column in small letters, without what says that it is a setting."""
+    text = str(name).lower()
+    prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
+    return text.removeprefix(prefix)
+
+
 def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     """Returns the columns of runs by their roles. Raises `Invalid`."""
     table = found.table
-    given = _given(table, options)
-    roles = {role: list(names) for role, names in given.items() if role != "seed" or names[0] in table}
+    roles = _given(table, options)
     guessed: list[str] = []
 
     def guess(role: str, names: Sequence[str]) -> None:
@@ -83,26 +83,31 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         roles.setdefault(role, list(names))
     if "variant" not in roles:
         guess("variant", _variant_columns(table, options, _taken(roles)))
-    if "seed" in given and "seed" not in roles:
-        table = _with_seeds(table, roles["variant"], given["seed"][0])
+    if options.seed in table:
+        roles["seed"] = [options.seed]
+    elif options.seed and "seed" not in roles:  # A reader may have found them in the names of folders.
+        table = _with_seeds(table, roles["variant"], options.seed)
         roles["seed"] = ["seed"]
     elif "seed" not in roles:
         seeds = _seed_columns(table, _taken(roles))
         if seeds:
             guess("seed", seeds)
-        elif _ends_with_seeds(table, roles["variant"]):
-            table = _with_seeds(table, roles["variant"], _SEED_AT_END.pattern)
+        elif ends_with_seeds(table, roles["variant"]):
+            table = _with_seeds(table, roles["variant"], _SEED_AT_END)
             roles["seed"] = ["seed"]
-            guessed.append("--seed PATTERN, a number at the end of each name")
+            guessed.append(f"--seed {shlex.quote(_SEED_AT_END)}")
     for role in ("task", "example"):
-        if role not in roles and role in table:
-            roles[role] = [role]
+        named = [str(name) for name in table if _bare(name) == role and name not in _taken(roles)]
+        if role not in roles and named:
+            guess(role, [role] if role in named else named[:1])
     status = status_column(table)
     if "status" not in roles and status is not None and status not in _taken(roles):
         guess("status", [status])
     options = _with_metric(options, table, _taken(roles), guessed)
-    if not options.baseline and len(roles["variant"]) == 1:
-        options = _with_baseline(options, table[roles["variant"][0]], guessed)
+    if not options.baseline:
+        is_stream = "status" in roles and bool(is_kept(table[roles["status"][0]]).any())
+        variants = joined_column(table, roles["variant"])
+        options = _with_baseline(options, variants, guessed, is_stream=is_stream)
     return RunColumns(table, options, roles, guessed)
 
 
@@ -147,14 +152,16 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
         return joined
     open_columns = [name for name in table if name not in taken and name != options.metric]
     by_name = sorted(
-        (name for name in open_columns if str(name).lower() in _VARIANTS),
-        key=lambda name: _VARIANTS.index(str(name).lower()),
+        (name for name in open_columns if _bare(name) in _VARIANTS),
+        key=lambda name: _VARIANTS.index(_bare(name)),
     )
     if not baseline:
         candidates = by_name
     else:
         others = [name for name in open_columns if name not in by_name and not _is_measured(table, name)]
         candidates = [name for name in [*by_name, *others] if _holds(table[name], baseline)]
+    # A column that is called so holds the variants even where the baseline is none of them, which is told later.
+    candidates = candidates or by_name
     if candidates:
         return [str(candidates[0])]
     with Gather() as at:
@@ -175,8 +182,7 @@ def _holds(column: pd.Series, baseline: str) -> bool:
     values = column.unique()
     if baseline in values:
         return True
-    matches = [_SEED_AT_END.fullmatch(value) for value in values if value]
-    return any(match is not None and match[1] == baseline for match in matches)
+    return baseline in [re.sub(_SEED_AT_END, "", value, flags=re.IGNORECASE) for value in values]
 
 
 def _is_measured(table: pd.DataFrame, name: str) -> bool:
@@ -188,21 +194,19 @@ def _is_measured(table: pd.DataFrame, name: str) -> bool:
 def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Returns the column that holds the seeds: the one of this name, or the only one whose name says so."""
     named = [str(name) for name in table if is_seed(str(name)) and name not in taken]
-    exact = [name for name in named if name.lower() == "seed"]
+    exact = [name for name in named if _bare(name) == "seed"]
     if exact:
         return exact[:1]
     return named if len(named) == 1 else []
 
 
-def _ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
+def ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
     """Returns whether the names of all runs end with a seed, of which some variant has several."""
     if len(variants) > 1:
         return False
     names = table[variants[0]]
-    matches = names.str.fullmatch(_SEED_AT_END.pattern, case=False)
-    if not len(names) or not matches.all():
-        return False
-    return bool(names.str.replace(_SEED_AT_END, r"\1", regex=True).duplicated().any())
+    shorter = names.str.replace(_SEED_AT_END, "", case=False, regex=True)
+    return bool((shorter != names).all() and shorter.duplicated().any())
 
 
 def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> pd.DataFrame:
@@ -213,8 +217,7 @@ def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> p
     names: list[str] = []
     matches = seed_matches(table[variants[0]], pattern, table.columns)
     for name, match in zip(table[variants[0]], matches, strict=True):
-        is_whole = pattern == _SEED_AT_END.pattern
-        rest = match[1] if is_whole else name[: match.start()] + name[match.end() :]
+        rest = name[: match.start()] + name[match.end() :]
         names.append(rest.strip(" _-/.,="))
     return table.assign(**{variants[0]: names, "seed": [match[match.lastindex or 0] for match in matches]})
 
@@ -275,10 +278,17 @@ def _with_metric(
     return replace(options, metric=metric, direction=direction)
 
 
-def _with_baseline(options: AnalysisOptions, variants: pd.Series, guessed: list[str]) -> AnalysisOptions:
-    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is."""
+def _with_baseline(
+    options: AnalysisOptions, variants: pd.Series, guessed: list[str], *, is_stream: bool
+) -> AnalysisOptions:
+    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is.
+
+    It is the first of a stream of tries, which a loop has kept or discarded, and where all pairs are compared.
+    """
     names = [name for name in variants.unique() if name]
     called = [name for name in names if name.lower() in _BASELINES]
+    if options.compare or is_stream:
+        called = names[:1]
     if len(called) != 1:
         raise Invalid(
             "--baseline", "is needed: name the variant that the others are compared with", "", listed(names)
@@ -288,16 +298,31 @@ def _with_baseline(options: AnalysisOptions, variants: pd.Series, guessed: list[
 
 
 def _only_outcome(table: pd.DataFrame, taken: set[str]) -> str:
-    """Returns the only column that holds numbers and has the name of an outcome. Raises `Invalid`."""
+    """Returns the only column that holds numbers and has the name of an outcome.
+
+    One on test data goes before those on validation data, and these before others. Raises `Invalid` for several.
+    """
     outcomes = [str(name) for name in table if name not in taken and _is_measured(table, str(name))]
-    if len(outcomes) != 1:
+    ranks = {name: data_rank(name) for name in outcomes}
+    first = [name for name in outcomes if ranks[name] == min(ranks.values())]
+    if len(first) != 1:
         raise Invalid(
             "--metric",
             "is needed: name the column that is judged",
             "",
             listed(outcomes or map(str, table.columns)),
         )
-    return outcomes[0]
+    return first[0]
+
+
+def joined_column(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Returns a column; of several columns `A=…, B=…` in each row."""
+    if len(names) == 1:
+        return table[names[0]]
+    texts = pd.Series("", table.index)
+    for place, name in enumerate(names):
+        texts += ", " * bool(place) + f"{name}=" + table[name]
+    return texts
 
 
 def _spelled_alike(name: str, metric: str) -> bool:
@@ -335,7 +360,7 @@ def check_columns(columns: RunColumns, metrics: Sequence[str]) -> None:
             )
 
 
-def guesses_in_words(guessed: Sequence[str]) -> Iterator[str]:
-    """Yields the sentence on what was guessed, as the options that say it outright."""
-    if guessed:
-        yield message("analyse.guessed", " ".join(guessed))
+def guesses_in_words(columns: RunColumns) -> Iterator[str]:
+    """Yields the sentence on what was guessed, as the call that says it outright."""
+    if columns.guessed:
+        yield message("analyse.guessed", " ".join(filter(None, [columns.options.command, *columns.guessed])))

@@ -49,7 +49,7 @@ def named(
     given = dict(options.column)
     names = runs["run"].tolist()
     result = RunNames({}, {"run": ["run"]})
-    pattern = given.get("seed", "")
+    pattern = options.seed or given.get("seed", "")
     if pattern and pattern not in runs:
         matches = seed_matches(runs["run"], pattern, runs.columns)
         result.columns["seed"] = [match[match.lastindex or 0] for match in matches]

@@ -118,6 +118,16 @@ def is_outcome(name: str) -> bool:
     return bool(_words_in(name) & _OUTCOMES)
 
 
+def data_rank(name: str) -> int:
+    """Returns how soon a metric is taken for the judged one: of test data, validation data, others, training."""
+    words = _words_in(name)
+    if words & {"test"}:
+        return 0
+    if words & {"val", "valid", "validation", "dev", "eval"}:
+        return 1
+    return 3 if words & {"train", "training"} else 2
+
+
 def is_remark(name: str) -> bool:
     """Returns whether the name of a column says that its text names a run or its place, and no setting."""
     return bool(_words_in(name) & _REMARKS)

@@ -15,6 +15,10 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import is_fold
 
 _PERCENT = 100.0
+_LEAST_PERCENT = 10.0
+"""The median above which values look like percent."""
+_FRACTION = 0.1
+"""The margin below which it looks like a fraction."""
 _NEAR_TWICE = 2.0
 """The factor by which values in percent may lie beyond the fractions, both taken as fractions."""
 
@@ -28,6 +32,8 @@ def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence
         yield message("analyse.scales", options.metric)
     if options.margin is not None and len(values) and options.margin >= values.max():
         yield message("analyse.margin", options.margin, options.metric, float(values.max()))
+    if _is_small_for_percent(values, options):
+        yield message("analyse.percent", options.margin, options.metric, float(values.median()))
     for name in filter(is_fold, seeds):
         yield message("analyse.folds", name)
 
@@ -43,6 +49,13 @@ def differences_beside(differing: Mapping[str, Mapping[str, str]], baseline: str
             told.append(f"{name} ({', '.join([*others][:3])} against {values[baseline]})")
     if told:
         yield message("analyse.beside", baseline, told)
+
+
+def _is_small_for_percent(values: pd.Series, options: AnalysisOptions) -> bool:
+    """Returns whether values look like percent, and the margin like a fraction."""
+    if options.margin is None or options.direction != "max" or values.empty:
+        return False
+    return bool(values.max() <= _PERCENT and values.median() > _LEAST_PERCENT and options.margin < _FRACTION)
 
 
 def _has_both_scales(values: pd.Series) -> bool:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ablate.base.errors import Invalid
+from ablate.runs.experiments import MlflowDatabaseReader, MlflowFolderReader, read_experiment, read_store
+from ablate.runs.lm_eval_results import LmEvalResultReader
 from ablate.runs.logs import LogReader
+from ablate.runs.mlflow_stores import is_uri
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_folders import RunFolderReader
@@ -14,7 +17,10 @@ from ablate.runs.shapes import TableReader
 from ablate.runs.tensorboard import TensorBoardReader
 
 READERS: tuple[Reader, ...] = (
+    MlflowFolderReader(),
+    MlflowDatabaseReader(),
     SampleReader(),
+    LmEvalResultReader(),
     RunFolderReader(),
     TensorBoardReader(),
     LogReader(),
@@ -24,11 +30,11 @@ READERS: tuple[Reader, ...] = (
 
 
 def find_runs(runs: str, options: AnalysisOptions) -> RunsFound:
-    """Returns the runs of a path, or of an experiment of MLflow. Raises `AblateError`."""
+    """Returns the runs of a path, of a store of MLflow by its URI, or of an experiment there. Raises `AblateError`."""
     if options.tracking_uri is not None:
-        from ablate.runs.experiments import read_experiment  # with the client of MLflow
-
-        return read_experiment(runs, options.tracking_uri)
+        return read_experiment(runs, options.tracking_uri, options)
+    if is_uri(runs):
+        return read_store(runs, options)
     path = Path(runs)
     if not path.exists():
         raise Invalid("RUNS", "does not exist", runs, hint="Name a file or folder of runs")

@@ -69,7 +69,7 @@ def _from_columns(path: Path, text: str) -> ReadTable:
         notes.append(message("analyse.comments", len(numbered) - len(kept)))
     header = kept[0][1]
     delimiter = max(_DELIMITERS, key=header.count)
-    rows = _rows(path, [line for _, line in kept], delimiter)
+    rows = _rows(path, kept, delimiter)
     names = [name.strip() for name in rows[0]]
     _check_header(path, names)
     # A cell in quotation marks may take several lines, so that rows and lines differ.
@@ -86,25 +86,28 @@ def _from_columns(path: Path, text: str) -> ReadTable:
     return ReadTable(clean.table, "a table", [*notes, *clean.notes])
 
 
-def _rows(path: Path, lines: list[str], delimiter: str) -> list[list[str]]:
-    """Returns the cells of each row, as many as the header has. Raises `Invalid`."""
+def _rows(path: Path, numbered: list[tuple[int, str]], delimiter: str) -> list[list[str]]:
+    """Returns the cells of each row of lines with their numbers, as many as the header has. Raises `Invalid`."""
     rows: list[list[str]] = []
-    # Marks inside of a cell belong to it: `set "warmup" to 10`.
+    lines = [line for _, line in numbered]
+    # Marks inside of a cell belong to it: `"tuned" lr`. An open one would take the lines below it for its cell.
+    are_closed = all(line.count('"') % 2 == 0 for line in lines)
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
         try:
             rows = list(csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True))
         except csv.Error as error:
-            if quoting == csv.QUOTE_NONE:
-                raise Invalid("RUNS", f"is no table: {error}", str(path)) from None
-            continue
+            if quoting == csv.QUOTE_MINIMAL and are_closed:
+                continue
+            raise Invalid("RUNS", f"is no table: {error}", str(path)) from None
         break
     width = len(rows[0])
     # Spreadsheets end lines with empty cells.
     rows = [row[:width] if not any(row[width:]) else row for row in rows]
     for number, row in enumerate(rows):
         if len(row) != width:
-            rule = f"must have {width} cells in each row, as in the first: row {number} has {len(row)}"
-            raise Invalid("RUNS", rule, listed(map(repr, row), 6))
+            place = f"line {numbered[number][0]}" if len(rows) == len(lines) else f"row {number}"
+            rule = f"has {len(row)} cells, and the header has {width}"
+            raise Invalid(f"{path}, {place}", rule, listed(map(repr, row), 6))
     return rows
 
 

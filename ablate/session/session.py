@@ -190,6 +190,7 @@ class Session:
             at_most=selects or bool(study.config.seeds.looks),
             compute=compute,
             usual=self.store.usual_seconds(compute),
+            ends_at_failure=not self.options.keep_going and not self.options.fail_fast,
         )
 
     def _kept(self, study: Study, *, selects: bool) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import UnknownPart
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.core.events import Engine
+from ablate.core.events import Capacity, Engine
 from ablate.execution.engines.in_process import InProcess
-from ablate.execution.engines.local_pool import LocalPool, Server
+from ablate.execution.engines.local_pool import LocalPool, Server, default_jobs
 from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
@@ -74,6 +75,18 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
     )
 
 
+def _more_fit(study: Study) -> str:
+    """Says how more trials of a user's own code run at once; nothing where the machine has no room for more."""
+    config = study.variants[0].configs[0]
+    if not isinstance(study.workload, External) or config["workload"]["parallel"]:
+        return ""
+    resources = config["workload"]["resources"]
+    room = default_jobs() // resources["threads"]
+    if resources["gpu"] or room < 2:
+        return ""
+    return f" ({room} with `parallel: on` under `workload:`)"
+
+
 class Workers(Supervised):
     """The supervised engine of a run.
 
@@ -89,6 +102,12 @@ class Workers(Supervised):
         else:
             engine = engine_named(options.engine)(self.where, options.jobs, server)
         super().__init__(engine, self.where.environment)
+        self._more_fit = _more_fit(study) if options.jobs is None and options.engine == LocalPool.name else ""
+
+    def capacity(self) -> Capacity:
+        """Returns what the engine says, and how more trials run at once where a user's own code leaves cores idle."""
+        capacity = super().capacity()
+        return replace(capacity, where=f"{capacity.where}{self._more_fit}")
 
     def freeze(self) -> None:
         """Makes the frozen copies of a user's own code, of which trials get theirs. Raises `AblateError`."""

@@ -126,14 +126,22 @@ class _Finder:
         return "=" in variant.name and len(list(levels_in(variant.name))) == 1
 
     def _unknown_variant(self, name: str) -> Invalid:
+        variants = [variant.name for variant in self.design.variants]
         levels: dict[str, str] = {}
         for path in self.design.paths:
             for label in sorted(set(self.design.labels[path].values())):
                 levels[f"{path}={label}"] = label
-        variants = [variant.name for variant in self.design.variants]
-        meant = [repr(level) for level, label in levels.items() if meanings(name, [label])]
+        meant = [repr(self._usual_name(level)) for level, label in levels.items() if meanings(name, [label])]
         hint = f"Did you mean {' or '.join(meant)}?" if meant else nearest(name, [*variants, *levels])
-        return self._invalid(f"unknown variant {name!r}", listed([*variants, *self.constants]), hint)
+        allowed = [*dict.fromkeys([*variants, *map(self._usual_name, levels), *self.constants])]
+        return self._invalid(f"unknown variant {name!r}", listed(allowed), hint)
+
+    def _usual_name(self, level: str) -> str:
+        """Returns the name of the one variant at a level, written `PATH=level`, where the design crosses none."""
+        if self.design.kind.crosses:
+            return level
+        at_level = self.design.at(dict(levels_in(level)), cell=False)
+        return at_level[0] if len(at_level) == 1 else level
 
     def _levels(self, name: str) -> dict[str, str]:
         """Returns path → label of a `PATH=level`, or of several that commas join."""

@@ -244,6 +244,9 @@ def _text(path: Path) -> str:
         if rule == "does not exist":
             neighbours = sorted(neighbour.name for neighbour in path.parent.glob("*.yaml"))
         raise StudyError([Problem(f"{rule}; name a study file", hint=nearest(path.name, neighbours))])
+    if path.suffix == ".py":
+        hint = "`ablate new NAME` writes a study; `ablate guide scripts` shows how it runs a script"
+        raise StudyError([Problem("is Python, and a study is YAML", hint=hint)])
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

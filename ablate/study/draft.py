@@ -26,6 +26,7 @@ from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 from ablate.study.schema import StudyConfig, config_model
 from ablate.study.stage_config import StageOutline
 from ablate.study.study import Study
+from ablate.study.twins import check_told_apart
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def draft_study(
         check_labels(draft)
         check_compare(draft)
         check_live(draft)
+        check_told_apart(draft)
     study = Study(
         path=document.path,
         document=document,

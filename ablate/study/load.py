@@ -17,7 +17,7 @@ from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, base_of
 from ablate.study.plain_yaml import PathKey
-from ablate.study.schema import StudyConfig, study_model
+from ablate.study.schema import MetricSection, StudyConfig, study_model
 from ablate.study.schema_errors import NAME_ALLOWED, keys_meant, translated
 from ablate.study.stage_config import StageConfig
 
@@ -133,6 +133,8 @@ def _validated(
         has_tasks = bool(document.data.get("tasks"))
         if has_task == has_tasks:
             document.refuse(("task",), "give either `task`, or `tasks` with several")
+    if "metrics" in model.model_fields:
+        _rename_metric(document)
     try:
         study = model.model_validate(document.data, context={FOLDER: folder})
     except ValidationError as error:
@@ -145,3 +147,16 @@ def _validated(
                 return model.model_validate(document.data, context={FOLDER: folder})
     document.raise_problems()
     return study
+
+
+def _rename_metric(document: Document) -> None:
+    """Reports metrics of a user's own code under the key that chooses the judged one, and reads them as meant."""
+    given = document.data.get("metric")
+    if (
+        "metrics" in document.data
+        or not isinstance(given, dict)
+        or given.keys() <= {*MetricSection.model_fields}
+    ):
+        return
+    document.refuse(("metric",), "names the judged metric; with a workload, write `metrics:`", [*given])
+    document.rename({("metric",): "metrics"})

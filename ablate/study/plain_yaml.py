@@ -28,6 +28,7 @@ _TAG = "tag:yaml.org,2002:"
 _TAGS = [_TAG + kind for kind in ("map", "seq", "str", "int", "float", "bool", "null", "timestamp")]
 # Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_IN_SINGLE_QUOTES = "Write a pattern in single quotes, in which a backslash is a backslash"
 _TOO_MANY = (
     f"must have at most {MAX_NODES:,} keys and values; those of an alias count each time that it is used"
 )
@@ -80,7 +81,9 @@ def _composed(yaml: YAML, text: str) -> Node | None:
         parts = [getattr(error, "context", None), getattr(error, "problem", None)]
         said = " ".join(part for part in parts if part)
         fault = said or str(error).partition("\n")[0]
-        raise StudyError([Problem(f"must be YAML: {fault}", line=_line(error, text))]) from None
+        hint = _IN_SINGLE_QUOTES if "unknown escape character" in fault else ""
+        problem = Problem(f"must be YAML: {fault}", hint=hint, line=_line(error, text))
+        raise StudyError([problem]) from None
 
 
 def _line(error: Exception, text: str) -> int:

@@ -38,8 +38,12 @@ DIGEST_TAG = "ablate.complete"
 TABLES_TAG = "mlflow.loggedArtifacts"
 NOTE_TAG = "mlflow.note.content"
 PARENT_TAG = "mlflow.parentRunId"
-# What a record's environment says of the size of the model, which is shown among the metrics.
-SIZES = ("parameters", "flops", "training_flops")
+# What a record's environment says of the size of the model → its name among the metrics.
+SIZES = {
+    "parameters": "parameters",
+    "flops": "flops_per_example",
+    "training_flops": "training_flops_per_example",
+}
 # Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
 COUNT = "comparisons_"
 
@@ -312,7 +316,7 @@ def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
             finite = value if math.isfinite(value) else math.nan
             points[key, step] = (key, finite, moment, step)
 
-    sizes = {name: record.environment.get(name) for name in SIZES}
+    sizes = {shown: record.environment.get(name) for name, shown in SIZES.items()}
     last = {name: float(curve.values[-1]) for name, curve in undeclared_of(record).items()}
     for name, metric in (last | sizes | record.metrics).items():
         if metric is not None and math.isfinite(metric):

@@ -1,7 +1,7 @@
 """MLflow kept up to date with a study by a process of its own, which training does not wait for.
 
 All that it writes is in the store and the study's folder already: what it misses, the next one writes. Where
-`ABLATE_TRACKING` is `off` in the environment, there is none, and `ablate ui` writes all.
+`ABLATE_TRACKING` is `off` in the environment, or MLflow is not installed, there is none, and `ablate ui` writes all.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from ablate.base.extras import is_installed, refuse_missing
 from ablate.base.text import first_line
 from ablate.core.events import CacheHit, Event, TrialStored
 from ablate.execution.child import Keeper, fresh, parent
@@ -37,10 +38,11 @@ class Tracker(Keeper):
     def __init__(self, folder: StudyFolder, uri: str | None, warn: Callable[[str], None]) -> None:
         if uri:
             check_uri(uri)
+            refuse_missing("mlflow", "--tracking-uri")
         self.folder = folder
         self.uri = uri
         self.warn = warn
-        self._is_off = os.environ.get("ABLATE_TRACKING") == "off"
+        self._is_off = os.environ.get("ABLATE_TRACKING") == "off" or not is_installed("mlflow")
         self._due = time.monotonic() + INTERVAL
         self._is_behind = False
 

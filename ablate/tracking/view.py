@@ -22,6 +22,8 @@ VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 _WIDE = 200
 _WIDTH = 110
 _NARROW = 75
+# A smoothed mean lies outside of the range of its seeds.
+_NOT_SMOOTHED: Mapping[str, Any] = {"lineSmoothness": 0, "useGlobalLineSmoothing": False}
 # The sections of the charts and whether they are open: ours, then those that MLflow makes of the keys of metrics.
 _JUDGED_CURVES = "Judged metric"
 _SECTIONS = {_JUDGED_CURVES: True, CURVES: True, "Model metrics": False}
@@ -70,7 +72,9 @@ def _charts(facts: StudyFacts) -> list[Mapping[str, Any]]:
     charts: list[Mapping[str, Any]] = []
     for name in (validated(metric), metric):
         key = clean_key(f"{CURVES}/{name}")
-        charts.append(_chart("LINE", key) | {"selectedMetricKeys": [key], "xAxisKey": "step"})
+        charts.append(
+            _chart("LINE", key) | {"selectedMetricKeys": [key], "xAxisKey": "step", **_NOT_SMOOTHED}
+        )
     charts.append(_chart("BAR", clean_key(facts.column)))
     return charts
 

@@ -47,3 +47,38 @@ def test_a_combination_that_is_missing_leaves_out_its_levels_of_the_others(array
 
 def test_other_designs_have_none(array):
     assert interactions(factorial(array, design="one_factor")).empty
+
+
+def crossing(size, *, margin=None):
+    """Effects of 0.1 alone whose interaction is `size`, with residuals that differ between cells."""
+    rng = np.random.default_rng(5)
+    values = {("x", "p"): 0.5, ("y", "p"): 0.6, ("x", "q"): 0.6, ("y", "q"): 0.7 + size}
+    return crossed(
+        {"a": ["x", "y"], "b": ["p", "q"]},
+        lambda levels, seed: values[tuple(levels.values())] + rng.normal(0, 0.003),
+        8,
+        margin=margin,
+    )
+
+
+def test_what_each_change_does_alone_stands_beside_its_interaction():
+    [row] = interactions(crossing(-0.2)).to_dict("records")
+    alone = [row["first_alone"], row["second_alone"]]
+    assert alone == pytest.approx([0.1, 0.1], abs=0.01)
+    assert row["first_alone"] + row["diff"] == pytest.approx(-0.1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("size", "margin", "clear"),
+    [(-0.2, 0.02, True), (0.01, None, True), (0.01, 0.03, False), (0.0, 0.02, False)],
+)
+def test_an_interaction_is_clear_that_differs_from_0_by_what_matters(size, margin, clear):
+    assert interactions(crossing(size, margin=margin))["clear"].tolist() == [clear]
+
+
+def test_by_chance_few_of_many_interactions_are_clear():
+    rng = np.random.default_rng(6)
+    found = [interactions(factorial(rng.normal(size=(3, 2, 2, SEEDS)))) for _ in range(60)]
+    assert sum(table["clear"].any() for table in found) <= 8  # of 60, at most 3 are expected
+    apart = [((table["ci_low"] > 0) | (table["ci_high"] < 0)).any() for table in found]
+    assert sum(apart) > 8

@@ -9,6 +9,7 @@ from scipy import stats
 
 from ablate.analysis.compare import compare
 from ablate.analysis.estimates import detectable_failure_rate, rate_p, seeds_for_failure_rate
+from ablate.analysis.family import Pair
 from ablate.analysis.paired import MeanSquares
 from ablate.analysis.power import ALPHA
 from ablate.analysis.prospects import Terms, outlook
@@ -21,7 +22,8 @@ OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)
 
 def ahead(evidence, n, *, m=1, **more):
     task = TaskFacts("recall", {"loss": LOSS}) if evidence is None else evidence.facts.tasks[0]
-    return outlook(task, next(iter(task.metrics)), ["a"], evidence, Terms(n, ALPHA / m, **more))
+    pair = Pair("a", "baseline", a=("a",), b=("baseline",), task=task)
+    return outlook(task, next(iter(task.metrics)), [pair], evidence, Terms(n, ALPHA / m, **more))
 
 
 def one(evidence, n, **more):

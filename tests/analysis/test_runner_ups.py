@@ -10,6 +10,7 @@ from scipy import stats
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.analysis.family import planned_pairs
 from ablate.analysis.further_runs import depends_on_tuning
 from ablate.analysis.prospects import Terms, outlook
 from ablate.analysis.runner_ups import runner_ups
@@ -114,10 +115,9 @@ def test_above_rests_on_the_settings_of_the_baseline_and_below_on_those_of_the_v
     alone = compare(judged({"baseline": b2, "a": a}, {})).iloc[0]
     assert row["mde"] == pytest.approx(alone["mde"])
     assert row["settings"] == "also a at 2"
+    evidence = judged({"baseline": BASE, "a": a}, {"baseline": {"2": b2}})
     planned = outlook(
-        *(judged({"baseline": BASE, "a": a}, {}).facts.tasks[0], "accuracy", ["a"]),
-        judged({"baseline": BASE, "a": a}, {"baseline": {"2": b2}}),
-        Terms(N, 0.05),
+        evidence.facts.tasks[0], "accuracy", planned_pairs(evidence.facts), evidence, Terms(N, 0.05)
     )
     assert planned.prospects[0].detectable == pytest.approx(alone["mde"])
 

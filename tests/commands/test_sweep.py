@@ -18,6 +18,7 @@ from searching import table_at as load
 
 import ablate
 from ablate.analysis.search_table import COLUMNS
+from ablate.base.errors import StudyError
 from ablate.cli import main
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
@@ -184,3 +185,11 @@ def test_other_versions_cost_what_they_suggest_otherwise(sweep, swept):
     outcome, printed = sweep()
     assert "costs at most 16 trainings" in printed
     assert outcome.trained == 1
+
+
+def test_a_run_without_its_search_writes_nothing(sweep, swept):
+    before = {path: path.read_bytes() for path in swept.iterdir() if path.is_file()}
+    for factors in ("", "factors: {model.x: [0.1]}\n"):
+        with pytest.raises(StudyError, match="Run `ablate sweep"):
+            sweep(SWEEP + factors, sweep=False)
+    assert {path: path.read_bytes() for path in swept.iterdir() if path.is_file()} == before

@@ -13,7 +13,7 @@ from ablate.core.short_names import in_short_names, level_name, short_claim, sho
     [
         ("model.mixer.score", "additive", "additive scoring"), ("model.position", "none", "no positions"),
         ("model.norm", "batch", "batch norm"), ("model.norm_placement", "post", "post norm placement"),
-        ("model.residual", "off", "no residual"), ("model.mixer.qk_norm", "on", "QK norm"),
+        ("model.residual", "off", "no residual connections"), ("model.mixer.qk_norm", "on", "QK norm"),
         ("model.mixer.num_heads", "1", "1 head"), ("model.mixer.num_kv_heads", "2", "2 KV heads"),
         ("model.mixer.value", "low_rank(rank=8)", "low-rank values (rank 8)"),
         ("model.mixer", "mlp_mixer", "MLP-Mixer"), ("model.mixer", "lstm", "LSTM"), ("model.norm", "rms", "RMS norm"),

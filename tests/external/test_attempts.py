@@ -25,7 +25,7 @@ for epoch in range(start + 1, 11):
 STUDY = """
 name: own
 workload:
-  command: python train.py {}
+  command: python train.py {} {{width}}
   resume: on
   read: {}
 config: {{width: 1}}

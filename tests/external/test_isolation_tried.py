@@ -267,4 +267,4 @@ def test_what_a_run_by_hand_has_left_stops_the_study_or_is_named_or_is_not_there
     assert verdict(folder) == "better"
     assert load(folder / "results/own").trials.loss.min() == pytest.approx(2.0 if how == "read" else 2.5)
     report = (folder / "results/own/report.html").read_text()
-    assert ("trials read final.json, which is in no commit" in report) == (how == "read")
+    assert ("Trials read final.json, which is in no commit" in report) == (how == "read")

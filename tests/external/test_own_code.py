@@ -90,7 +90,7 @@ PACKAGE = {"__init__": "", "a": "from lib.b import f\ndef main(c, s): ...\n", "b
 
 @pytest.mark.parametrize(
     "options",
-    [{"function": "lib.a:main"}, {"function": "lib/a.py:main"}, {"command": "python -m lib.a {seed}"}],
+    [{"function": "lib.a:main"}, {"function": "lib/a.py:main"}, {"command": "python -m lib.a {seed} {rate}"}],
 )
 def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     (folder / "lib").mkdir()
@@ -137,7 +137,7 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         (
             "function",
             {"workload": {"function": "gone.py:train"}},
-            "is not a function in gone.py",
+            "workload.function: your folder has no gone.py",
         ),
         ("function", {"workload": {"funktion": "train.py:train"}}, "workload: unknown workload"),
         ("function", {"workload": {"function": "train.py:train", "raed": {}}}, "workload.raed: unknown key"),
@@ -197,7 +197,7 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         ("command", {"workload": {"command": "walk", "read": {"loss": "(.)"}}}, "is not among `metrics`"),
         ("script", {"config": {"RATE": 0.5, "step": 1}}, "config.step: is not assigned once"),
         ("script", {"workload": {"script": "walk.py", "seed": "SEDE"}}, "workload.seed: is not assigned"),
-        ("script", {"workload": {"script": "gone.py"}}, "workload.script: does not exist"),
+        ("script", {"workload": {"script": "gone.py"}}, "workload.script: your folder has no gone.py"),
     ],
 )
 def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):

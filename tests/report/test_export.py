@@ -55,7 +55,7 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
         f"\\input{{{paper}/{name}}}" for name in ("results", "comparisons", "methods", "forest", "seeds")
     ]
     assert lines[1:] == inputs
-    assert rf"\providecommand{{\ablatefolder}}{{{paper}}}" in (paper / "forest.tex").read_text()
+    assert rf"\providecommand{{\ablatemadefigures}}{{{paper}}}" in (paper / "forest.tex").read_text()
     assert r"a\&b &" in (paper / "comparisons.tex").read_text()
     assert files(results / "x_1") == ["curves.parquet", "paper", "trials.parquet"]
 

@@ -52,7 +52,7 @@ class Recorded:
     def words(self):
         words = ["--baseline", self.variants[0], "--metric", self.metric, "--direction", "max"]
         for name, pattern in self.read:
-            words += ["--read", name, pattern]
+            words += ["--read", f"{name}={pattern}"]
         return words
 
 
@@ -333,7 +333,7 @@ def test_files_of_a_run_that_disagree_are_named(tmp_path):
 
 def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
     write(tmp_path, runs_of(("m%(v)d-x%(s)dx/metrics.json", END)))
-    options = AnalysisOptions("m0", "acc", "max", column=(("seed", r"-x(\d)x"),))
+    options = AnalysisOptions("m0", "acc", "max", seed=r"-x(\d)x")
     assert shape_of(read(str(tmp_path), options)) == "6 runs, 2 × 3 seeds"
 
 

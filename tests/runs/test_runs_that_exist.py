@@ -140,7 +140,7 @@ def test_a_run_that_failed_and_one_that_diverged_are_not_left_out():
     apart = table.assign(seed=range(8))
     assert judged(apart)["reason"].startswith("incomplete")
     diverged = table.assign(m=[*"1234", *"567", "nan"])
-    assert judged(diverged)["reason"] == "unstable diverged=1"
+    assert judged(diverged)["reason"] == "unstable diverged=1 counted=0"
     assert judged(diverged, floor=0.0)["n"] == 4
 
 

@@ -207,7 +207,7 @@ def main() -> int:
         source = ("--no-deps", "--retries", "1", "--timeout", "15", "--index-url", options.torch_index)
         if subprocess.run([*INSTALL, *source, "torch"], env=environment, check=False).returncode != 0:
             say("That failed. torch comes from your own index instead, usually with CUDA (gigabytes).")
-    return subprocess.run([*INSTALL, "--editable", ".[test]"], env=environment, check=False).returncode
+    return subprocess.run([*INSTALL, "--editable", ".[train,test]"], env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

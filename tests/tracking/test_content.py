@@ -98,8 +98,9 @@ def test_a_runner_up_is_named_by_its_setting(task, on):
 def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():
     size = {"parameters": 1234, "flops": 10, "training_flops": 30}
     points = content(tracked("baseline", 0, environment=size)).points
-    assert {key: (value, step) for key, value, _, step in points if key in size} == {
-        key: (float(number), 0) for key, number in size.items()
+    shown = {"parameters": 1234, "flops_per_example": 10, "training_flops_per_example": 30}
+    assert {key: (value, step) for key, value, _, step in points if key in shown} == {
+        key: (float(number), 0) for key, number in shown.items()
     }
     _, times, steps = zip(*(point[1:] for point in points if point[0] == "Curves/accuracy"), strict=True)
     assert list(steps) == [100, 200, 300, 400, 500]

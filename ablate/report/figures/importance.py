@@ -31,7 +31,7 @@ def importances(data: pd.DataFrame, label: str) -> Figure:
         ax.text(value, place, f" {told}", va="center", size=SMALL)
     ax.tick_params(axis="y", length=0)
     ax.set(
-        xlabel=f"share in what decides {label}",
+        xlabel=f"share of the importance for {label}",
         ylabel="",
         xlim=(0, max(1e-9, data["importance"].max()) * 1.12),
     )

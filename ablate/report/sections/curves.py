@@ -41,8 +41,8 @@ class Curves(
                 continue
             for metric in curve_metrics(evidence):
                 data = curves(evidence, task.name, metric)
-                if data.empty:
-                    continue
+                if data["step"].nunique() < 2:
+                    continue  # One point is no curve.
                 label = spelled(metric)
                 is_broken = (data["status"] != "completed").any()
                 caption = paragraph(

@@ -21,11 +21,18 @@ from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
-from ablate.report.verdicts import compared_with, level_of, names_of, own_direction, planned_rows, row_name
+from ablate.report.verdicts import compared_with, level_of, names_of, own_direction, row_name
 from ablate.report.words import decimals, message, number, paragraph, rows_of
 
 MAIN_EFFECTS = "main effects"
+VARIANTS = "variants, against the baseline"
 CELLS = "cells, against the baseline"
+GROUPS = {
+    MAIN_EFFECTS: "figures.main_effects",
+    VARIANTS: "figures.other_variants",
+    CELLS: "figures.cells",
+}
+"""The groups of rows of a design that crosses its factors → what they are, in words."""
 
 
 class Forest(Section, title="Differences", open=True):
@@ -33,7 +40,6 @@ class Forest(Section, title="Differences", open=True):
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
-        level = level_of(planned_rows(report_data.comparisons))
         if len(facts.tasks) > 1:
             yield from _on_all_tasks(facts, report_data.comparisons)
         for task, end, of in tasks_of(facts):
@@ -42,7 +48,7 @@ class Forest(Section, title="Differences", open=True):
                 continue
             verdicts = rows.loc[~rows["placebo"], "verdict"].value_counts()
             counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
-            alt = message("figures.forest_alt", len(rows), facts.metric + of, counts)
+            alt = message("figures.forest_alt", int(verdicts.sum()), facts.metric + of, counts)
             title = f"{self.title}{of}"
             if _is_by_rate(rows):
                 rated = rows[rows["solved_variant"].notna()]
@@ -53,16 +59,20 @@ class Forest(Section, title="Differences", open=True):
                 continue
             rows, left = _most_important(rows)
             metric = task.metrics[facts.metric]
-            caption = paragraph(_forest_caption(rows, facts, metric, level), left)
+            caption = paragraph(_forest_caption(rows, facts, metric), left)
             options = (difference_label(facts.metric, metric), facts.margin, metric.span)
             yield Picture(f"forest{end}", title, caption, alt, rows, forest, options)
 
 
-def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric, level: str) -> str:
+def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric) -> str:
     """Returns what the points, bands and panels of a forest plot are."""
-    code = "figures.forest" if facts.given else "figures.paired_forest"
-    shown_level = level if rows["low"].notna().any() else ""
-    sentences = [message(code, facts.metric, compared_with(facts), shown_level, better_side(metric))]
+    if (rows["group"] == MAIN_EFFECTS).any():
+        groups = [_group_in_words(group, found) for group, found in rows.groupby("group", sort=False)]
+        sentences = [message("figures.crossed_forest", facts.metric, groups, better_side(metric))]
+    else:
+        code = "figures.forest" if facts.given else "figures.paired_forest"
+        level = _level_of_shown(rows)
+        sentences = [message(code, facts.metric, compared_with(facts), level, better_side(metric))]
     if facts.margin:
         sentences.append(message("figures.margin", facts.margin))
     if rows["placebo"].any():
@@ -70,6 +80,17 @@ def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric, level
     if len(forest_limits(rows, facts.margin, metric.span)) > 1:
         sentences.append(message("figures.zoom"))
     return paragraph(*sentences)
+
+
+def _group_in_words(group: str, rows: pd.DataFrame) -> str:
+    """Returns what the rows of a group of a crossed design are, with the level of their own intervals."""
+    return message(GROUPS[group], _level_of_shown(rows))
+
+
+def _level_of_shown(rows: pd.DataFrame) -> str:
+    """Returns the level of the intervals that some rows show; "" where they show none."""
+    shown = rows[rows["low"].notna()]
+    return level_of(rows_of(shown)) if len(shown) else ""
 
 
 def difference_label(name: str, metric: Metric) -> str:
@@ -85,9 +106,9 @@ def better_side(metric: Metric) -> str:
 def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:
     """Returns a row a comparison on the primary metric of a task, the planned ones first, placebos last.
 
-    Columns: variant, label, group (main effects or cells, of a design that crosses its factors), placebo, verdict
-    (`exploratory` of what was not planned), value, low and high (in the metric's own direction), told (its words at the
-    right), n, solved_variant and solved_baseline (NaN where no rate was judged).
+    Columns: variant, label, group (of `GROUPS`, of a design that crosses its factors), placebo, verdict (`exploratory`
+    of what was not planned), value, low and high (in the metric's own direction), level (of these), told (its words at
+    the right), n, solved_variant and solved_baseline (NaN where no rate was judged).
     """
     if facts.metric not in task.metrics:
         return pd.DataFrame()
@@ -115,6 +136,7 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
                 "value": row["diff"],
                 "low": row["ci_low"],
                 "high": row["ci_high"],
+                "level": row["level"],
                 "told": _told(row, verdict),
                 "n": row["n"],
                 "solved_variant": row["solved_variant"],
@@ -122,18 +144,24 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
                 "order": order.get(row["variant"], -1),
             }
         )
-    columns = [*(rows[0] if rows else ("variant", "baseline", "placebo", "verdict", "value", "order"))]
+    columns = [
+        *(rows[0] if rows else ("variant", "baseline", "group", "placebo", "verdict", "value", "order"))
+    ]
     found = pd.DataFrame(rows, columns=columns)
     is_exploratory = found["verdict"] == EXPLORATORY
     found = found.assign(is_exploratory=is_exploratory)
     found = found.astype(dict.fromkeys(("value", "low", "high"), float) if rows else {})
-    found = found.sort_values(["placebo", "is_exploratory", "order"], kind="stable", ignore_index=True)
-    return found.drop(columns=["order", "is_exploratory"])
+    places = ["is_other", "placebo", "is_exploratory", "order"]
+    found = found.assign(is_other=found["group"] == VARIANTS)  # Rows of one group follow one another.
+    found = found.sort_values(places, kind="stable", ignore_index=True)
+    return found.drop(columns=["order", "is_exploratory", "is_other"])
 
 
 def _group(row: Mapping[str, Any]) -> str:
     """Returns the group of a row of a design that crosses its factors."""
-    return CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS
+    if row["baseline"] != BASELINE:
+        return MAIN_EFFECTS
+    return CELLS if row["exploratory"] else VARIANTS
 
 
 def _told(row: Mapping[str, Any], verdict: str) -> str:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.learning import baseline_learned
+from ablate.core.facts import StudyFacts
+from ablate.core.spelling import as_sentence
 from ablate.report.answer import answers_by_task, baseline_line
 from ablate.report.limits import basis, gaps, training_warnings
 from ablate.report.noise_words import noise_lines
@@ -78,6 +80,13 @@ class Basis(Section, title="What the verdicts rest on", inside="learning, data, 
                     findings += section.findings(report_data)
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
-        findings += report_data.facts.cautions
+        findings += [_sentence(caution, report_data.facts) for caution in report_data.facts.cautions]
         if findings:
             yield Items(findings, "findings")
+
+
+def _sentence(caution: str, facts: StudyFacts) -> str:
+    """Returns a caution as a sentence, which begins with a capital unless it begins with a name."""
+    names = (*facts.labels.values(), *(variant.name for variant in facts.variants))
+    ended = f"{caution.removesuffix('.')}."
+    return ended if caution.startswith(names) else as_sentence(ended)

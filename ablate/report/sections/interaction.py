@@ -8,43 +8,46 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.family import CROSSED
+from ablate.analysis.family import crossed_levels
 from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
+from ablate.report.dependence import MOST_ANSWERED, is_clear
 from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.verdicts import Names, difference_of, direction_of, less_is_better, names_of
 from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
 
-MOST_ANSWERED = 3
-"""The interactions that the answer names."""
-
 
 class Interaction(Section, title="How changes act together", open=True):
     """A table of interactions, and a figure a task: pairs of factors, and what claims of an interaction compare."""
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """Returns the largest interactions of each task of a factorial, with their intervals."""
+        """Returns the largest interactions of each task of a factorial, with their intervals.
+
+        Those that are clear stand beside the main effects that hide them.
+        """
         facts = report_data.facts
         names = names_of(facts)
         rows = rows_of(report_data.table("interactions"))
         lines = []
         for task in facts.tasks:
-            known = [row for row in rows if row["task"] == task.name and number(row["diff"]) is not None]
-            if not known:
+            estimated = [row for row in rows if row["task"] == task.name and number(row["diff"]) is not None]
+            others = [row for row in estimated if not is_clear(row)]
+            if not others:
                 continue
-            known.sort(key=lambda row: -abs(row["diff"]))
+            others.sort(key=lambda row: -abs(row["diff"]))
             told = [
                 message("interaction.of", *_both(row, names), _difference(row, facts))
-                for row in known[:MOST_ANSWERED]
+                for row in others[:MOST_ANSWERED]
             ]
             where = task.name if len(facts.tasks) > 1 else ""
-            if len(known) > len(told):
-                lines.append(message("interaction.largest", where, told, len(known)))
+            beside_clear = len(others) < len(estimated)
+            if len(others) > len(told):
+                lines.append(message("interaction.largest", where, told, len(others), beside_clear))
             else:
-                lines.append(message("interaction.answer", where, told))
+                lines.append(message("interaction.answer", where, told, beside_clear))
         return lines
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
@@ -107,7 +110,7 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     mean of the primary metric, of completed runs, over the levels of all other factors.
     """
     facts = evidence.facts
-    pairs = _factor_pairs(facts) if facts.design in CROSSED else []
+    pairs = _factor_pairs(facts) if crossed_levels(facts) else []
     parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == INTERACTION]
     parts += [_of_factors(evidence, task, *pair) for pair in pairs]
     found = [part for part in parts if len(part)]
@@ -169,7 +172,7 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
         return pd.DataFrame()
     if claim.constant:
         return pd.DataFrame()
-    if facts.design in CROSSED and claim.metric == less == facts.metric:
+    if crossed_levels(facts) and claim.metric == less == facts.metric:
         return pd.DataFrame()  # The figure of the two factors has it.
     names = short_names(facts)
     places = _places(claim, facts)

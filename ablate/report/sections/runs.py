@@ -1,4 +1,4 @@
-"""The runs of a study: what whoever ran it wrote, which have no result, what each variant cost, and how it was run."""
+"""The runs of a study: what its author wrote, which have no result, what each variant cost, and how it was run."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ from ablate.report.words import Column, Row, Table, count, message, rows_of, tab
 
 
 class Notes(
-    Section, title="Notes", brief=True, needs_trials=False, inside="what whoever ran the study wrote about it"
+    Section, title="Notes", brief=True, needs_trials=False, inside="what the author of the study wrote"
 ):
-    """What whoever ran the study wrote about it."""
+    """The notes of the study's author."""
 
     def blocks(self, report_data: ReportData) -> list[Block]:
         return prose(report_data.facts.notes)
@@ -157,7 +157,8 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     for key, value in sorted(environment.items()):
         pairs[as_sentence(spelled(key))] = value
     pairs["Differs from the study"] = "; ".join(facts.differs)
-    pairs["Design"] = facts.design.replace("_", " ")
+    if facts.searched != "sweep":
+        pairs["Design"] = facts.design.replace("_", " ")
     if not evidence.only_measured:
         pairs |= _judged_runs(evidence)
     for term, methods_of in METHODS.items():
@@ -219,13 +220,15 @@ class Compared(
     Section,
     title="What was compared",
     needs_trials=False,
-    inside="parameters and FLOPs of every variant",
+    inside="what each variant changes and costs",
 ):
     """One row a variant."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        table = cost_table(report_data.facts)
-        if len(table.columns) > 1:
+        facts = report_data.facts
+        table = cost_table(facts)
+        has_costs = any(column.numeric for column in table.columns)
+        if has_costs or any(_changes(variant) for variant in facts.variants if not variant.placebo):
             yield table
 
 
@@ -253,7 +256,8 @@ def cost_table(facts: StudyFacts) -> Table:
         *(Column(name, TOTALS.get(name, as_sentence(spelled(name))), True) for name in names),
         Column("changes", "Changes", below=True),
     ]
-    return tabulated(columns, rows, message("cost.caption"), "trials.parquet")
+    caption = message("cost.caption" if names else "cost.changes_caption")
+    return tabulated(columns, rows, caption, "trials.parquet")
 
 
 def _shown_costs(facts: StudyFacts, tasks: Sequence[str]) -> list[str]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from ablate.base import wording
-from ablate.core.facts import StudyFacts
+from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.claim_tables import claim_table
 from ablate.report.data_words import pairs_share_data, stated_of
+from ablate.report.figures.facets import cells_of, figure_names
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.treatment_words import size_column
 from ablate.report.verdict_words import verdict_column
@@ -54,7 +55,7 @@ class Verdicts(Section, title="Verdicts", open=True):
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         rows = planned_rows(report_data.comparisons)
         if rows:
-            yield from verdict_tables(rows, report_data.facts)
+            yield from verdict_tables(rows, report_data.facts, report_data.table("interactions"))
             yield Folded(message("verdicts.guide"), [Terms(_guide(rows, report_data.facts))])
 
 
@@ -67,6 +68,8 @@ def _guide(rows: Sequence[Row], facts: StudyFacts) -> list[tuple[str, str]]:
     size = size_column(rows, facts)
     if size is not None:
         terms.append((size.heading, message("treatment.sizes")))
+    if any(variant.placebo for variant in facts.variants):
+        terms.append(("Placebo", message("verdicts.placebo")))
     return terms
 
 
@@ -101,7 +104,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
     """The other metrics and the placebo included."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
-        names = names_of(report_data.facts)
+        names = {**names_of(report_data.facts), **_cell_names(report_data.facts)}
         rows = rows_of(report_data.comparisons)
         unit = "document" if report_data.facts.given == "documents" else report_data.facts.unit
         columns = [
@@ -120,6 +123,12 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             less = less_in_caption(rows, report_data.facts)
             caption = message("cost.every", less, over_seeds_alone(report_data))
             yield tabulated(columns, rows, caption, "comparisons.csv")
+
+
+def _cell_names(facts: StudyFacts) -> dict[str, str]:
+    """Returns the names of comparisons of cells with the baseline, which main effects of the same level have too."""
+    names = figure_names(facts)
+    return {f"{cell} vs {BASELINE}": names[cell] for cell in cells_of(facts)}
 
 
 def over_seeds_alone(report_data: ReportData) -> str:
@@ -169,7 +178,8 @@ class Stability(
     """What differs, and where runs diverged; the rest is folded."""
 
     def applies(self, report_data: ReportData) -> bool:
-        return any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
+        is_by_run = report_data.facts.given != "summaries"
+        return is_by_run and any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
 
     def findings(self, report_data: ReportData) -> list[str]:
         runs = lost(rows_of(report_data.table("stability")), names_of(report_data.facts))

@@ -47,9 +47,9 @@ def codes(file: str) -> set[str]:
 
 
 def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
-    """Returns `a, b and 3 more`."""
+    """Returns `a, b and 3 more`; a single one is never left out, as its name is as short."""
     named = list(words)
-    if len(named) > most:
+    if len(named) > most + 1:
         named[most:] = [f"{len(named) - most} more"]
     return wording.joined(named)
 

@@ -1,0 +1,151 @@
+"""The table of an MLflow experiment: a row a run, or with `--at` a row for each step of a run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ablate.base.errors import Gather
+from ablate.core.stages import FINAL
+from ablate.report.words import message
+from ablate.runs.options import RESERVED, AnalysisOptions
+from ablate.runs.reader import RunsFound
+from ablate.runs.tables import flat_table
+from ablate.tracking.content import PARENT_TAG, STATUS_TAG
+
+if TYPE_CHECKING:
+    from mlflow.entities import Experiment, Run
+    from mlflow.tracking import MlflowClient
+
+_PAGE = 1000
+"""The most runs that a server sends at once."""
+_INFO = ("run_id", "status", "start_time", "end_time")
+"""What MLflow says of each run beside its parameters, tags and metrics."""
+_STEP = "step"
+
+
+def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOptions) -> RunsFound:
+    """Returns the runs of an experiment, without those that have runs below them. Raises `Invalid`."""
+    runs = _runs_of(client, experiment.experiment_id)
+    with Gather() as at:
+        hint = "Deleted runs do not count: restore them in MLflow first"
+        at.refuse(not runs, "RUNS", "is an experiment without runs", experiment.name, hint=hint)
+    notes = []
+    roles = {"status": ["status"]}
+    is_of_ablate = all(STATUS_TAG in run.data.tags for run in runs)
+    if is_of_ablate:
+        roles = {"status": [f"tags.{STATUS_TAG}"]}
+        final = [run for run in runs if run.data.tags.get("stage", FINAL) == FINAL]
+        if len(final) < len(runs):
+            notes.append(message("analyse.final_runs", len(runs), len(final)))
+        runs = final
+
+    columns = _columns_of_metrics(runs, options)
+    rows: list[object] = []
+    places = []
+    for run in runs:
+        settings = _settings_of(run)
+        if not options.at:
+            rows.append(settings | _in_columns(run.data.metrics, columns))
+            places.append(run.info.run_id)
+            continue
+        for step, values in _history_of(client, run, _needed(columns, options)):
+            rows.append({**settings, _STEP: step, **_in_columns(values, columns)})
+            places.append(f"{run.info.run_id}, step {step}")
+    if options.at:
+        roles["step"] = [_STEP]
+    metrics = [*itertools.chain(*columns.values())]
+    kind = f"experiment {experiment.name!r} of MLflow"
+    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes)
+
+
+def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
+    """Returns the runs of an experiment that are not deleted, the first that started first, without parents."""
+    runs: list[Run] = []
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment_id], max_results=_PAGE, order_by=["attributes.start_time ASC"], page_token=token
+        )
+        runs += page
+        token = page.token
+        if not token:
+            break
+    parents = {run.data.tags.get(PARENT_TAG) for run in runs}
+    return [run for run in runs if run.info.run_id not in parents]
+
+
+def _settings_of(run: Run) -> dict[str, object]:
+    """Returns what MLflow holds of a run, but for its metrics."""
+    info = run.info
+    values = (info.run_id, info.status, _time(info.start_time), _time(info.end_time))
+    settings: dict[str, object] = dict(zip(_INFO, values, strict=True))
+    settings |= {f"params.{name}": value for name, value in run.data.params.items()}
+    return settings | {f"tags.{name}": value for name, value in run.data.tags.items()}
+
+
+def _time(milliseconds: int | None) -> str:
+    """Returns a time of MLflow's as text; empty for none."""
+    return "" if milliseconds is None else str(datetime.fromtimestamp(milliseconds / 1000, UTC))
+
+
+def _columns_of_metrics(runs: Sequence[Run], options: AnalysisOptions) -> dict[str, list[str]]:
+    """Returns metric → its columns: its own name, and `metrics.NAME` where the call says so or the name is taken."""
+    logged: dict[str, None] = {}
+    for run in runs:
+        logged |= dict.fromkeys(run.data.metrics)
+    words = [options.metric, options.at, *options.where, *options.claim]
+    words += [name for _, name in options.column]
+    words += [name for name, _ in options.also]
+    said = " ".join(words)
+    columns: dict[str, list[str]] = {}
+    for name in logged:
+        is_taken = name in (*RESERVED, *_INFO, _STEP) or name.startswith(("params.", "tags."))
+        columns[name] = [] if is_taken else [name]
+        if is_taken or f"metrics.{name}" in said:
+            columns[name].append(f"metrics.{name}")
+    return columns
+
+
+def _in_columns(values: Mapping[str, float], columns: Mapping[str, Sequence[str]]) -> dict[str, object]:
+    """Returns the values of metrics by the columns that they have."""
+    cells: dict[str, object] = {}
+    for name, value in values.items():
+        cells |= dict.fromkeys(columns[name], value)
+    return cells
+
+
+def _needed(columns: Mapping[str, Sequence[str]], options: AnalysisOptions) -> list[str]:
+    """Returns the metrics whose histories a call needs, the one that must have a value at a step first."""
+    best = options.at.removeprefix("best ").strip() if options.at.startswith("best ") else ""
+    wanted = {best, options.metric, *(name for name, _ in options.also)}
+    # A metric that the call does not name is guessed, from all.
+    needed = [name for name, known in columns.items() if not options.metric or wanted & {*known}]
+    return sorted(needed, key=lambda name: (best or options.metric) not in columns[name])
+
+
+def _history_of(
+    client: MlflowClient, run: Run, needed: Sequence[str]
+) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yields the steps of a run at which the first of some metrics has a value, and the values at each.
+
+    A metric that was logged once is of the whole run.
+    """
+    by_step: dict[int, dict[str, float]] = {}
+    of_run: dict[str, float] = {}
+    steps: set[int] = set()
+    for name in needed:
+        history = client.get_metric_history(run.info.run_id, name) if name in run.data.metrics else []
+        history = sorted(history, key=lambda point: (point.step, point.timestamp))
+        if len(history) == 1 and steps:
+            of_run[name] = history[0].value
+            continue
+        steps = steps or {point.step for point in history}
+        for point in history:
+            by_step.setdefault(point.step, {})[name] = point.value
+    if not steps:  # A run without the metric has one row all the same, and its status says why.
+        yield 0, of_run
+    for step in sorted(steps):
+        yield step, of_run | by_step[step]

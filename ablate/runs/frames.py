@@ -1,0 +1,47 @@
+"""A DataFrame of pandas as runs: what `ablate.analyse` is given in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from ablate.base.errors import Invalid, listed
+from ablate.runs.cells import cleaned
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reader import RunsFound
+from ablate.runs.shapes import shaped
+from ablate.runs.tables import ReadTable, as_text
+
+
+def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
+    """Returns the runs of a DataFrame of any shape that a file may have. Raises `Invalid`.
+
+    Named levels of the index are columns. Numbers keep all their digits. NaN and None are missing values, as pandas
+    has them: a run that diverged has infinity, or says so in a column `status`.
+    """
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    names = [".".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise Invalid("runs", "must have a name for each column, and none twice", listed(repeated))
+    labels = map(str, frame.index if frame.index.is_unique else range(len(frame)))
+    places = [f"row {label}" for label in labels]
+    columns = {name: _texts(frame.iloc[:, place]) for place, name in enumerate(names)}
+    clean = cleaned(pd.DataFrame(columns, places, dtype=object), decimal_commas=False)
+    return shaped(ReadTable(clean.table, "a DataFrame", clean.notes), options.metric, options.baseline)
+
+
+def _texts(column: pd.Series) -> list[str]:
+    """Returns the cells of a column as text; whole numbers that a missing value has made floats are whole."""
+    is_missing = column.isna().tolist()
+    cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in column.tolist()]
+    numbers = [cell for cell, missing in zip(cells, is_missing, strict=True) if not missing]
+    are_whole = any(is_missing) and all(isinstance(cell, float) and cell.is_integer() for cell in numbers)
+    texts = []
+    for cell, missing in zip(cells, is_missing, strict=True):
+        if missing:
+            texts.append("")
+        else:
+            texts.append(as_text(int(cell) if are_whole else cell))
+    return texts

@@ -1,0 +1,203 @@
+"""Tables as people write them, at the first try: what is read, what is guessed, and what comes out."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from harness import ablate_here
+from scipy import stats
+
+from ablate.cli import main
+from ablate.records.folder import StudyFolder
+
+CASES = Path(__file__).parent / "cases"
+SHAPES = CASES / "shapes"
+RISING = {"diff": 0.03, "n": 3, "verdict": "better"}
+
+
+def call(results, *words):
+    """What a call says and returns."""
+    return CliRunner().invoke(main, ["analyse", *map(str, words), "--results", str(results)])
+
+
+def judged(results, *words):
+    """The planned verdicts of a call by variant, and what it says of its input."""
+    done = call(results, *words, "--json")
+    assert done.exit_code == 0, done.output
+    rows = [row for row in json.loads(done.stdout)["verdicts"] if not row["exploratory"]]
+    return {row["variant"]: row for row in rows}, " ".join(done.stderr.split())
+
+
+TABLES = {
+    # File → further words of the call, the variant that is looked at, what is known of it, what is said.
+    "com.csv": ((), {"diff": 0.035, "n": 2}, "1 line that begins with # is a comment"),
+    "euro.csv": ((), {"diff": 0.035, "n": 2}, "Commas are decimal points in acc"),
+    "flat.jsonl": (("--baseline", "a"), {"diff": 0.035, "n": 2}, "Read as JSON lines: 4 runs, 2 × 2 seeds"),
+    "hist.csv": ((), {"diff": 0.095, "n": 2, "verdict": "better"}, "last step of each run counts"),
+    "named.csv": (("--baseline", "resnet"), {"diff": 0.04, "n": 2}, "3 × 2 seeds"),
+    "nones.csv": ((), {"n": 0, "verdict": "inconclusive"}, "Taken for a missing value: None, N/A and -"),
+    "pandas_index.csv": ((), RISING, "The first column has no name"),
+    "percent.csv": ((), RISING | {"diff": 3.0}, "its numbers are percent"),
+    "strseed.csv": ((), RISING, "2 × 3 seeds"),
+    "wide.csv": (("--metric", "acc"), {"diff": 0.03, "n": 3}, "with a column a seed: 9 runs, 3 × 3 seeds"),
+    "wide2.csv": (("--baseline", "base", "--metric", "acc"), {"n": 3}, "with a column a variant: 9 runs"),
+}
+LOOKED_AT = {"flat.jsonl": "b", "named.csv": "ours"}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_read_at_the_first_try(name, tmp_path):
+    words, known, said = TABLES[name]
+    rows, text = judged(tmp_path, SHAPES / name, *words)
+    row = rows[LOOKED_AT.get(name, "x")]
+    assert {key: row[key] for key in known} == pytest.approx(known)
+    assert said in text
+
+
+def test_a_table_that_wandb_has_exported(tmp_path):
+    rows, text = judged(tmp_path, CASES / "wandb_table.csv", "--baseline", "baseline")
+    assert "Read as a W&B runs export: 64 runs, 16 × 4 seeds" in text
+    assert "--column variant Name" in text
+    assert "--column status State" in text
+    assert "--metric val/loss --direction min" in text
+    table = pd.read_csv(CASES / "wandb_table.csv").pivot(index="seed", columns="Name", values="val/loss")
+    paired = stats.ttest_rel(table["E2_no_residuals"], table["baseline"])
+    assert rows["E2_no_residuals"]["p"] == pytest.approx(paired.pvalue)
+    assert rows["E2_no_residuals"]["verdict"] == "worse"
+
+
+def test_the_call_that_says_it_outright_gives_the_same(tmp_path, monkeypatch):
+    words = ("analyse", str(CASES / "wandb_table.csv"), "--baseline", "baseline", "--json")
+    monkeypatch.setattr(sys, "argv", ["ablate", *words])  # That of this process, in which it runs.
+    done = ablate_here(*words, cwd=tmp_path)
+    said = re.search(r"To say outright what was guessed: ablate (.*)", done.stderr)
+    assert said
+    again = ablate_here(*shlex.split(said[1]), "--name", "again", cwd=tmp_path)
+    assert (again.returncode, "outright" in again.stderr) == (0, False)
+    numbers = [json.loads(one.stdout)["verdicts"] for one in (done, again)]
+    assert numbers[0] == numbers[1]
+
+
+def test_a_chart_that_wandb_has_exported(tmp_path):
+    """Names of runs end with their seed; the lines of minima and maxima are no runs."""
+    lines = ["Step," + ",".join(f"{run} s{seed} - val/acc" for run in "ab" for seed in range(3))]
+    lines[0] += ",a s0 - val/acc__MIN,a s0 - val/acc__MAX"
+    lines += ["100,.1,.1,.1,.1,.1,.1,0,1", "200,.50,.51,.52,.60,.62,.61,0,1"]
+    (tmp_path / "chart.csv").write_text("\n".join(lines))
+    rows, text = judged(tmp_path, tmp_path / "chart.csv", "--baseline", "a")
+    assert "Read as a W&B chart export: 6 runs, 2 × 3 seeds" in text
+    assert rows["b"]["diff"] == pytest.approx(0.1)
+    single = call(tmp_path, CASES / "wandb_chart.csv", "--baseline", "run-a")
+    assert (single.exit_code, "two or more runs" in single.stderr) == (2, True)
+
+
+def test_means_with_deviations_are_compared_by_welch(tmp_path):
+    rows, text = judged(tmp_path, SHAPES / "pm.csv", "--baseline", "base")
+    expected = stats.ttest_ind_from_stats(94.1, 0.6, 5, 91.0, 0.4, 5, equal_var=False)
+    assert rows["x"]["p"] == pytest.approx(expected.pvalue)
+    assert rows["x"]["diff"] == pytest.approx(3.1)
+    assert "if it is a standard error" in text
+    # Nothing shows runs that nobody has seen.
+    folder = StudyFolder(tmp_path, "pm").path
+    assert [path.name for path in folder.glob("figures/seeds*")] == []
+    assert "Stability" not in (folder / "report.html").read_text()
+    (tmp_path / "pm.csv").write_text("method,acc\nbase,91.0 ± 0.4\nx,94.1 (0.6)\n")
+    done = call(tmp_path, tmp_path / "pm.csv", "--baseline", "base")
+    assert (done.exit_code, "column `n`" in done.stderr) == (2, True)
+
+
+def test_nested_keys_are_joined_by_dots(tmp_path):
+    rows, _ = judged(tmp_path, CASES / "nested.jsonl", "--metric", "test.f1", "--baseline", "m1")
+    runs = [json.loads(line) for line in (CASES / "nested.jsonl").read_text().splitlines()]
+    values = {(run["variant"], run["seed"]): run["test"]["f1"] for run in runs}
+    shared = [seed for name, seed in values if name == "m2" and ("m1", seed) in values]
+    differences = [values["m2", seed] - values["m1", seed] for seed in shared]
+    assert rows["m2"]["diff"] == pytest.approx(sum(differences) / len(shared))
+    assert rows["m2"]["n"] == len(shared)
+
+
+STEPS = "run,seed,step,loss,acc\n" + "".join(
+    f"{run},{seed},{step},{loss + seed / 100},{acc}\n"
+    for run, values in {
+        "base": ((3, 0.5), (2, 0.7), (2.5, 0.6)),
+        "x": ((4, 0.3), (1, 0.4), (1.5, 0.9)),
+    }.items()
+    for seed in range(3)
+    for step, (loss, acc) in enumerate(values)
+)
+
+
+@pytest.mark.parametrize(
+    ("at", "difference"),
+    [("last", -1.0), ("step 1", -1.0), ("step 0", 1.0), ("best acc", -0.5), ("best loss", -1.0)],
+)
+def test_the_step_that_counts(at, difference, tmp_path):
+    (tmp_path / "steps.csv").write_text(STEPS)
+    rows, _ = judged(tmp_path, tmp_path / "steps.csv", "--baseline", "base", "--metric", "loss", "--at", at)
+    # Differences are turned so that above 0 is better.
+    assert abs(rows["x"]["mean_variant"] - rows["x"]["mean_baseline"] - difference) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--at", "step 9"), "0, 1, 2"),
+        (("--at", "first"), "`step N`"),
+        (("--at", "best f2"), "names no column"),
+        (("--where", "step > 5"), "match no row"),
+        (("--where", "stepp == 1 and seed == 0"), "query of pandas"),
+        (("--seed", "_s(\\d+)"), "number in the name"),
+        (("--seed", "("), "neither a column nor a pattern"),
+        (("--variant", "runn"), "Did you mean 'run'?"),
+        (("--direction", "min", "--metric", "los"), "Did you mean 'loss'?"),
+    ],
+)
+def test_what_a_call_gets_wrong_is_said_at_once(words, said, tmp_path):
+    (tmp_path / "steps.csv").write_text(STEPS)
+    metric = () if "--metric" in words else ("--metric", "loss")
+    done = call(tmp_path, tmp_path / "steps.csv", "--baseline", "base", *metric, *words)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_query_of_pandas_keeps_rows(tmp_path):
+    (tmp_path / "steps.csv").write_text(STEPS)
+    words = ("--baseline", "base", "--metric", "loss", "--where", "step < 2 and seed in [0, 2]")
+    rows, text = judged(tmp_path, tmp_path / "steps.csv", *words)
+    assert rows["x"]["n"] == 2
+    assert "Of 18 rows, the 8 " in text
+
+
+def test_all_pairs_are_compared(tmp_path):
+    words = ("--compare", "all_pairs", "--metric", "acc")
+    done = call(tmp_path, SHAPES / "wide.csv", *words, "--json")
+    assert done.exit_code == 0, done.output
+    rows = [row for row in json.loads(done.stdout)["verdicts"] if not row["exploratory"]]
+    assert len({frozenset((row["variant"], row["baseline"])) for row in rows}) == 3
+    assert all(row["level"] == pytest.approx(1 - 0.05 / 3) for row in rows)
+
+
+def test_a_pattern_finds_the_seeds_in_names(tmp_path):
+    lines = [
+        "model,acc",
+        *(
+            f"{name}@{seed},{0.1 * seed + shift}"
+            for name, shift in (("a", 0), ("b", 0.5))
+            for seed in range(3)
+        ),
+    ]
+    (tmp_path / "names.csv").write_text("\n".join(lines))
+    rows, _ = judged(tmp_path, tmp_path / "names.csv", "--baseline", "a", "--seed", "@([0-9]+)")
+    assert (rows["b"]["n"], rows["b"]["diff"]) == (3, pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("name", ["q.tsv", "../kept_and_discarded.tsv"])
+def test_a_stream_of_single_runs_says_what_to_run_again(name, tmp_path):
+    done = call(tmp_path, SHAPES / name)
+    assert done.exit_code == 2
+    assert "First to run again: " in done.stderr
+    assert not list(tmp_path.iterdir())
