@@ -35,7 +35,7 @@ def judged(results, *words):
 
 TABLES = {
     # File → further words of the call, the variant that is looked at, what is known of it, what is said.
-    "com.csv": ((), {"diff": 0.035, "n": 2}, "1 line that begins with # is a comment"),
+    "com.csv": ((), {"diff": 0.035, "n": 2}, "comments, which begin with #: 1 line"),
     "euro.csv": ((), {"diff": 0.035, "n": 2}, "Commas are decimal points in acc"),
     "flat.jsonl": (("--baseline", "a"), {"diff": 0.035, "n": 2}, "Read as JSON lines: 4 runs, 2 × 2 seeds"),
     "hist.csv": ((), {"diff": 0.095, "n": 2, "verdict": "better"}, "last step of each run counts"),
