@@ -11,6 +11,7 @@ from ablate.base.errors import AblateError
 EXTRAS = {
     **dict.fromkeys(("torch", "optuna", "cmaes", "safetensors", "sklearn"), "train"),
     "mlflow": "mlflow",
+    "tensorboard": "tensorboard",
 }
 """The package, as it is imported → the extra of ablate's that installs it; see pyproject.toml."""
 

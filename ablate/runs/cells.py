@@ -56,7 +56,7 @@ def cleaned(table: pd.DataFrame, *, decimal_commas: bool) -> Cleaned:
     if missing:
         notes.append(message("analyse.missing", list(missing)))
     if percent:
-        notes.append(message("analyse.percent", percent))
+        notes.append(message("analyse.percent_signs", percent))
     if commas:
         notes.append(message("analyse.decimal_commas", commas))
     return Cleaned(pd.DataFrame(columns, table.index), notes)

@@ -186,7 +186,9 @@ def _holds(column: pd.Series, baseline: str) -> bool:
 
 
 def _is_measured(table: pd.DataFrame, name: str) -> bool:
-    """Returns whether a column holds numbers that say how a run came out."""
+    """Returns whether a column holds numbers that say how a run came out; those of settings do not."""
+    if str(name).startswith(("config.", "params.", "tags.")):
+        return False
     present = table[name][table[name] != ""]
     return is_outcome(str(name)) and bool(present.map(is_number).all())
 

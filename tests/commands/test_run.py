@@ -243,7 +243,7 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run, tm
     assert "[3/9] model.noise=0.3 seed 0: diverged: the toy diverged" in said
     assert "warning" not in said
     rows = StudyFolder(tmp_path / "results", "toy").comparisons()
-    assert [row["reason"] for row in rows if row["verdict"]] == ["unstable diverged=6"] * 2
+    assert [row["reason"] for row in rows if row["verdict"]] == ["unstable diverged=6 counted=0 others=0"] * 2
     assert not (tmp_path / "results/toy/figures").exists()
     assert "the toy diverged" in (tmp_path / "results/toy/report.html").read_text()
     assert run(text)[0].trained == 0
