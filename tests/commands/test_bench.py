@@ -70,6 +70,7 @@ def copy(timed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(timed, tmp_path / "copy"))
 
 
+@pytest.mark.slow
 def test_a_study_is_timed_before_it_is_trained(timed):
     folder = StudyFolder(timed / "results", "toy")
     evidence = folder.evidence()

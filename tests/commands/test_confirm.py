@@ -107,6 +107,7 @@ def test_a_run_that_differed_is_confirmed_from_its_own_study(here, run):
     assert (again.folder, again.trained) == (outcome.folder, 0)
 
 
+@pytest.mark.slow
 def test_every_command_copes_with_its_name(here, run, tmp_path):
     outcome, _ = run(here / "toy@confirm/study.yaml", results=here)
     assert (outcome.trained, outcome.folder.name) == (0, "toy@confirm")
@@ -172,6 +173,7 @@ def test_the_settings_that_a_sweep_chose_are_used_and_not_sought_again(run):
     assert "with the settings that it chose" in again.evidence.facts.cautions[0]
 
 
+@pytest.mark.slow
 def test_what_was_matched_is_matched_again(run):
     text = STUDY + "match: {parameters: 8, by: model.width}\n"
     run(text)

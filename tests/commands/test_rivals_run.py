@@ -56,6 +56,7 @@ def test_a_rival_of_the_baseline_makes_inconclusive_what_the_chosen_setting_deci
     assert "Nothing to train" in ablate_here("run", "study.yaml", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_what_a_variant_would_lose_asks_for_its_own_and_a_run_that_was_killed_meanwhile_goes_on(
     tmp_path, run
 ):

@@ -53,6 +53,7 @@ def changed(tmp_path, monkeypatch):
     return changed
 
 
+@pytest.mark.slow
 def test_an_edit_of_any_module_that_came_with_a_plugin(tmp_path, changed):
     check = '        if config["model"]["width"] == 13'
     own = (
@@ -67,6 +68,7 @@ def test_an_edit_of_any_module_that_came_with_a_plugin(tmp_path, changed):
     assert changed({}) - first == pytest.approx(2.21)
 
 
+@pytest.mark.slow
 def test_an_edit_of_an_installed_plugin(tmp_path, changed):
     study = toy_changed(
         tmp_path,

@@ -305,6 +305,7 @@ def test_kept_runs_of_compare_that_were_edited_are_refused_and_those_of_an_older
     assert len(kept.read_text().splitlines()) == 8
 
 
+@pytest.mark.slow
 def test_a_try_that_changes_what_measures_it_or_takes_longer_is_named(repository):
     """By the words of the command and by names; by patterns alone where they are given."""
     script = 'sh run.sh {seed} && sed -n "s/^{seed} /loss: /p" losses.txt'

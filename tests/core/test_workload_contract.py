@@ -87,6 +87,15 @@ def config(name, workload):
     return config_model(workload).model_validate(SMALL.get(name, {}), context={FOLDER: OWN}).model_dump()
 
 
+def of_each_workload(test):
+    """Runs a test with every workload; those of own code but the command are slow."""
+    names = []
+    for name in CATALOGUE.names("workload"):
+        marks = [pytest.mark.slow] if name in ("script", "function") else []
+        names.append(pytest.param(name, marks=marks))
+    return pytest.mark.parametrize("name", names, indirect=True)(test)
+
+
 class TestWorkload:
     def test_its_schema_survives_json(self, workload, config):
         assert isinstance(workload, Workload)
@@ -137,6 +146,7 @@ class TestWorkload:
         assert part.threads == 1
         assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
 
+    @of_each_workload
     def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())
         assert (record.id, record.config, record.seed, record.stream) == ("id", config, 7, "placebo")
@@ -144,6 +154,7 @@ class TestWorkload:
         assert all(math.isfinite(value) for value in record.metrics.values() if value is not None)
         assert all(record.metrics[name] is not None for name in workload.describe(config).metrics)
 
+    @of_each_workload
     def test_only_seed_and_stream_decide(self, workload, config):
         first, same, seed, stream = (
             content(workload.train(Trial("id", config, *key), Emitted()))
@@ -166,6 +177,7 @@ class TestWorkload:
         for call, operation in copies[0].items():
             assert operation.flops() == copies[1][call].flops()
 
+    @of_each_workload
     def test_it_reports_in_order_and_stops_when_told(self, workload, config):
         whole, stopped = Emitted(), Emitted(stop_at=2)
         workload.train(Trial("id", config, 0), whole)

@@ -176,6 +176,7 @@ def test_files_that_do_not_arrive_lose_the_trial_alone(elsewhere, tmp_path):
     ("nodes", "text"),
     [("2 workers of 1 node", TOY_STUDY), pytest.param("2 workers of 2 nodes", TINY, marks=pytest.mark.slow)],
 )
+@pytest.mark.slow
 def test_numbers_tables_and_report_are_those_of_the_local_pool(write, tmp_path, monkeypatch, nodes, text):
     pytest.importorskip("ray", reason=WITHOUT)
     if nodes.endswith("s"):

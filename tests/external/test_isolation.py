@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from harness import ablate_here, stored
 from isolated import committed, run, runs, said, script, study, verdict
+from one_fast import one_fast
 
 from ablate import load
 
@@ -42,7 +43,7 @@ def test_a_script_that_goes_on_from_a_checkpoint_no_longer_gives_a_false_verdict
     assert load(folder / "results/own").trials.loss.nunique() == 6
 
 
-@pytest.mark.parametrize("state", ["ignored", "untracked", "tracked"])
+@pytest.mark.parametrize("state", one_fast(["ignored", "untracked", "tracked"]))
 def test_a_checkpoint_of_a_run_by_hand_is_not_gone_on_from(state, tmp_path):
     folder = script(tmp_path, GOES_ON, CHECKPOINT="last.ckpt")
     (folder / "last.ckpt").write_text('{"step": 10, "loss": 1.0}')
@@ -275,7 +276,7 @@ EDITS = """
 """
 
 
-@pytest.mark.parametrize("kind", ["path", "finder", "variable"])
+@pytest.mark.parametrize("kind", one_fast(["path", "finder", "variable"]))
 def test_an_editable_install_that_is_edited_midway_gives_the_frozen_code(kind, tmp_path, monkeypatch):
     """As pip installs one: a path in a `.pth` file, or a finder with a mapping; or a path in $PYTHONPATH."""
     root = tmp_path / "repo"
@@ -378,7 +379,7 @@ DIES = """
 """
 
 
-@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("resume", one_fast([True, False]))
 def test_a_trial_that_is_tried_again_finds_its_own_folder_where_the_study_says_so(resume, tmp_path):
     folder = script(tmp_path / "own", DIES, OUTSIDE=str(tmp_path / "died"))
     study(folder, seeds=1, **({"resume": "on"} if resume else {}))

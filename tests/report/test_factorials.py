@@ -91,6 +91,7 @@ def test_a_confirmation_has_every_cell_and_the_same_main_effects(crossed):
     assert not set(again.facts().seeds) & set(report(crossed).facts().seeds)
 
 
+@pytest.mark.slow
 def test_a_confirmation_of_one_main_effect_alone_has_every_cell(tmp_path):
     written(tmp_path, STUDY.replace("[8]", "[8, 5]").replace("margin: 0.02", "margin: 0.006"))
     first = run(tmp_path)

@@ -112,6 +112,7 @@ def test_one_process_makes_the_database_while_trials_train_and_ends_the_run(bare
     assert shown(bare.results) == DONE
 
 
+@pytest.mark.slow
 def test_a_database_that_another_file_replaces_is_written_as_it_is_then(folder):
     """By a process that has written to the one before."""
     database = folder.results / "store" / DATABASE
@@ -124,6 +125,7 @@ def test_a_database_that_another_file_replaces_is_written_as_it_is_then(folder):
     assert shown(folder.results) == DONE
 
 
+@pytest.mark.slow
 def test_a_database_that_is_damaged_is_made_again_while_trials_train_and_the_end_tells_of_it(folder):
     database, warnings = folder.results / "store" / DATABASE, []
     os.truncate(database, database.stat().st_size // 2)

@@ -85,6 +85,7 @@ def test_attention_too(heads, width):
         assert_readable(attention_maps(pd.DataFrame(rows, columns=["layer", "head", "weights"]), 0.2))
 
 
+@pytest.mark.slow
 def test_the_same_data_give_the_same_bytes_here_and_in_another_process(of_study, tmp_path):
     """Whatever the order of sets, which every process has its own of."""
     drawn = [of_study(study)[name] for name, study in QUICK]
