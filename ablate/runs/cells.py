@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from ablate.base.errors import Invalid
 from ablate.report.words import message
 
 MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—", "?", "missing")
@@ -28,7 +29,7 @@ class Cleaned:
 
 
 def cleaned(table: pd.DataFrame, *, decimal_commas: bool) -> Cleaned:
-    """Returns a table of text without words for missing values, percent signs and decimal commas.
+    """Returns a table of text without words for missing values, percent signs and decimal commas. Raises `Invalid`.
 
     decimal_commas: whether `0,91` is a number, as in a table that commas do not separate.
     """
@@ -39,16 +40,21 @@ def cleaned(table: pd.DataFrame, *, decimal_commas: bool) -> Cleaned:
     for name in table:
         cells = table[name].str.strip()
         is_missing = cells.str.lower().isin(MISSING)
-        present = cells[~is_missing & (cells != "")]
+        is_present = ~is_missing & (cells != "")
         # A column of names may hold `none`, which is a variant.
-        is_of_numbers = len(present) > 0 and present.map(_is_like_a_number).all()
+        is_of_numbers = is_present.any() and cells[is_present].map(_is_like_a_number).all()
         if is_of_numbers:
             missing |= dict.fromkeys(cells[is_missing])
             cells = cells.mask(is_missing, "").str.replace("−", "-")
-        if is_of_numbers and decimal_commas and present.map(_COMMA.fullmatch).any():
+        if is_of_numbers and decimal_commas and cells[is_present].map(_COMMA.fullmatch).any():
             cells = cells.str.replace(",", ".")
             commas.append(str(name))
-        if is_of_numbers and present.map(_PERCENT.fullmatch).any():
+        is_percent = cells[is_present].str.endswith("%")
+        if is_of_numbers and is_percent.any():
+            if not is_percent.all():
+                mixed = [*cells[is_present][is_percent].head(1), *cells[is_present][~is_percent].head(1)]
+                hint = "Write all with the sign, or all without"
+                raise Invalid("RUNS", f"has numbers with and without % in {name}", mixed, hint=hint)
             cells = cells.str.replace(r"\s*%", "", regex=True)
             percent.append(str(name))
         columns[str(name)] = cells

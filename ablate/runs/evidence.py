@@ -43,6 +43,8 @@ Given = Literal["runs", "known_noise", "documents", "summaries"]
 """How runs that exist were given; see `StudyFacts.given`."""
 NAMED_BASELINE = "variant baseline"
 """The name in reports of a variant that is called `baseline` and is compared with another one."""
+_NAMED = re.compile(r"(?<!\S)baseline(?!\S)(?=.* on )")
+"""The name of such a variant in a claim."""
 _MAX_AGAIN = 3
 """The most variants that are to be run again, of those that no loop has kept."""
 _MAX_NAMES = 6
@@ -254,7 +256,7 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
 
 
 def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
-    """Yields a sentence on each run that a later run of the same seed replaces."""
+    """Yields a sentence on each run without a result that another run of the same seed replaces."""
     for row in runs.reruns.to_dict("records"):
         run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
         yield message("analyse.rerun", run, row["reason"])
@@ -355,5 +357,6 @@ def _claims(
     with Gather() as at:
         for text in options.claim:
             with at("--claim"):
-                claim_text = baseline.sub(BASELINE, text)
+                named = _NAMED.sub(NAMED_BASELINE, text) if NAMED_BASELINE in variants else text
+                claim_text = baseline.sub(BASELINE, named)
                 yield replace(parse_claim(claim_text, design, claimable), declared=now())

@@ -13,7 +13,8 @@ from ablate.runs.cells import is_number
 from ablate.runs.settings import in_one_form_each
 
 _CONDITION = re.compile(
-    r"\s*(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*(?P<quote>[\"']?)(?P<value>[^=<>&|]*?)(?P=quote)\s*"
+    r"\s*(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
+    r"(?:(?P<quote>[\"'])(?P<quoted>[^\"']*)(?P=quote)|(?P<plain>[^=<>&|\"'\s][^=<>&|]*?)?)\s*"
 )
 
 
@@ -31,7 +32,7 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
                 if match is None or (match["column"] not in table and _is_query(condition, table)):
                     is_kept &= _query(table, condition)
                     continue
-                column, value = match["column"], match["value"]
+                column, value = match["column"], match["quoted"] or match["plain"] or ""
                 _check(column, value, table)
                 values_by_column.setdefault(column, []).append(value)
     for column, values in values_by_column.items():

@@ -63,7 +63,9 @@ class LogPatterns:
                 raise Invalid("", f"{file}, line {number}: {error}") from None
             of_run = {name: matches[name].strip() for name in _OF_RUN if name in matches} | of_run
             row: dict[str, str] = {}
-            for name in matches.keys() - {*_OF_RUN}:
+            for name in matches:
+                if name in _OF_RUN:
+                    continue
                 value = matches[name].strip().rstrip(",;)]}").rstrip(".")
                 if value.endswith("%"):
                     notes |= {message("analyse.percent_signs", [name]): None}

@@ -113,7 +113,6 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     columns_of_length: set[str] = set()
     for values in lengths.values():
         columns_of_length |= values.keys()
-    no_settings = columns_of_length.union(name for name in found.metrics if name in others)
     return RunTable(
         rows,
         options,
@@ -121,7 +120,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(others.drop(columns=[*no_settings]), rows["variant"]),
+        differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=roles.get("seed", ()),
         are_summaries=found.are_summaries,
     )

@@ -13,10 +13,10 @@ import pandas as pd
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.directions import usual_direction
 from ablate.report.words import message
-from ablate.runs.cells import is_number
+from ablate.runs.cells import is_number, number_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.settings import data_rank, is_outcome, is_seed
+from ablate.runs.settings import PREFIXES, data_rank, is_outcome, is_seed
 from ablate.runs.statuses import is_kept, status_column
 
 JOINED = ("variant", "task")
@@ -57,14 +57,10 @@ class RunColumns:
     """The guesses as options: `--column variant Name`."""
 
 
-_PREFIXES = ("params.", "tags.", "config.", "config/")
-"""What trackers and readers write before the name of a setting."""
-
-
 def _bare(name: object) -> str:
     """Returns the name of a column in small letters, without what says that it is a setting."""
     text = str(name).lower()
-    prefix = next((prefix for prefix in _PREFIXES if text.startswith(prefix)), "")
+    prefix = next((prefix for prefix in PREFIXES if text.startswith(prefix)), "")
     return text.removeprefix(prefix)
 
 
@@ -112,22 +108,33 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
 
 
 def step_column(columns: RunColumns) -> str | None:
-    """Returns the column that numbers the steps of runs, where a run has several rows; else None."""
+    """Returns the column that numbers the steps of runs: the one that the format names, or else by name and values.
+
+    None where no run has several rows. Rows without a column of seeds are steps of one run where all variants go
+    through much the same steps, in order; else they are runs.
+    """
     table, roles = columns.table, columns.roles
     if "step" in roles:
         return roles["step"][0]
     named = [name for name in table if str(name).lower() in STEPS and name not in _taken(roles)]
-    if not named or "seed" not in roles:
-        return None
     run = [
         *itertools.chain(*(roles[role] for role in ("variant", "task", "seed", "example") if role in roles))
     ]
-    if not table.duplicated(run).any():
+    if not named or not table.duplicated(run).any():
         return None
     for name in sorted(named, key=lambda name: STEPS.index(str(name).lower())):
-        if not table.duplicated([*run, name]).any():
+        is_unique = not table.duplicated([*run, name]).any()
+        if is_unique and ("seed" in roles or _are_in_step(table[name], table[run].agg(tuple, axis=1))):
             return str(name)
     return None
+
+
+def _are_in_step(steps: pd.Series, runs: pd.Series) -> bool:
+    """Returns whether the steps of each run rise from row to row, and most are those of another run too."""
+    numbers = steps.map(number_in)
+    by_run = numbers.groupby(runs.to_numpy(), sort=False)
+    is_shared = numbers.map(numbers.value_counts()) > 1
+    return bool(by_run.apply(lambda of_run: of_run.is_monotonic_increasing).all() and is_shared.mean() > 0.5)
 
 
 def _given(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[str]]:
@@ -187,7 +194,7 @@ def _holds(column: pd.Series, baseline: str) -> bool:
 
 def _is_measured(table: pd.DataFrame, name: str) -> bool:
     """Returns whether a column holds numbers that say how a run came out; those of settings do not."""
-    if str(name).startswith(("config.", "params.", "tags.")):
+    if str(name).lower().startswith(PREFIXES):
         return False
     present = table[name][table[name] != ""]
     return is_outcome(str(name)) and bool(present.map(is_number).all())

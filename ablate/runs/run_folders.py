@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ablate.base.errors import Invalid
+from ablate.base.errors import Invalid, listed
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.logs import EXAMPLE, LogPatterns
@@ -70,6 +70,11 @@ class RunFolderReader(Reader):
         runs = [_history_of(folder, read_file, notes) for folder in folders]
         if options.read:
             # A text in which no pattern finds anything is a log only where a run has its settings.
+            if not any(run.rows for run in runs):
+                given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
+                raise Invalid(
+                    "--read", f"finds nothing in the logs below {path}", given, hint=f"As {EXAMPLE}"
+                )
             kept = [run for run in runs if run.rows or run.settings]
             folders = [folder for folder, run in zip(folders, runs, strict=True) if run in kept]
             runs = kept

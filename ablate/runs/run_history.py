@@ -22,7 +22,6 @@ Row = Mapping[str, str]
 History = dict[float, dict[str, str]]
 """Step → the last value of each metric until then, in the order of the steps."""
 _MAX_CELLS = 40_000_000
-_MAX_NAMES = 6
 _ROW = "row"
 """The column that numbers the rows of a run, where they have no step."""
 

@@ -246,7 +246,8 @@ def _leave_out_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _F
     """Removes folders without settings that have runs below them: their results are an overview of those."""
     above_runs = {*_num_below(runs)}
     for path in [*runs]:
-        if path in above_runs and not folders[path].is_of_hydra:
+        is_run = folders[path].is_of_hydra or folders[path].has("configs")
+        if path in above_runs and not is_run:
             del runs[path]
 
 

@@ -64,6 +64,8 @@ _CODE = _words_of(
 """Words in the names of versions of code."""
 _BOOKKEEPING = ("tags.mlflow.", "metrics.")
 _SET = ("params.", "config.", "config/")
+PREFIXES = (*_SET, "tags.")
+"""What trackers and readers write before the name of a setting."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
 
 

@@ -22,6 +22,16 @@ from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.tables import ReadTable, read_table_file
 
 _BOUND = re.compile(r".+__(MIN|MAX)")
+_OF_TIME = (
+    "step",
+    "_step",
+    "epoch",
+    "relative time (process)",
+    "relative time (wall)",
+    "_timestamp",
+    "wall time",
+)
+"""The first columns of a chart of W&B, in small letters."""
 _OF_SEED = re.compile(r"(seed|s|run|rep|trial)[ _=-]?(\d+)", re.IGNORECASE)
 _COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count")
 """Names of columns that say over how many runs a mean was taken."""
@@ -47,7 +57,7 @@ def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     metric, baseline: as the call names them; empty where it does not.
     """
     names = [str(name) for name in read.table]
-    if any(_BOUND.fullmatch(name) for name in names) or _is_chart(names):
+    if _runs_of_chart(names):
         return _of_chart(read)
     if metric not in names:
         seeds = [name for name in names if _OF_SEED.fullmatch(name) and _is_numeric(read.table[name])]
@@ -72,16 +82,24 @@ def _is_numeric(column: pd.Series) -> bool:
     return len(present) > 0 and bool(present.map(is_number).all())
 
 
-def _is_chart(names: Sequence[str]) -> bool:
-    """Returns whether the names are those of a chart that W&B has exported: `Step`, and `RUN - METRIC` for each run."""
-    others = [name for name in names if name.lower() not in ("step", "relative time (process)", "_timestamp")]
-    return len(others) < len(names) and len(others) > 0 and all(" - " in name for name in others)
+def _runs_of_chart(names: Sequence[str]) -> list[str]:
+    """Returns the columns `RUN - METRIC` of a chart that W&B has exported, without those of bounds; else none.
+
+    Beside them a chart has a column of steps, and perhaps of times.
+    """
+    lines = [name for name in names if not _BOUND.fullmatch(name)]
+    runs = [name for name in lines if name.lower() not in _OF_TIME]
+    is_chart = 0 < len(runs) < len(lines) and all(" - " in name for name in runs)
+    return runs if is_chart else []
 
 
 def _of_chart(read: ReadTable) -> RunsFound:
     """Returns a row for each run and step of a chart; its lower and upper lines are left out."""
-    step = str(read.table.columns[0])
-    columns = [str(name) for name in read.table.columns[1:] if not _BOUND.fullmatch(str(name))]
+    names = [str(name) for name in read.table]
+    columns = _runs_of_chart(names)
+    step = min(
+        (name for name in names if name.lower() in _OF_TIME), key=lambda name: _OF_TIME.index(name.lower())
+    )
     parts: dict[str, dict[str, pd.Series]] = {}
     for name in columns:
         run, _, metric = name.rpartition(" - ")

@@ -57,7 +57,8 @@ def _rows_of_step(
     kept = table[steps == number_in(asked)]
     num_runs = len(table.drop_duplicates(list(run)))
     if len(kept.drop_duplicates(list(run))) < num_runs:
-        common = sorted(steps[steps.map(steps.value_counts()) >= num_runs].unique())
+        steps_of_runs = table[[*run]].assign(_step=steps).drop_duplicates()["_step"]
+        common = sorted(steps_of_runs[steps_of_runs.map(steps_of_runs.value_counts()) >= num_runs].unique())
         raise Invalid(
             "--at", "must be a step of every run", asked, listed(f"{each:g}" for each in common) or "none"
         )

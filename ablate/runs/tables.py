@@ -131,9 +131,9 @@ def _from_parquet(path: Path, content: bytes) -> ReadTable:
         ) from None
     columns = {name: [as_text(cell) for cell in cells] for name, cells in found.items()}
     count = max((len(cells) for cells in columns.values()), default=0)
-    return ReadTable(
-        pd.DataFrame(columns, [f"{path}, row {row + 1}" for row in range(count)]), "a parquet file"
-    )
+    table = pd.DataFrame(columns, [f"{path}, row {row + 1}" for row in range(count)])
+    clean = cleaned(table, decimal_commas=False)
+    return ReadTable(clean.table, "a parquet file", clean.notes)
 
 
 def _from_json(path: Path, text: str) -> ReadTable:
@@ -164,7 +164,8 @@ def _from_json(path: Path, text: str) -> ReadTable:
     if wrong or not objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
-    return ReadTable(flat_table(objects, places), kind)
+    clean = cleaned(flat_table(objects, places), decimal_commas=False)
+    return ReadTable(clean.table, kind, clean.notes)
 
 
 def _objects_of(document: object) -> list[object]:

@@ -1,5 +1,6 @@
 """Variants that a user's command cannot tell apart: one command line, and nothing else that says which is which."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -68,8 +69,13 @@ def _unheard(draft: Draft, baseline: Config) -> Iterator[tuple[str, str]]:
     for key, paths in draft.outline.varied_paths.items():
         for path in paths:
             section, _, setting = path.partition(".")
-            if section == SETTINGS and f"{{{setting}" not in str(command):
+            if section == SETTINGS and not _has_placeholder(str(command), setting):
                 yield key, setting
+
+
+def _has_placeholder(command: str, setting: str) -> bool:
+    """Returns whether a command has a placeholder of a setting, or of a part of it: `{lr}`, `{lr:.2f}`, `{lr.max}`."""
+    return re.search(rf"\{{{re.escape(setting)}[}}:.!\[]", command) is not None
 
 
 def _to_add(placeholders: str) -> str:
@@ -98,7 +104,7 @@ def _problem(twin: Twin, config: Config) -> Problem:
     placeholders = [f"{{{setting}}}" for setting in twin.settings]
     named = joined(placeholders)
     command = str(config["workload"].get("command", ""))
-    missing = [setting for setting in twin.settings if f"{{{setting}" not in command]
+    missing = [setting for setting in twin.settings if not _has_placeholder(command, setting)]
     if not missing:
         rule = f"has the same command as {twin.first.name}: {named} writes both values alike"
         return Problem(rule, hint="Give the placeholder a format that keeps them apart")

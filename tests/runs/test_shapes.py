@@ -201,3 +201,44 @@ def test_a_stream_of_single_runs_says_what_to_run_again(name, tmp_path):
     assert done.exit_code == 2
     assert "First to run again: " in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+LINES = {
+    "steps of single runs": (
+        "variant,step,acc\n" + "".join(f"{v},{i},{0.1 * i}\n" for v, n in (("base", 20), ("x", 18)) for i in range(n)),
+        (),
+        "two or more runs of each variant",
+    ),
+    "percent beside fractions": ("variant,seed,acc\nbase,0,91.5%\nx,0,0.917\n", (), "with and without %"),
+    "a query of two conditions": (STEPS, ("--metric", "loss", "--where", 'run == "x" and step in [7]'), "match no row"),
+    "a step that a run lacks": (
+        STEPS + "x,3,7,1,1\n", ("--metric", "loss", "--at", "step 7"), "must be a step of every run",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_what_looks_like_runs_and_is_none_is_refused(case, tmp_path):
+    text, words, said = LINES[case]
+    (tmp_path / "runs.csv").write_text(text)
+    done = call(tmp_path, tmp_path / "runs.csv", "--baseline", "base", *words)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.output
+
+
+def test_a_setting_is_never_the_judged_metric(tmp_path):
+    lines = [
+        f"{name},{weight},{seed},{loss + seed}"
+        for name, weight, loss in (("a", 1, 2), ("b", 2, 3))
+        for seed in range(3)
+    ]
+    (tmp_path / "runs.csv").write_text("\n".join(["Name,config/val_loss_weight,seed,loss", *lines]))
+    rows, text = judged(tmp_path, tmp_path / "runs.csv", "--baseline", "a")
+    assert "--metric loss" in text
+    assert rows["b"]["n"] == 3
+
+
+def test_a_claim_names_a_variant_that_is_called_baseline(tmp_path):
+    words = ("--baseline", "resnet", "--claim", "resnet beats baseline on acc", "--json")
+    done = call(tmp_path, SHAPES / "named.csv", *words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["claims"][0]["verdict"] in ("inconclusive", "refuted")
