@@ -168,7 +168,7 @@ def test_its_part_is_one_file_and_trains(tmp_path):
 
 @pytest.mark.slow
 def test_its_python_runs():
-    (snippet,) = [block for block in blocks("python") if "import ablate\n" in block]
+    (snippet,) = [block for block in blocks("python") if "ablate.load(" in block]
     code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
