@@ -28,6 +28,7 @@ test: lint ## lint, type check and test, in under five minutes
 	$(BIN)/pytest $(SPREAD)
 
 test-all: lint ## the same with the slow tests
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[tensorboard]"
 	$(BIN)/pytest $(SPREAD) -m ""
 
 torture: $(READY) ## attack it at random for 20 minutes (again: SEED=N); writes results/torture
