@@ -70,8 +70,11 @@ AMBIGUOUS_SUFFIXES = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
 DOCUMENTS = frozenset(
     [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
 )
+# What `ablate export` keeps beside its files.
+EXPORT_DIGESTS = ".ablate-export.json"
 _DOCUMENT_NAMES = frozenset(
     [
+        EXPORT_DIGESTS,
         "license",
         "license.txt",
         "license-mit",
@@ -101,6 +104,8 @@ def is_copied_if_untracked(path: Path) -> bool:
     if stat.S_ISLNK(status.st_mode):
         return path.suffix.lower() not in CHECKPOINTS
     if status.st_size > MAX_UNTRACKED or path.suffix.lower() in CHECKPOINTS:
+        return False
+    if is_document(path.name):
         return False
     if path.suffix.lower() in SUFFIXES or path.name in _NAMES:
         return True

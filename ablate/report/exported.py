@@ -6,9 +6,8 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.files import NotReadableError, destination, digest_of, read_plain, write_text, write_whole
+from ablate.external.kinds import EXPORT_DIGESTS
 
-DIGESTS_FILE = ".ablate-export.json"
-"""The file beside those of an export that has a digest of each file together with the name of its study."""
 MAX_BYTES = 100_000_000  # Of a file that is compared.
 
 
@@ -24,7 +23,7 @@ def write_exported(
     for name, content in files.items():
         contents[name] = content.encode() if isinstance(content, str) else content
     targets = {name: destination(out / name) for name in contents}
-    recorded = _recorded_digests(out / DIGESTS_FILE)
+    recorded = _recorded_digests(out / EXPORT_DIGESTS)
     foreign: list[str] = []
     for name, target in targets.items():
         if target.exists() and not _is_ours(target, contents[name], recorded.get(name), study):
@@ -37,7 +36,7 @@ def write_exported(
     for name, target in targets.items():
         write_whole(target, contents[name])
     digests = {name: _digest(study, content) for name, content in contents.items()}
-    write_text(out / DIGESTS_FILE, json.dumps(recorded | digests, indent=1, sort_keys=True) + "\n")
+    write_text(out / EXPORT_DIGESTS, json.dumps(recorded | digests, indent=1, sort_keys=True) + "\n")
 
 
 def _is_ours(file: Path, content: bytes, digest: object, study: str) -> bool:
