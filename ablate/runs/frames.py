@@ -28,7 +28,7 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     labels = map(str, frame.index if frame.index.is_unique else range(len(frame)))
     places = [f"row {label}" for label in labels]
     columns = {name: _texts(frame.iloc[:, place]) for place, name in enumerate(names)}
-    clean = cleaned(pd.DataFrame(columns, places, dtype=object), decimal_commas=False)
+    clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
     return shaped(ReadTable(clean.table, "a DataFrame", clean.notes), options.metric, options.baseline)
 
 

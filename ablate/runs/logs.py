@@ -66,7 +66,7 @@ class LogPatterns:
             for name in matches.keys() - {*_OF_RUN}:
                 value = matches[name].strip().rstrip(",;)]}").rstrip(".")
                 if value.endswith("%"):
-                    notes |= {message("analyse.percent", [name]): None}
+                    notes |= {message("analyse.percent_signs", [name]): None}
                 value = value.removesuffix("%").rstrip()
                 if is_number(value):
                     row[name] = value

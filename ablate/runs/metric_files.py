@@ -95,8 +95,8 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         raise Invalid(
             "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
         )
-    rows = cleaned(flat_table(objects, [str(place) for place in range(len(objects))]), decimal_commas=False)
-    beside = cleaned(flat_table([end], ["beside"]), decimal_commas=False)
+    rows = cleaned(flat_table(objects, [str(place) for place in range(len(objects))]), ",")
+    beside = cleaned(flat_table([end], ["beside"]), ",")
     return MetricRows(
         rows.table.to_dict("records"),
         beside.table.to_dict("records")[0],

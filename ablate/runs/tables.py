@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +18,17 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import cleaned
+from ablate.runs.text_tables import lines_of_table
 
 _MAX_BYTES = 2**30
-_DELIMITERS = ",;\t|"
+_GZIP = b"\x1f\x8b"
+_NO_TABLES = {
+    b"PK\x03\x04": "a spreadsheet or another archive",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\x80": "a pickle, which is never read, since it may run code",
+}
+"""How files begin that hold tables in a format that is not read → what they are."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +41,37 @@ class ReadTable:
     notes: list[str] = field(default_factory=list)
 
 
-def read_table_file(path: Path) -> ReadTable:
-    """Returns the table of a file, which is told by its content. Raises `Invalid`."""
+def read_table_file(path: Path, baseline: str = "") -> ReadTable:
+    """Returns the table of a file, which is told by its content; `baseline` as for `cleaned`. Raises `Invalid`."""
     try:
         content = read_plain(path, _MAX_BYTES)
     except NotReadableError as error:
         raise Invalid("RUNS", str(error), str(path)) from None
+    if content.startswith(_GZIP):
+        content = _unpacked(path, content)
     if content.startswith(b"PAR1"):
         return _from_parquet(path, content)
+    for beginning, what in _NO_TABLES.items():
+        if content.startswith(beginning):
+            raise Invalid("RUNS", f"is {what}", str(path), hint="Save the table as CSV in UTF-8")
     text = _text_of(path, content)
     if not text.strip():
         raise Invalid("RUNS", "is empty", str(path))
     if text.lstrip()[0] in "[{":
         return _from_json(path, text)
-    return _from_columns(path, text)
+    return _from_columns(path, text, baseline)
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    """Returns what gzip has compressed. Raises `Invalid`."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            unpacked = file.read(_MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Invalid("RUNS", f"cannot be unpacked: {first_line(error)}", str(path)) from None
+    if len(unpacked) > _MAX_BYTES:
+        raise Invalid("RUNS", f"unpacks to more than {_MAX_BYTES:,} bytes", str(path))
+    return unpacked
 
 
 def _text_of(path: Path, content: bytes) -> str:
@@ -58,18 +85,12 @@ def _text_of(path: Path, content: bytes) -> str:
         raise Invalid("RUNS", rule, str(path), hint="Save the table as CSV in UTF-8") from None
 
 
-def _from_columns(path: Path, text: str) -> ReadTable:
+def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
     """Returns a table of text whose first line that is no comment names the columns. Raises `Invalid`."""
-    numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    kept = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
-    notes = []
-    if not kept:
-        raise Invalid("RUNS", "has no line but comments", str(path))
-    if len(kept) < len(numbered):
-        notes.append(message("analyse.comments", len(numbered) - len(kept)))
-    header = kept[0][1]
-    delimiter = max(_DELIMITERS, key=header.count)
-    rows = _rows(path, kept, delimiter)
+    lines = lines_of_table(str(path), text)
+    kept = lines.numbered
+    notes = [*lines.notes]
+    rows = _rows(path, kept, lines.delimiter)
     names = [name.strip() for name in rows[0]]
     _check_header(path, names)
     # A cell in quotation marks may take several lines, so that rows and lines differ.
@@ -82,11 +103,11 @@ def _from_columns(path: Path, text: str) -> ReadTable:
     if names[0] in ("", "Unnamed: 0"):
         table = table.iloc[:, 1:]
         notes.append(message("analyse.index_column"))
-    clean = cleaned(table, decimal_commas=delimiter != ",")
+    clean = cleaned(table, lines.delimiter, baseline)
     return ReadTable(clean.table, "a table", [*notes, *clean.notes])
 
 
-def _rows(path: Path, numbered: list[tuple[int, str]], delimiter: str) -> list[list[str]]:
+def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> list[list[str]]:
     """Returns the cells of each row of lines with their numbers, as many as the header has. Raises `Invalid`."""
     rows: list[list[str]] = []
     lines = [line for _, line in numbered]
@@ -116,7 +137,8 @@ def _check_header(path: Path, names: list[str]) -> None:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if "" in names[1:] or repeated:
         rule = "must have a header that names each column, and none twice"
-        raise Invalid("RUNS", rule, listed(map(repr, names)))
+        hint = "Of several lines of headers make one, such as acc.base"
+        raise Invalid("RUNS", rule, listed(map(repr, names)), hint=hint)
 
 
 def _from_parquet(path: Path, content: bytes) -> ReadTable:

@@ -1,5 +1,6 @@
 """Tables as people write them, at the first try: what is read, what is guessed, and what comes out."""
 
+import gzip
 import json
 import re
 import shlex
@@ -201,3 +202,104 @@ def test_a_stream_of_single_runs_says_what_to_run_again(name, tmp_path):
     assert done.exit_code == 2
     assert "First to run again: " in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+BASE = (0.9012, 0.9124, 0.8971)
+OURS = (0.9214, 0.9253, 0.9191)
+BOTH = {"base": BASE, "ours": OURS}
+REWARDS = {"base": (980, 1010, 955), "ours": (1040, 1075, 1012)}
+"""Some have a mark of thousands, and some have none."""
+
+
+def lines_of(row, values):
+    """A line of text for each run."""
+    return [row.format(v=name, s=seed, x=x) for name, of in values.items() for seed, x in enumerate(of)]
+
+
+def table(header, row, values=BOTH, *, end="\n"):
+    """A table as text, a row a run."""
+    return end.join([header, *lines_of(row, values)]) + end
+
+
+PUBLISHED = {
+    # Name → file, its text, further words of the call, the values of the runs, what is said.
+    "thousands": ("a.csv", table("model,seed,reward", '{v},{s},"{x:,}"', REWARDS), REWARDS, "Marks of thous"),
+    "points mark thousands": (
+        "a.csv",
+        table("model;seed;reward;acc", "{v};{s};{x:,};0,9{s}", REWARDS).replace("1,0", "1.0"),
+        REWARDS,
+        "Marks of thousands were left out of reward",
+    ),
+    "thousands beside decimal points": (
+        "a.tsv",
+        table("model\tseed\treward\tloss", "{v}\t{s}\t{x:,}\t0.5{s}", REWARDS),
+        REWARDS,
+        "Marks of thousands",
+    ),
+    "markdown": (
+        "README.md",
+        "# Runs\nOurs wins.\n\n" + table("| Method | Seed | Acc |\n|:--|-:|---|", "| **{v}** | {s} | {x} |"),
+        BOTH,
+        "2 × 3 seeds",
+    ),
+    "joined files": (
+        "a.csv",
+        "".join(table("model,seed,acc", "{v},{s},{x}", {name: of}) for name, of in BOTH.items()),
+        BOTH,
+        "repeated headers: 1 line",
+    ),
+    "excel": ("a.csv", "sep=;\r\n" + table("model;seed;acc", "{v};{s};{x}", end="\r\n"), BOTH, "2 × 3 seeds"),
+    "printed": (
+        "a.txt",
+        table("  model seed acc", "0  {v}  {s}   {x}"),
+        BOTH,
+        "The first column has no name",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", PUBLISHED.values(), ids=PUBLISHED)
+def test_a_shape_that_people_publish_is_read_at_the_first_try(shape, tmp_path):
+    name, text, values, said = shape
+    (tmp_path / name).write_text(text, newline="")
+    metric = ("--metric", "reward") if values is REWARDS else ()
+    rows, output = judged(tmp_path, tmp_path / name, "--baseline", "base", *metric)
+    expected = stats.ttest_rel(values["ours"], values["base"])
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(expected.pvalue))
+    assert said in output
+
+
+def test_a_compressed_table_is_read(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(table("model,seed,acc", "{v},{s},{x}").encode()))
+    assert judged(tmp_path, path, "--baseline", "base")[0]["ours"]["n"] == 3
+    path.write_bytes(path.read_bytes()[:40])
+    assert call(tmp_path, path, "--baseline", "base").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "said"),
+    [
+        (
+            table("model\tseed\treward", "{v}\t{s}\t{x:,}", REWARDS),
+            ("--metric", "reward"),
+            "mark of thousands",
+        ),
+        (",acc,\nseed,base,ours\n0,1,2\n", (), "several lines of headers"),
+        ("|a|b|\n|-|-|\n|1|2|\n\n" * 2, (), "one table of Markdown"),
+        ("PK\x03\x04", (), "spreadsheet"),
+        ("\x80\x04", (), "pickle"),
+    ],
+)
+def test_what_is_unclear_is_refused(content, words, said, tmp_path):
+    (tmp_path / "published").write_bytes(content.encode("latin-1"))
+    done = call(tmp_path, tmp_path / "published", "--baseline", "base", *words)
+    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(("base", "other"), [("50%", "100%"), ("0,1", "0,01"), ("none", "0.1")])
+def test_names_that_look_like_numbers_stay_names(base, other, tmp_path):
+    text = table("keep;seed;acc", "{v};{s};{x}", {base: BASE, other: OURS})
+    (tmp_path / "names.csv").write_text(text)
+    rows, _ = judged(tmp_path, tmp_path / "names.csv", "--baseline", base, "--metric", "acc")
+    assert [*rows] == [other]
