@@ -16,6 +16,8 @@ MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—",
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SPREAD = re.compile(rf"\$?\s*({_NUMBER})\s*%?\s*(?:±|\+/-|\+-|\\pm)\s*({_NUMBER})\s*%?\s*\$?")
+_TYPESETTING = re.compile(r"\\(?:mathbf|textbf|boldsymbol|bf|underline|scriptsize|tiny|small)\b|[${}_*]")
+"""What LaTeX and Markdown write around a number: `$\\mathbf{91.2}_{\\pm 0.4}$`."""
 _IN_BRACKETS = re.compile(rf"({_NUMBER})\s*%?\s*\(\s*±?\s*({_NUMBER})\s*%?\s*\)")
 
 
@@ -91,8 +93,15 @@ def is_number(text: str) -> bool:
 
 def mean_and_spread(text: str) -> tuple[str, str] | None:
     """Returns mean and standard deviation of `91.0 ± 0.4`, `91.0 +/- 0.4` or `91.0 (0.4)`; None for another text."""
-    match = _SPREAD.fullmatch(text.strip()) or _IN_BRACKETS.fullmatch(text.strip())
+    plain = _TYPESETTING.sub(" ", text).strip()
+    match = _SPREAD.fullmatch(plain) or _IN_BRACKETS.fullmatch(plain)
     return (match[1].replace("−", "-"), match[2]) if match else None
+
+
+def is_spread_of_last_digits(text: str) -> bool:
+    """Returns whether the brackets of `91.2(4)` may hold an error of the last digits, here 0.4, as physicists write."""
+    match = _IN_BRACKETS.fullmatch(text.strip())
+    return match is not None and "." in match[1] and "." not in match[2]
 
 
 def _ends_with_percent(text: str) -> bool:

@@ -16,7 +16,7 @@ import pandas as pd
 from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import whole_in
 from ablate.report.words import message
-from ablate.runs.cells import is_number, mean_and_spread
+from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.tables import ReadTable, read_table_file
@@ -146,6 +146,11 @@ def _of_means(read: ReadTable, summaries: Sequence[str]) -> RunsFound:
             f"has means with deviations, {listed(summaries)}, and must say over how many runs each was taken"
         )
         raise Invalid("RUNS", rule, hint="Add a column `n` with the number of runs")
+    for name in summaries:
+        unclear = read.table[name][read.table[name].map(is_spread_of_last_digits)]
+        if len(unclear):
+            rule = "may have an error of its last digits in brackets, or a deviation"
+            raise Invalid(f"{unclear.index[0]}: {name}", rule, unclear.iloc[0], hint="Write 91.2 ± 0.4")
     rows = []
     places = []
     others = [name for name in read.table if name not in summaries and name != counts[0]]

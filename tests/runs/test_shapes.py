@@ -293,8 +293,8 @@ def test_a_compressed_table_is_read(tmp_path):
 )
 def test_what_is_unclear_is_refused(content, words, said, tmp_path):
     (tmp_path / "published").write_bytes(content.encode("latin-1"))
-    done = call(tmp_path, tmp_path / "published", "--baseline", "base", *words)
-    assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
+    done = call(tmp_path / "out", tmp_path / "published", "--baseline", "base", *words)
+    assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize(("base", "other"), [("50%", "100%"), ("0,1", "0,01"), ("none", "0.1")])
@@ -303,3 +303,35 @@ def test_names_that_look_like_numbers_stay_names(base, other, tmp_path):
     (tmp_path / "names.csv").write_text(text)
     rows, _ = judged(tmp_path, tmp_path / "names.csv", "--baseline", base, "--metric", "acc")
     assert [*rows] == [other]
+
+
+@pytest.mark.parametrize("cell", ["$91.0_{\\pm 0.4}$", "$\\mathbf{91.0} \\pm 0.4$", "**91.0 ± 0.4**"])
+def test_means_as_latex_and_markdown_write_them(cell, tmp_path):
+    (tmp_path / "means.csv").write_text(f"method,acc,n\nbase,{cell},5\nx,94.1 ± 0.6,5\n")
+    rows, _ = judged(tmp_path, tmp_path / "means.csv", "--baseline", "base")
+    expected = stats.ttest_ind_from_stats(94.1, 0.6, 5, 91.0, 0.4, 5, equal_var=False)
+    assert rows["x"]["p"] == pytest.approx(expected.pvalue)
+
+
+def test_an_error_of_the_last_digits_is_not_taken_for_a_deviation(tmp_path):
+    (tmp_path / "means.csv").write_text("method,acc,n\nbase,91.2(4),5\nx,92.9(3),5\n")
+    done = call(tmp_path, tmp_path / "means.csv", "--baseline", "base")
+    assert (done.exit_code, "last digits" in done.stderr) == (2, True)
+
+
+def test_how_long_a_trial_took_is_no_setting(tmp_path):
+    rows = table("number,value,duration,params_model,params_seed", "{s},{x},0 days 00:0{s}:00.5,{v},{s}")
+    rows = rows.replace("0 days 00:02:00.5", "0 days 00:01:00.5")
+    (tmp_path / "trials.csv").write_text(rows)
+    words = ("--baseline", "base", "--metric", "value", "--direction", "max")
+    assert judged(tmp_path, tmp_path / "trials.csv", *words)[0]["ours"]["n"] == 3
+
+
+def test_numbers_at_the_ends_of_names_are_seeds_where_the_call_says_so(tmp_path):
+    (tmp_path / "names.csv").write_text(table("exp,acc", "{v}_{s},{x}"))
+    words = (tmp_path / "names.csv", "--baseline", "base")
+    done = call(tmp_path, *words)
+    said = re.search(r"--seed '(.*?)'", done.stderr)
+    assert done.exit_code == 2
+    assert said
+    assert judged(tmp_path, *words, "--seed", said[1])[0]["ours"]["n"] == 3
