@@ -38,7 +38,7 @@ class TableReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns the runs of a table of any shape. Raises `Invalid`."""
-        return shaped(read_table_file(path, options.baseline), options.metric, options.baseline)
+        return shaped(read_table_file(path, options), options.metric, options.baseline)
 
 
 def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:

@@ -18,8 +18,11 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import cleaned
+from ablate.runs.json_documents import objects_of
+from ablate.runs.options import AnalysisOptions
 from ablate.runs.text_tables import lines_of_table
 
+NO_OPTIONS = AnalysisOptions()
 _MAX_BYTES = 2**30
 _GZIP = b"\x1f\x8b"
 _NO_TABLES = {
@@ -41,8 +44,11 @@ class ReadTable:
     notes: list[str] = field(default_factory=list)
 
 
-def read_table_file(path: Path, baseline: str = "") -> ReadTable:
-    """Returns the table of a file, which is told by its content; `baseline` as for `cleaned`. Raises `Invalid`."""
+def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTable:
+    """Returns the table of a file, which is told by its content. Raises `Invalid`.
+
+    options: those of the call, by which names and values are told apart.
+    """
     try:
         content = read_plain(path, _MAX_BYTES)
     except NotReadableError as error:
@@ -58,8 +64,8 @@ def read_table_file(path: Path, baseline: str = "") -> ReadTable:
     if not text.strip():
         raise Invalid("RUNS", "is empty", str(path))
     if text.lstrip()[0] in "[{":
-        return _from_json(path, text)
-    return _from_columns(path, text, baseline)
+        return _from_json(path, text, options)
+    return _from_columns(path, text, options.baseline)
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:
@@ -158,12 +164,13 @@ def _from_parquet(path: Path, content: bytes) -> ReadTable:
     )
 
 
-def _from_json(path: Path, text: str) -> ReadTable:
+def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     """Returns the objects of JSON lines, or of one document, a row each; nested keys are joined by dots.
 
     Raises `Invalid`.
     """
-    objects: list[object] = []
+    objects: Sequence[object]
+    lines: list[object] = []
     places: list[str] = []
     try:
         document = json.loads(text)
@@ -173,14 +180,15 @@ def _from_json(path: Path, text: str) -> ReadTable:
             if not line.strip():
                 continue
             try:
-                objects.append(json.loads(line))
+                lines.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
                 raise Invalid("RUNS", rule, line[:60]) from None
             places.append(f"{path}, line {number}")
+        objects = lines
     else:
         kind = "JSON"
-        objects = _objects_of(document)
+        objects = objects_of(document, options)
         places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
     wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
     if wrong or not objects:
@@ -189,25 +197,7 @@ def _from_json(path: Path, text: str) -> ReadTable:
     return ReadTable(flat_table(objects, places), kind)
 
 
-def _objects_of(document: object) -> list[object]:
-    """Returns the objects of a document: those of its only list, or of its only key that has some.
-
-    Of an object that has an object for each name, such as `{"a": {"acc": 0.9}}`, the names become the column `name`.
-    """
-    if isinstance(document, list):
-        return document
-    if not isinstance(document, dict):
-        return [document]
-    lists = [value for value in document.values() if isinstance(value, list) and value]
-    lists = [value for value in lists if all(isinstance(each, dict) for each in value)]
-    if len(lists) == 1:
-        return lists[0]
-    if len(document) > 1 and all(isinstance(value, dict) for value in document.values()):
-        return [{"name": name, **value} for name, value in document.items()]
-    return [document]
-
-
-def flat_table(objects: list[object], places: list[str]) -> pd.DataFrame:
+def flat_table(objects: Sequence[object], places: list[str]) -> pd.DataFrame:
     """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys."""
     rows = [{as_text(str(key)): as_text(value) for key, value in _flat(each).items()} for each in objects]
     return pd.DataFrame(rows, index=places).fillna("")

@@ -335,3 +335,40 @@ def test_numbers_at_the_ends_of_names_are_seeds_where_the_call_says_so(tmp_path)
     assert done.exit_code == 2
     assert said
     assert judged(tmp_path, *words, "--seed", said[1])[0]["ours"]["n"] == 3
+
+
+SEEDED = {
+    name: {str(seed): {"acc": x, "loss": 1 - x} for seed, x in enumerate(of)} for name, of in BOTH.items()
+}
+COLUMNS = {"model": ["base"] * 3 + ["ours"] * 3, "seed": [0, 1, 2] * 2, "acc": [*BASE, *OURS]}
+DOCUMENTS = {
+    "variants, seeds, metrics": (SEEDED, ()),
+    "variants, seeds": ({name: {f"seed_{s}": x for s, x in enumerate(of)} for name, of in BOTH.items()}, ()),
+    "variants, runs": (
+        {name: [{"seed": s, "acc": x} for s, x in enumerate(of)] for name, of in BOTH.items()},
+        (),
+    ),
+    "variants, lists": (BOTH, ("--seed", "place")),
+    "variants, metrics, lists": ({name: {"acc": of} for name, of in BOTH.items()}, ("--seed", "place")),
+    "metrics, variants, lists": ({"acc": BOTH, "loss": BOTH}, ("--seed", "place")),
+    "columns": (COLUMNS, ()),
+    "columns of pandas": ({name: dict(enumerate(cells)) for name, cells in COLUMNS.items()}, ()),
+    "rows of pandas": ({"columns": [*COLUMNS], "data": [*zip(*COLUMNS.values(), strict=True)]}, ()),
+}
+
+
+@pytest.mark.parametrize("shape", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_json_documents_as_people_write_them(shape, tmp_path):
+    document, words = shape
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    rows, _ = judged(tmp_path, tmp_path / "a.json", "--baseline", "base", "--metric", "acc", *words)
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
+
+
+def test_places_in_lists_are_seeds_where_the_call_says_so(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(BOTH))
+    words = (tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
+    done = call(tmp_path, *words)
+    assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
+    rows, _ = judged(tmp_path, *words, "--replicates")
+    assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
