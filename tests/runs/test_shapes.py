@@ -372,3 +372,70 @@ def test_places_in_lists_are_seeds_where_the_call_says_so(tmp_path):
     assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
     rows, _ = judged(tmp_path, *words, "--replicates")
     assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
+
+
+WIDE = {
+    "a row a metric": (
+        table("model,seed,metric,value", "{v},{s},acc,{x}\n{v},{s},loss,0.{s}"),
+        "acc",
+        "a row for each metric",
+    ),
+    "a column for each metric and seed": (
+        "model,"
+        + ",".join(f"{metric}_seed{seed}" for metric in ("acc", "loss") for seed in range(3))
+        + "\nbase,{},{},{},1,2,3\nours,{},{},{},4,5,6\n".format(*BASE, *OURS),
+        "acc",
+        "acc and loss for each seed",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", WIDE.values(), ids=WIDE)
+def test_metrics_in_rows_and_in_columns(shape, tmp_path):
+    text, metric, said = shape
+    (tmp_path / "a.csv").write_text(text)
+    rows, output = judged(tmp_path, tmp_path / "a.csv", "--baseline", "base", "--metric", metric)
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
+    assert said in output
+
+
+def test_folds_of_a_search_are_no_seeds(tmp_path):
+    header = (
+        "param_clf,split0_test_score,split1_test_score,split2_test_score,mean_test_score,rank_test_score\n"
+    )
+    rows = "base,{},{},{},0.9,2\nours,{},{},{},0.92,1\n".format(*BASE, *OURS)
+    (tmp_path / "cv.csv").write_text(header + rows)
+    words = ("--baseline", "base", "--metric", "test_score", "--direction", "max")
+    row = judged(tmp_path, tmp_path / "cv.csv", *words)[0]["ours"]
+    assert row["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
+
+
+@pytest.mark.parametrize("kind", ["variants", "variants with epochs", "seeds", "tasks"])
+def test_a_folder_of_tables(kind, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name, of in BOTH.items():
+        for seed, x in enumerate(of):
+            line = {
+                "variants": (f"{name}.csv", "seed,acc\n", f"{seed},{x}\n"),
+                "variants with epochs": (f"{name}.csv", "seed,epoch,acc\n", f"{seed},1,0\n{seed},2,{x}\n"),
+                "seeds": (f"acc_seed{seed}.csv", "model,acc\n", f"{name},{x}\n"),
+                "tasks": ("mnist.csv", "model,seed,acc\n", f"{name},{seed},{x}\n"),
+            }[kind]
+            path = folder / line[0]
+            path.write_text((path.read_text() if path.exists() else line[1]) + line[2])
+    if kind == "tasks":
+        (folder / "svhn.csv").write_text((folder / "mnist.csv").read_text())
+    rows, said = judged(tmp_path / "out", folder, "--baseline", "base", "--metric", "acc")
+    assert "a folder of tables" in said
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
+    assert rows["ours"]["task"] == ("svhn" if kind == "tasks" else "runs")
+
+
+def test_rows_of_a_file_that_may_be_steps_are_no_runs(tmp_path):
+    for name, of in BOTH.items():
+        (tmp_path / f"{name}.csv").write_text("acc\n" + "".join(f"{x}\n" for x in of))
+    words = (tmp_path, "--baseline", "base", "--metric", "acc")
+    done = call(tmp_path / "out", *words)
+    assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
+    assert judged(tmp_path / "out", *words, "--replicates")[0]["ours"]["n"] == 3
