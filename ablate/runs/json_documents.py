@@ -91,7 +91,7 @@ class _NestedRuns:
 
     def objects(self) -> list[dict[str, object]]:
         """Returns an object for each run, with its names and values."""
-        return [{**dict(keys), **values} for keys, values in self.runs.items()]
+        return [{**values, **dict(keys)} for keys, values in self.runs.items()]
 
     def _outer(self, values: Mapping[str, object]) -> str:
         return "metric" if self.options.metric in values else "task"

@@ -6,7 +6,8 @@ Each shape is told by the names and cells of its columns, and named in the first
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -63,6 +64,8 @@ def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
         of_metrics = _columns_of_metrics(read.table)
         if len(of_metrics.get(metric, {})) > 1:
             return _of_metrics_and_seeds(read, of_metrics)
+        if f"{metric}.{baseline}" in names:
+            return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric)
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value")
     summaries = [name for name in names if _is_summary(read.table[name])]
@@ -145,6 +148,7 @@ def _of_metrics_and_seeds(
         numbers |= dict.fromkeys(of_metric)
     kinds = {kind for kind, _ in numbers}
     others = read.table.drop(columns=columns)
+    _refuse_taken([*others], [*kinds, *of_metrics])
     tables = []
     for kind, number in numbers:
         values = {
@@ -170,6 +174,8 @@ def _is_long(table: pd.DataFrame, metric: str) -> bool:
 def _of_long(read: ReadTable) -> RunsFound:
     """Returns a row for each run, with a column for each metric, of a table with a row for each metric of a run."""
     others = [str(name) for name in read.table if name not in (_METRIC, _VALUE)]
+    metrics = [str(name) for name in read.table[_METRIC].unique()]
+    _refuse_taken(others, metrics)
     count = read.table.groupby([*others, _METRIC], sort=False).cumcount()
     runs = read.table.groupby([*others, count], sort=False).ngroup()
     rows: dict[int, dict[str, str]] = {}
@@ -177,9 +183,22 @@ def _of_long(read: ReadTable) -> RunsFound:
     for run, (place, row) in zip(runs, read.table.iterrows(), strict=True):
         places.setdefault(run, str(place))
         rows.setdefault(run, row[others].to_dict())[row[_METRIC]] = row[_VALUE]
-    metrics = [str(name) for name in read.table[_METRIC].unique()]
     table = pd.DataFrame([*rows.values()], index=[*places.values()]).fillna("")
     return RunsFound(table, f"{read.kind} with a row for each metric", metrics=metrics, notes=read.notes)
+
+
+def _with_names_of_variants(read: ReadTable, prefix: str) -> ReadTable:
+    """Returns the columns of one metric, `acc.base` as `base`, beside those that hold seeds."""
+    kept = [name for name in read.table if str(name).startswith(prefix) or "seed" in str(name).lower()]
+    table = read.table[kept].rename(columns=lambda name: str(name).removeprefix(prefix))
+    return replace(read, table=table)
+
+
+def _refuse_taken(others: Collection[str], new: Collection[str]) -> None:
+    """Raises `Invalid` where a column that a shape adds has the name of another one."""
+    taken = [name for name in new if name in others]
+    if taken:
+        raise Invalid("RUNS", "has columns with the names of others that its shape adds", listed(taken))
 
 
 def _of_variant_columns(read: ReadTable, metric: str) -> RunsFound:

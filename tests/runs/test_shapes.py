@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from harness import ablate_here
 from scipy import stats
 
+import ablate
 from ablate.cli import main
 from ablate.records.folder import StudyFolder
 
@@ -439,3 +440,17 @@ def test_rows_of_a_file_that_may_be_steps_are_no_runs(tmp_path):
     done = call(tmp_path / "out", *words)
     assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
     assert judged(tmp_path / "out", *words, "--replicates")[0]["ours"]["n"] == 3
+
+
+def test_a_metric_with_the_name_of_a_column_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("metric,value,seed,model\nacc,1,0,base\nmodel,2,0,base\nacc,2,1,ours\n")
+    done = call(tmp_path / "out", tmp_path / "a.csv", "--baseline", "base", "--metric", "acc")
+    assert (done.exit_code, "names of others" in " ".join(done.stderr.split())) == (2, True)
+
+
+def test_a_pivot_with_two_levels_of_columns():
+    runs = pd.DataFrame(COLUMNS).assign(loss=0.5)
+    pivot = runs.pivot(index="seed", columns="model", values=["acc", "loss"])
+    (comparison,) = ablate.analyse(pivot, baseline="base", metric="acc").comparisons.to_dict("records")
+    assert (comparison["variant"], comparison["n"]) == ("ours", 3)
+    assert comparison["p"] == pytest.approx(stats.ttest_rel(OURS, BASE).pvalue)
