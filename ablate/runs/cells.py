@@ -47,7 +47,7 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
         # A column of names may hold `none`, which is a variant.
         if present.empty or not present.map(_is_like_a_number).all():
             continue
-        if not is_number(baseline) and (cells == baseline).any():
+        if baseline and not is_number(baseline) and (cells == baseline).any():
             continue
         missing |= dict.fromkeys(cells[is_missing])
         cells = cells.mask(is_missing, "").str.replace("−", "-")

@@ -404,11 +404,12 @@ def test_folds_of_a_search_are_no_seeds(tmp_path):
     header = (
         "param_clf,split0_test_score,split1_test_score,split2_test_score,mean_test_score,rank_test_score\n"
     )
-    rows = "base,{},{},{},0.9,2\nours,{},{},{},0.92,1\n".format(*BASE, *OURS)
-    (tmp_path / "cv.csv").write_text(header + rows)
+    cells = "base,{},{},{},0.9,2\nours,{},{},{},0.92,1\n".format(*BASE, *OURS)
+    (tmp_path / "cv.csv").write_text(header + cells)
     words = ("--baseline", "base", "--metric", "test_score", "--direction", "max")
-    row = judged(tmp_path, tmp_path / "cv.csv", *words)[0]["ours"]
-    assert row["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
+    rows, said = judged(tmp_path, tmp_path / "cv.csv", *words)
+    assert "Folds in fold count as runs" in said
+    assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
 
 
 @pytest.mark.parametrize("kind", ["variants", "variants with epochs", "seeds", "tasks"])
@@ -454,3 +455,9 @@ def test_a_pivot_with_two_levels_of_columns():
     (comparison,) = ablate.analyse(pivot, baseline="base", metric="acc").comparisons.to_dict("records")
     assert (comparison["variant"], comparison["n"]) == ("ours", 3)
     assert comparison["p"] == pytest.approx(stats.ttest_rel(OURS, BASE).pvalue)
+
+
+def test_blank_cells_are_no_names_where_the_call_names_no_baseline(tmp_path):
+    rows = "base,0,90%\nbase,1,91%\nbase,2,\nx,0,92%\nx,1,94%\nx,2,95%\n"
+    (tmp_path / "a.csv").write_text("model,seed,acc\n" + rows)
+    assert judged(tmp_path, tmp_path / "a.csv")[0]["x"]["diff"] == pytest.approx(2.5)
