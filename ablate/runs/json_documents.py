@@ -31,7 +31,7 @@ def objects_of(document: object, options: AnalysisOptions) -> Sequence[object]:
     lists = [value for value in lists if all(isinstance(each, dict) for each in value)]
     if len(lists) == 1:
         return lists[0]
-    if _has_names_of_variants(document, options.baseline):
+    if _has_names_of_variants(document, options):
         nested = _NestedRuns(options)
         nested.add(document, ())
         return nested.objects()
@@ -43,13 +43,16 @@ def objects_of(document: object, options: AnalysisOptions) -> Sequence[object]:
     return [document]
 
 
-def _has_names_of_variants(document: Mapping[str, object], baseline: str) -> bool:
-    """Returns whether the baseline is a name in an object, or in each object within it, with values below it."""
+def _has_names_of_variants(document: Mapping[str, object], options: AnalysisOptions) -> bool:
+    """Returns whether the baseline is a name in an object, or in each object within it, with several runs below it."""
+    baseline = options.baseline
     if baseline in document:
         below = document[baseline]
         if isinstance(below, dict):
-            is_in_parts = any(isinstance(value, list) for value in below.values()) or _are_seeds(below)
-            return is_in_parts and all(isinstance(value, dict) for value in document.values())
+            has_lists = isinstance(below.get(options.metric), list)
+            return (has_lists or _are_seeds(below)) and all(
+                isinstance(each, dict) for each in document.values()
+            )
         return isinstance(below, list)
     parts = list(document.values())
     return len(parts) > 0 and all(isinstance(part, dict) and baseline in part for part in parts)
@@ -65,6 +68,8 @@ class _NestedRuns:
 
     options: AnalysisOptions
     runs: dict[Keys, dict[str, object]] = field(default_factory=dict)
+    beside: list[tuple[Keys, str, Sequence[object]]] = field(default_factory=list)
+    """Lists of other metrics than the judged one: the names under which they stand, the metric, the values."""
 
     def add(self, values: object, keys: Keys) -> None:
         """Adds the runs of values that stand under names. Raises `Invalid`."""
@@ -90,8 +95,17 @@ class _NestedRuns:
             self.runs.setdefault(run, {})[columns["metric"]] = values
 
     def objects(self) -> list[dict[str, object]]:
-        """Returns an object for each run, with its names and values."""
-        return [{**values, **dict(keys)} for keys, values in self.runs.items()]
+        """Returns an object for each run, with its names and values.
+
+        What stands beside a list of runs, such as the number of parameters, is none of a run.
+        """
+        listed_runs = {run[:-1] for run in self.runs if run and run[-1][0] == PLACE}
+        for run, metric, values in self.beside:
+            if run in self.runs:
+                self.runs[run][metric] = values
+            for place, value in enumerate(values):
+                self.runs.get((*run, (PLACE, str(place))), {})[metric] = value
+        return [{**values, **dict(run)} for run, values in self.runs.items() if run not in listed_runs]
 
     def _outer(self, values: Mapping[str, object]) -> str:
         return "metric" if self.options.metric in values else "task"
@@ -102,10 +116,15 @@ class _NestedRuns:
 
     def _add_list(self, values: Sequence[object], keys: Keys) -> None:
         """Adds a run for each value of a list, if these or the call say what its places are. Raises `Invalid`."""
+        columns = dict(keys)
         is_told = (
             self.options.replicates or self.options.seed == PLACE or ("seed", PLACE) in self.options.column
         )
         have_seeds = all(isinstance(value, dict) and "seed" in value for value in values)
+        if self.options.metric and columns.get("metric", self.options.metric) != self.options.metric:
+            run = tuple((column, name) for column, name in keys if column != "metric")
+            self.beside.append((run, columns["metric"], values))
+            return
         if not is_told and not have_seeds:
             where = ".".join(name for _, name in keys)
             ways = (

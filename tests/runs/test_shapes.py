@@ -351,6 +351,14 @@ DOCUMENTS = {
     ),
     "variants, lists": (BOTH, ("--seed", "place")),
     "variants, metrics, lists": ({name: {"acc": of} for name, of in BOTH.items()}, ("--seed", "place")),
+    "variants, lists beside others": (
+        {name: {"acc": of, "history": [*range(9)], "params": 7} for name, of in BOTH.items()},
+        ("--seed", "place"),
+    ),
+    "variants, seeds, histories": (
+        {name: {s: {"acc": x, "history": [1, 2]} for s, x in enumerate(of)} for name, of in BOTH.items()},
+        (),
+    ),
     "metrics, variants, lists": ({"acc": BOTH, "loss": BOTH}, ("--seed", "place")),
     "columns": (COLUMNS, ()),
     "columns of pandas": ({name: dict(enumerate(cells)) for name, cells in COLUMNS.items()}, ()),
@@ -461,3 +469,11 @@ def test_blank_cells_are_no_names_where_the_call_names_no_baseline(tmp_path):
     rows = "base,0,90%\nbase,1,91%\nbase,2,\nx,0,92%\nx,1,94%\nx,2,95%\n"
     (tmp_path / "a.csv").write_text("model,seed,acc\n" + rows)
     assert judged(tmp_path, tmp_path / "a.csv")[0]["x"]["diff"] == pytest.approx(2.5)
+
+
+def test_a_run_of_json_without_the_metric_has_failed(tmp_path):
+    document = {name: [{"seed": s, "acc": x} for s, x in enumerate(of)] for name, of in BOTH.items()}
+    document["ours"].append({"seed": 3, "loss": 1})
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    _, said = judged(tmp_path, tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
+    assert "Read as JSON: 7 runs" in said
