@@ -10,13 +10,15 @@ import pandas as pd
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
+from ablate.runs.number_marks import comma_readings, is_marked_number, without_marks
 
 MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—", "?", "missing")
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
-_COMMA = re.compile(r"[-+−]?\d+,\d+([eE][-+]?\d+)?%?")
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SPREAD = re.compile(rf"\$?\s*({_NUMBER})\s*%?\s*(?:±|\+/-|\+-|\\pm)\s*({_NUMBER})\s*%?\s*\$?")
+_TYPESETTING = re.compile(r"\\(?:mathbf|textbf|boldsymbol|bf|underline|scriptsize|tiny|small)\b|[${}_*]")
+"""What LaTeX and Markdown write around a number: `$\\mathbf{91.2}_{\\pm 0.4}$`."""
 _IN_BRACKETS = re.compile(rf"({_NUMBER})\s*%?\s*\(\s*±?\s*({_NUMBER})\s*%?\s*\)")
 
 
@@ -28,36 +30,50 @@ class Cleaned:
     notes: list[str]
 
 
-def cleaned(table: pd.DataFrame, *, decimal_commas: bool) -> Cleaned:
-    """Returns a table of text without words for missing values, percent signs and decimal commas. Raises `Invalid`.
+def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
+    """Returns a table of text without words for missing values, percent signs, decimal commas and marks of thousands.
 
-    decimal_commas: whether `0,91` is a number, as in a table that commas do not separate.
+    - delimiter: what parts the cells: a comma where none of theirs is a decimal point.
+    - baseline: the name of the baseline: a column in which it stands has names, and stays as it is written.
     """
     columns: dict[str, pd.Series] = {}
     missing: dict[str, None] = {}
     percent: list[str] = []
-    commas: list[str] = []
+    numbers: dict[str, list[str]] = {}
     for name in table:
         cells = table[name].str.strip()
+        columns[str(name)] = cells
         is_missing = cells.str.lower().isin(MISSING)
         is_present = ~is_missing & (cells != "")
         # A column of names may hold `none`, which is a variant.
-        is_of_numbers = is_present.any() and cells[is_present].map(_is_like_a_number).all()
-        if is_of_numbers:
-            missing |= dict.fromkeys(cells[is_missing])
-            cells = cells.mask(is_missing, "").str.replace("−", "-")
-        if is_of_numbers and decimal_commas and cells[is_present].map(_COMMA.fullmatch).any():
-            cells = cells.str.replace(",", ".")
-            commas.append(str(name))
-        is_percent = cells[is_present].str.endswith("%")
-        if is_of_numbers and is_percent.any():
+        present = cells[is_present]
+        if present.empty or not present.map(_is_like_a_number).all():
+            continue
+        if baseline and not is_number(baseline) and (cells == baseline).any():
+            continue
+        missing |= dict.fromkeys(cells[is_missing])
+        cells = cells.mask(is_missing, "").str.replace("−", "-")
+        finite = present[~present.map(_is_not_finite)]
+        is_percent = finite.map(_ends_with_percent)
+        if is_percent.any():
             if not is_percent.all():
-                mixed = [*cells[is_present][is_percent].head(1), *cells[is_present][~is_percent].head(1)]
+                mixed = [*finite[is_percent].head(1), *finite[~is_percent].head(1)]
                 hint = "Write all with the sign, or all without"
                 raise Invalid("RUNS", f"has numbers with and without % in {name}", mixed, hint=hint)
             cells = cells.str.replace(r"\s*%", "", regex=True)
             percent.append(str(name))
         columns[str(name)] = cells
+        numbers[str(name)] = cells[cells != ""].tolist()
+    commas: list[str] = []
+    thousands: list[str] = []
+    readings = comma_readings(numbers, separates=delimiter == ",", is_usual=delimiter == ";")
+    for name, reading in readings.items():
+        marked = columns[name]
+        columns[name] = pd.Series(without_marks(marked, reading), marked.index, dtype=marked.dtype)
+        if reading == "decimal" and marked.str.contains(",").any():
+            commas.append(name)
+        if marked.str.contains("," if reading == "thousands" else ".", regex=False).any():
+            thousands.append(name)
     notes = []
     if missing:
         notes.append(message("analyse.missing", list(missing)))
@@ -65,6 +81,8 @@ def cleaned(table: pd.DataFrame, *, decimal_commas: bool) -> Cleaned:
         notes.append(message("analyse.percent_signs", percent))
     if commas:
         notes.append(message("analyse.decimal_commas", commas))
+    if thousands:
+        notes.append(message("analyse.thousands", thousands))
     return Cleaned(pd.DataFrame(columns, table.index), notes)
 
 
@@ -83,12 +101,27 @@ def is_number(text: str) -> bool:
 
 def mean_and_spread(text: str) -> tuple[str, str] | None:
     """Returns mean and standard deviation of `91.0 ± 0.4`, `91.0 +/- 0.4` or `91.0 (0.4)`; None for another text."""
-    match = _SPREAD.fullmatch(text.strip()) or _IN_BRACKETS.fullmatch(text.strip())
+    plain = _TYPESETTING.sub(" ", text).strip()
+    match = _SPREAD.fullmatch(plain) or _IN_BRACKETS.fullmatch(plain)
     return (match[1].replace("−", "-"), match[2]) if match else None
+
+
+def is_spread_of_last_digits(text: str) -> bool:
+    """Returns whether the brackets of `91.2(4)` may hold an error of the last digits, here 0.4, as physicists write."""
+    match = _IN_BRACKETS.fullmatch(text.strip())
+    return match is not None and "." in match[1] and "." not in match[2]
+
+
+def _is_not_finite(text: str) -> bool:
+    return text.lower().lstrip("+-") in ("nan", "inf")
+
+
+def _ends_with_percent(text: str) -> bool:
+    return text.endswith("%")
 
 
 def _is_like_a_number(text: str) -> bool:
     plain = text.replace("−", "-")
     if is_number(plain) or plain.lower() in ("inf", "-inf"):
         return True
-    return bool(_PERCENT.fullmatch(plain) or _COMMA.fullmatch(plain))
+    return bool(_PERCENT.fullmatch(plain) or is_marked_number(plain))

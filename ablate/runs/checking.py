@@ -17,6 +17,7 @@ from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
 from ablate.core.metric import Metric
 from ablate.runs.cells import number_in
 from ablate.runs.clusters import with_sources
+from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
 from ablate.runs.statuses import DIVERGED, NO_VALUE, Ending, endings, is_kept
 
@@ -24,6 +25,7 @@ RULES = {
     "seed": "must be a whole number of at most 64 bits, with all its digits",
     **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
 }
+MARKS = "A comma may be a decimal point or a mark of thousands: write 12901 or 12.901"
 NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
 _NO_NUMBER = ("", "nan", "-nan")
 
@@ -92,7 +94,9 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     with Gather() as at:
         for name in is_wrong:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
-                at.problems.append(Problem(RULES.get(name, NUMBER), given=given, source=f"{place}: {name}"))
+                hint = MARKS if name in metrics and is_marked_number(given) else ""
+                rule = RULES.get(name, NUMBER)
+                at.problems.append(Problem(rule, given=given, hint=hint, source=f"{place}: {name}"))
 
     judged = metrics[0]
     ended = by_status.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)

@@ -33,6 +33,7 @@ from ablate.runs.checking import CheckedRuns, checked
 from ablate.runs.clusters import source_limitations
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
+from ablate.runs.roles import hint_of_numbers
 from ablate.runs.slips import differences_beside, likely_slips
 from ablate.runs.statuses import is_left_out
 from ablate.study.claims import Claimable, parse_claim
@@ -169,7 +170,7 @@ def _refuse_incomparable(
             "is not a variant",
             baseline,
             listed(variants),
-            nearest(baseline, variants),
+            hint_of_numbers(baseline, variants) or nearest(baseline, variants),
         )
         at.refuse(len(variants) == 1, "RUNS", "must have a variant beside the baseline", listed(variants, 1))
         at.refuse(

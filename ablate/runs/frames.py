@@ -21,15 +21,21 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     """
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
-    names = [".".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    names = [_name_of(name) for name in frame.columns]
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise Invalid("runs", "must have a name for each column, and none twice", listed(repeated))
     labels = map(str, frame.index if frame.index.is_unique else range(len(frame)))
     places = [f"row {label}" for label in labels]
     columns = {name: _texts(frame.iloc[:, place]) for place, name in enumerate(names)}
-    clean = cleaned(pd.DataFrame(columns, places, dtype=object), decimal_commas=False)
+    clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
     return shaped(ReadTable(clean.table, "a DataFrame", clean.notes), options.metric, options.baseline)
+
+
+def _name_of(column: object) -> str:
+    """Returns the name of a column, that of several levels joined by dots; a level may be empty."""
+    levels = column if isinstance(column, tuple) else (column,)
+    return ".".join(str(level) for level in levels if level != "")
 
 
 def _texts(column: pd.Series) -> list[str]:

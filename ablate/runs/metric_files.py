@@ -95,8 +95,8 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         raise Invalid(
             "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
         )
-    rows = cleaned(flat_table(objects, [str(place) for place in range(len(objects))]), decimal_commas=False)
-    beside = cleaned(flat_table([end], ["beside"]), decimal_commas=False)
+    rows = cleaned(flat_table(objects, [str(place) for place in range(len(objects))]), ",")
+    beside = cleaned(flat_table([end], ["beside"]), ",")
     return MetricRows(
         rows.table.to_dict("records"),
         beside.table.to_dict("records")[0],
@@ -120,13 +120,15 @@ def _depth(document: object) -> int:
 def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
     """Returns an object for each step, and what stands beside them.
 
-    Steps are the objects of a list, those of the only list of an object, those under whole numbers, or the places in
-    lists of one length, a list a metric, as Keras has them.
+    Steps are the objects of a list, those of the only list of an object, those under whole numbers, the places in
+    lists of one length, a list a metric, as Keras has them, or the lists of steps that Sacred has beside the values.
     """
     if isinstance(document, list):
         return document, {}
     if not isinstance(document, dict):
         return [document], {}
+    if document and all(_is_series(value) for value in document.values()):
+        return _by_steps(document), {}
     lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
     of_objects = [name for name, value in lists.items() if all(isinstance(each, dict) for each in value)]
     beside = {name: value for name, value in document.items() if name not in lists}
@@ -139,6 +141,23 @@ def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
         length = lengths.pop()
         return [{name: value[place] for name, value in lists.items()} for place in range(length)], beside
     return [document], {}
+
+
+def _is_series(value: object) -> bool:
+    """Returns whether a value has a list of steps, and one of as many values."""
+    if not isinstance(value, dict):
+        return False
+    steps, values = value.get("steps"), value.get("values")
+    return isinstance(steps, list) and isinstance(values, list) and len(steps) == len(values)
+
+
+def _by_steps(series: Mapping[str, Mapping[str, Sequence[object]]]) -> list[object]:
+    """Returns an object for each value of each metric, with its step."""
+    rows: list[object] = []
+    for name, points in series.items():
+        for step, value in zip(points["steps"], points["values"], strict=True):
+            rows.append({"step": step, name: value})
+    return rows
 
 
 def settings_beside(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from ablate.runs.roles import (
     step_column,
     whole_seeds,
 )
-from ablate.runs.settings import differing_between, is_seed, refuse_settings, settings_of
+from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import num_without_result
 from ablate.runs.steps import LAST, rows_at
@@ -99,6 +99,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         refuse_settings(kept, roles, settings)
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
+        notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
     cells = {role: joined_column(kept, names) for role, names in roles.items() if role not in ("step", "run")}
     if "seed" in cells:
         cells["seed"] = whole_seeds(cells["seed"])
@@ -137,6 +138,13 @@ def shape_of(table: RunTable) -> str:
     if (table.rows["example"] != "all").any():
         words.append(counted(len(table.rows), "row"))
     return ", ".join(words)
+
+
+def _folds(table: pd.DataFrame, roles: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the columns with no role that tell folds apart."""
+    taken = {*itertools.chain(*roles.values())}
+    names = [str(name) for name in table if is_fold(str(name)) and name not in taken]
+    return [name for name in names if table[name].nunique() > 1]
 
 
 def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -41,6 +41,8 @@ STEPS = (
 """Names of columns that number the steps of a run, in small letters."""
 _SEED_AT_END = r"[\s_.,/=-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)$"
 """The end of the name of a run that says its seed, as in `wide_s3`."""
+_MARKS = " _-/.,="
+"""What is left of a name at the place of its seed."""
 _OF_LETTERS = re.compile(r"[A-Za-z]+[\s_=-]?(\d+)")
 """A seed that letters precede, such as `s0`."""
 
@@ -158,6 +160,7 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
     if "=" in baseline and all(name in table for name in joined):
         return joined
     open_columns = [name for name in table if name not in taken and name != options.metric]
+    pattern = _SEED_AT_END if not options.seed or options.seed in table else _checked(options.seed, table)
     by_name = sorted(
         (name for name in open_columns if _bare(name) in _VARIANTS),
         key=lambda name: _VARIANTS.index(_bare(name)),
@@ -166,7 +169,7 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
         candidates = by_name
     else:
         others = [name for name in open_columns if name not in by_name and not _is_measured(table, name)]
-        candidates = [name for name in [*by_name, *others] if _holds(table[name], baseline)]
+        candidates = [name for name in [*by_name, *others] if _holds(table[name], baseline, pattern)]
     # A column that is called so holds the variants even where the baseline is none of them, which is told later.
     candidates = candidates or by_name
     if candidates:
@@ -178,18 +181,25 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
             "RUNS",
             f"has no column in which {baseline!r} stands" if baseline else "has no column of variants",
             listed(map(str, table.columns)),
-            hint=nearest(baseline, values)
+            hint=hint_of_numbers(baseline, itertools.chain(*(table[name].unique() for name in open_columns)))
+            or nearest(baseline, values)
             or "Name it: --variant COLUMN; and one of its values: --baseline NAME",
         )
     raise AssertionError
 
 
-def _holds(column: pd.Series, baseline: str) -> bool:
-    """Returns whether the baseline is a value of a column, or one before the number of a seed."""
+def hint_of_numbers(baseline: str, names: Iterable[str]) -> str:
+    """Returns how to say that the numbers at the ends of names are seeds, where the baseline stands before some."""
+    is_numbered = any(re.fullmatch(rf"{re.escape(baseline)}[_-]\d+", name) for name in names)
+    return "Where the numbers at the ends of names are seeds: --seed '[_-]([0-9]+)$'" if is_numbered else ""
+
+
+def _holds(column: pd.Series, baseline: str, pattern: str) -> bool:
+    """Returns whether the baseline is a value of a column, or one less the seed that a pattern finds."""
     values = column.unique()
     if baseline in values:
         return True
-    return baseline in [re.sub(_SEED_AT_END, "", value, flags=re.IGNORECASE) for value in values]
+    return baseline in [re.sub(pattern, "", value, flags=re.IGNORECASE).strip(_MARKS) for value in values]
 
 
 def _is_measured(table: pd.DataFrame, name: str) -> bool:
@@ -227,8 +237,19 @@ def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> p
     matches = seed_matches(table[variants[0]], pattern, table.columns)
     for name, match in zip(table[variants[0]], matches, strict=True):
         rest = name[: match.start()] + name[match.end() :]
-        names.append(rest.strip(" _-/.,="))
+        names.append(rest.strip(_MARKS))
     return table.assign(**{variants[0]: names, "seed": [match[match.lastindex or 0] for match in matches]})
+
+
+def _checked(pattern: str, columns: Iterable[object]) -> str:
+    """Returns the pattern of `--seed`. Raises `Invalid` for one that is none, with the columns it might have meant."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise Invalid(
+            "--seed", f"is neither a column nor a pattern: {error}", pattern, listed(map(str, columns))
+        ) from None
+    return pattern
 
 
 def seed_matches(names: pd.Series, pattern: str, columns: Collection[object]) -> list[re.Match[str]]:
@@ -237,12 +258,7 @@ def seed_matches(names: pd.Series, pattern: str, columns: Collection[object]) ->
     columns: what `--seed` may name beside a pattern. Raises `Invalid` for a pattern that does not find one number in
     each name.
     """
-    try:
-        compiled = re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise Invalid(
-            "--seed", f"is neither a column nor a pattern: {error}", pattern, listed(columns)
-        ) from None
+    compiled = re.compile(_checked(pattern, columns), re.IGNORECASE)
     matches: list[re.Match[str]] = []
     for place, name in names.items():
         match = compiled.search(name)

@@ -17,6 +17,7 @@ from ablate.runs.roles import STEPS
 from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
 from ablate.runs.run_tree import FileKind, RunFolder, has_files, run_files, run_folders
+from ablate.runs.settings import is_seed
 
 _MAX_RUNS = 20_000
 _HYDRA = ".hydra"
@@ -89,7 +90,7 @@ class RunFolderReader(Reader):
 def _are_histories(files: Sequence[RunFolder]) -> bool:
     """Returns whether there are several files, each with one row, or with a row for each step and no words.
 
-    A table of several runs has words, or no steps. Raises `Invalid`.
+    A table of several runs has words, several seeds, or no steps. Raises `Invalid`.
     """
     if len(files) < 2:
         return False
@@ -100,7 +101,8 @@ def _are_histories(files: Sequence[RunFolder]) -> bool:
         numbers = numbers_in(rows)
         steps = [name for name in rows[0] if name.lower() in STEPS]
         has_words = any(value != "" and name not in numbers[0] for name, value in rows[0].items())
-        if not steps or has_words:
+        has_seeds = any(is_seed(name) and len({row.get(name) for row in rows}) > 1 for name in rows[0])
+        if not steps or has_words or has_seeds:
             return False
     return True
 

@@ -165,7 +165,7 @@ def _by_folders(names: Sequence[str], seeds: Sequence[str] | None, baseline: str
     Folders without seeds that lie together, as `wide/version_0` and `wide/version_1`, are runs of one variant.
     """
     names = _without_shared([*names])
-    whole = _without_seeds(names, seeds)
+    whole = without_seeds(names, seeds)
     if baseline in whole:
         return whole
     part = _part_with(baseline, names)
@@ -176,7 +176,7 @@ def _by_folders(names: Sequence[str], seeds: Sequence[str] | None, baseline: str
     return outer if is_together and all(_RUN.search(name) for name in names) else whole
 
 
-def _without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
+def without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
     """Returns the names of folders without the seed of each, or as they are where one is nothing but its seed."""
     if seeds is None:
         return names

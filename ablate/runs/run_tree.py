@@ -199,6 +199,8 @@ def _kind_of(path: Path) -> FileKind:
         return "configs"
     if ending in _OF_METRICS and (stem in _METRICS or re.search(r"[-_](results|metrics|summary)$", stem)):
         return "metrics"
+    if path.name.endswith(".log.json"):  # JSON lines, as OpenMMLab writes them
+        return "metrics"
     if path.name == "log.txt" and _beginning(path, 1) == b"{":  # JSON lines, as DETR and MAE write them
         return "metrics"
     return "logs" if ending in _OF_LOGS else "others"

@@ -66,7 +66,8 @@ _BOOKKEEPING = ("tags.mlflow.", "metrics.")
 _SET = ("params.", "config.", "config/")
 PREFIXES = (*_SET, "tags.")
 """What trackers and readers write before the name of a setting."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?|(\d+ days?,? )?\d+:\d\d(:\d\d)?(\.\d+)?")
+"""A date, or how long something took: `0 days 01:00:00.4`, `1:02:03`."""
 
 
 def refuse_settings(
@@ -171,7 +172,7 @@ def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Serie
     if name.startswith(_BOOKKEEPING) or is_seed(name):
         return False
     present = values[values != ""]
-    if present.str.fullmatch(_DATE).all():
+    if present.str.fullmatch(_TIME).all():
         return False
     if words & _CODE:
         return True

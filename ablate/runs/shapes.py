@@ -6,7 +6,8 @@ Each shape is told by the names and cells of its columns, and named in the first
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import NormalDist
 
@@ -16,7 +17,7 @@ import pandas as pd
 from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import whole_in
 from ablate.report.words import message
-from ablate.runs.cells import is_number, mean_and_spread
+from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.tables import ReadTable, read_table_file
@@ -33,6 +34,11 @@ _OF_TIME = (
 )
 """The first columns of a chart of W&B, in small letters."""
 _OF_SEED = re.compile(r"(seed|s|run|rep|trial)[ _=-]?(\d+)", re.IGNORECASE)
+_METRIC_OF_SEED = re.compile(rf"(.+?)[ _./-]+{_OF_SEED.pattern}", re.IGNORECASE)
+_METRIC_OF_FOLD = re.compile(r"(split|fold)[ _-]?(\d+)[ _./-]+(.+)", re.IGNORECASE)
+"""A column of the results of a search by scikit-learn: `split0_test_score`."""
+_METRIC, _VALUE = "metric", "value"
+"""The columns of a table that has a row for each metric of a run."""
 _COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count")
 """Names of columns that say over how many runs a mean was taken."""
 
@@ -48,7 +54,7 @@ class TableReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns the runs of a table of any shape. Raises `Invalid`."""
-        return shaped(read_table_file(path), options.metric, options.baseline)
+        return shaped(read_table_file(path, options), options.metric, options.baseline)
 
 
 def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
@@ -63,6 +69,13 @@ def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
         seeds = [name for name in names if _OF_SEED.fullmatch(name) and _is_numeric(read.table[name])]
         if len(seeds) > 1:
             return _of_seed_columns(read, seeds, metric or "value")
+        if metric and _is_long(read.table, metric):
+            return _of_long(read)
+        of_metrics = _columns_of_metrics(read.table)
+        if len(of_metrics.get(metric, {})) > 1:
+            return _of_metrics_and_seeds(read, of_metrics)
+        if f"{metric}.{baseline}" in names:
+            return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric)
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value")
     summaries = [name for name in names if _is_summary(read.table[name])]
@@ -130,6 +143,82 @@ def _of_seed_columns(read: ReadTable, seeds: Sequence[str], metric: str) -> Runs
     return RunsFound(table, f"{read.kind} with a column a seed", {"seed": ["seed"]}, [metric], notes)
 
 
+def _columns_of_metrics(table: pd.DataFrame) -> dict[str, dict[tuple[str, str], str]]:
+    """Returns metric → (`seed` or `fold`, its number) → the column that has its values."""
+    columns: dict[str, dict[tuple[str, str], str]] = {}
+    for name in map(str, table):
+        of_seed, of_fold = _METRIC_OF_SEED.fullmatch(name), _METRIC_OF_FOLD.fullmatch(name)
+        if of_seed:
+            columns.setdefault(of_seed[1], {})["seed", of_seed[3]] = name
+        elif of_fold:
+            columns.setdefault(of_fold[3], {})["fold", of_fold[2]] = name
+    return columns
+
+
+def _of_metrics_and_seeds(
+    read: ReadTable, of_metrics: Mapping[str, Mapping[tuple[str, str], str]]
+) -> RunsFound:
+    """Returns a row for each variant and seed, or fold, of a table with a column for each metric and seed."""
+    columns: list[str] = []
+    numbers: dict[tuple[str, str], None] = {}
+    for of_metric in of_metrics.values():
+        columns += of_metric.values()
+        numbers |= dict.fromkeys(of_metric)
+    kinds = {kind for kind, _ in numbers}
+    others = read.table.drop(columns=columns)
+    _refuse_taken([*others], [*kinds, *of_metrics])
+    tables = []
+    for kind, number in numbers:
+        values = {
+            metric: read.table[of_metric[kind, number]]
+            for metric, of_metric in of_metrics.items()
+            if (kind, number) in of_metric
+        }
+        part = others.assign(**{kind: number}, **values)
+        part.index = part.index + f", {kind} {number}"
+        tables.append(part[(part[[*values]] != "").any(axis=1)])
+    table = pd.concat(tables).fillna("")
+    roles = {"seed": ["seed"]} if kinds == {"seed"} else {}
+    notes = [*read.notes, message("analyse.metric_columns", columns, sorted(kinds), list(of_metrics))]
+    kind_of_table = f"{read.kind} with a column for each metric and {' and '.join(sorted(kinds))}"
+    return RunsFound(table, kind_of_table, roles, list(of_metrics), notes)
+
+
+def _is_long(table: pd.DataFrame, metric: str) -> bool:
+    """Returns whether a table has a row for each metric of a run, among them one metric."""
+    return {_METRIC, _VALUE} <= {*table} and metric in table[_METRIC].unique()
+
+
+def _of_long(read: ReadTable) -> RunsFound:
+    """Returns a row for each run, with a column for each metric, of a table with a row for each metric of a run."""
+    others = [str(name) for name in read.table if name not in (_METRIC, _VALUE)]
+    metrics = [str(name) for name in read.table[_METRIC].unique()]
+    _refuse_taken(others, metrics)
+    count = read.table.groupby([*others, _METRIC], sort=False).cumcount()
+    runs = read.table.groupby([*others, count], sort=False).ngroup()
+    rows: dict[int, dict[str, str]] = {}
+    places: dict[int, str] = {}
+    for run, (place, row) in zip(runs, read.table.iterrows(), strict=True):
+        places.setdefault(run, str(place))
+        rows.setdefault(run, row[others].to_dict())[row[_METRIC]] = row[_VALUE]
+    table = pd.DataFrame([*rows.values()], index=[*places.values()]).fillna("")
+    return RunsFound(table, f"{read.kind} with a row for each metric", metrics=metrics, notes=read.notes)
+
+
+def _with_names_of_variants(read: ReadTable, prefix: str) -> ReadTable:
+    """Returns the columns of one metric, `acc.base` as `base`, beside those that hold seeds."""
+    kept = [name for name in read.table if str(name).startswith(prefix) or "seed" in str(name).lower()]
+    table = read.table[kept].rename(columns=lambda name: str(name).removeprefix(prefix))
+    return replace(read, table=table)
+
+
+def _refuse_taken(others: Collection[str], new: Collection[str]) -> None:
+    """Raises `Invalid` where a column that a shape adds has the name of another one."""
+    taken = [name for name in new if name in others]
+    if taken:
+        raise Invalid("RUNS", "has columns with the names of others that its shape adds", listed(taken))
+
+
 def _of_variant_columns(read: ReadTable, metric: str) -> RunsFound:
     """Returns a row for each variant and seed of a table that has a column a variant."""
     numbers = [name for name in read.table if _is_numeric(read.table[name])]
@@ -164,6 +253,11 @@ def _of_means(read: ReadTable, summaries: Sequence[str]) -> RunsFound:
             f"has means with deviations, {listed(summaries)}, and must say over how many runs each was taken"
         )
         raise Invalid("RUNS", rule, hint="Add a column `n` with the number of runs")
+    for name in summaries:
+        unclear = read.table[name][read.table[name].map(is_spread_of_last_digits)]
+        if len(unclear):
+            rule = "may have an error of its last digits in brackets, or a deviation"
+            raise Invalid(f"{unclear.index[0]}: {name}", rule, unclear.iloc[0], hint="Write 91.2 ± 0.4")
     rows = []
     places = []
     others = [name for name in read.table if name not in summaries and name != counts[0]]

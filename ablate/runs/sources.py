@@ -14,6 +14,7 @@ from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_folders import RunFolderReader
 from ablate.runs.samples import SampleReader
 from ablate.runs.shapes import TableReader
+from ablate.runs.table_folders import TableFolderReader
 from ablate.runs.tensorboard import TensorBoardReader
 
 READERS: tuple[Reader, ...] = (
@@ -24,6 +25,7 @@ READERS: tuple[Reader, ...] = (
     RunFolderReader(),
     TensorBoardReader(),
     LogReader(),
+    TableFolderReader(),
     TableReader(),
 )
 """The readers, special formats first: any text is a table."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +18,20 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import cleaned
+from ablate.runs.json_documents import objects_of
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.text_tables import lines_of_table
 
+NO_OPTIONS = AnalysisOptions()
 _MAX_BYTES = 2**30
-_DELIMITERS = ",;\t|"
+_GZIP = b"\x1f\x8b"
+_NO_TABLES = {
+    b"PK\x03\x04": "a spreadsheet or another archive",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\x80": "a pickle, which is never read, since it may run code",
+}
+"""How files begin that hold tables in a format that is not read → what they are."""
 
 
 @dataclass(frozen=True)
@@ -31,20 +44,40 @@ class ReadTable:
     notes: list[str] = field(default_factory=list)
 
 
-def read_table_file(path: Path) -> ReadTable:
-    """Returns the table of a file, which is told by its content. Raises `Invalid`."""
+def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTable:
+    """Returns the table of a file, which is told by its content. Raises `Invalid`.
+
+    options: those of the call, by which names and values are told apart.
+    """
     try:
         content = read_plain(path, _MAX_BYTES)
     except NotReadableError as error:
         raise Invalid("RUNS", str(error), str(path)) from None
+    if content.startswith(_GZIP):
+        content = _unpacked(path, content)
     if content.startswith(b"PAR1"):
-        return _from_parquet(path, content)
+        return _from_parquet(path, content, options.baseline)
+    for beginning, what in _NO_TABLES.items():
+        if content.startswith(beginning):
+            raise Invalid("RUNS", f"is {what}", str(path), hint="Save the table as CSV in UTF-8")
     text = _text_of(path, content)
     if not text.strip():
         raise Invalid("RUNS", "is empty", str(path))
     if text.lstrip()[0] in "[{":
-        return _from_json(path, text)
-    return _from_columns(path, text)
+        return _from_json(path, text, options)
+    return _from_columns(path, text, options.baseline)
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    """Returns what gzip has compressed. Raises `Invalid`."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            unpacked = file.read(_MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Invalid("RUNS", f"cannot be unpacked: {first_line(error)}", str(path)) from None
+    if len(unpacked) > _MAX_BYTES:
+        raise Invalid("RUNS", f"unpacks to more than {_MAX_BYTES:,} bytes", str(path))
+    return unpacked
 
 
 def _text_of(path: Path, content: bytes) -> str:
@@ -58,18 +91,12 @@ def _text_of(path: Path, content: bytes) -> str:
         raise Invalid("RUNS", rule, str(path), hint="Save the table as CSV in UTF-8") from None
 
 
-def _from_columns(path: Path, text: str) -> ReadTable:
+def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
     """Returns a table of text whose first line that is no comment names the columns. Raises `Invalid`."""
-    numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    kept = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
-    notes = []
-    if not kept:
-        raise Invalid("RUNS", "has no line but comments", str(path))
-    if len(kept) < len(numbered):
-        notes.append(message("analyse.comments", len(numbered) - len(kept)))
-    header = kept[0][1]
-    delimiter = max(_DELIMITERS, key=header.count)
-    rows = _rows(path, kept, delimiter)
+    lines = lines_of_table(str(path), text)
+    kept = lines.numbered
+    notes = [*lines.notes]
+    rows = _rows(path, kept, lines.delimiter)
     names = [name.strip() for name in rows[0]]
     _check_header(path, names)
     # A cell in quotation marks may take several lines, so that rows and lines differ.
@@ -82,11 +109,11 @@ def _from_columns(path: Path, text: str) -> ReadTable:
     if names[0] in ("", "Unnamed: 0"):
         table = table.iloc[:, 1:]
         notes.append(message("analyse.index_column"))
-    clean = cleaned(table, decimal_commas=delimiter != ",")
+    clean = cleaned(table, lines.delimiter, baseline)
     return ReadTable(clean.table, "a table", [*notes, *clean.notes])
 
 
-def _rows(path: Path, numbered: list[tuple[int, str]], delimiter: str) -> list[list[str]]:
+def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> list[list[str]]:
     """Returns the cells of each row of lines with their numbers, as many as the header has. Raises `Invalid`."""
     rows: list[list[str]] = []
     lines = [line for _, line in numbered]
@@ -116,10 +143,11 @@ def _check_header(path: Path, names: list[str]) -> None:
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if "" in names[1:] or repeated:
         rule = "must have a header that names each column, and none twice"
-        raise Invalid("RUNS", rule, listed(map(repr, names)))
+        hint = "Of several lines of headers make one, such as acc.base"
+        raise Invalid("RUNS", rule, listed(map(repr, names)), hint=hint)
 
 
-def _from_parquet(path: Path, content: bytes) -> ReadTable:
+def _from_parquet(path: Path, content: bytes, baseline: str) -> ReadTable:
     """Returns the table of a parquet file. Raises `Invalid`."""
     import pyarrow.parquet  # Readers of text need not wait for it.
 
@@ -132,16 +160,17 @@ def _from_parquet(path: Path, content: bytes) -> ReadTable:
     columns = {name: [as_text(cell) for cell in cells] for name, cells in found.items()}
     count = max((len(cells) for cells in columns.values()), default=0)
     table = pd.DataFrame(columns, [f"{path}, row {row + 1}" for row in range(count)])
-    clean = cleaned(table, decimal_commas=False)
+    clean = cleaned(table, "", baseline)
     return ReadTable(clean.table, "a parquet file", clean.notes)
 
 
-def _from_json(path: Path, text: str) -> ReadTable:
+def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     """Returns the objects of JSON lines, or of one document, a row each; nested keys are joined by dots.
 
     Raises `Invalid`.
     """
-    objects: list[object] = []
+    objects: Sequence[object]
+    lines: list[object] = []
     places: list[str] = []
     try:
         document = json.loads(text)
@@ -151,42 +180,25 @@ def _from_json(path: Path, text: str) -> ReadTable:
             if not line.strip():
                 continue
             try:
-                objects.append(json.loads(line))
+                lines.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
                 raise Invalid("RUNS", rule, line[:60]) from None
             places.append(f"{path}, line {number}")
+        objects = lines
     else:
         kind = "JSON"
-        objects = _objects_of(document)
+        objects = objects_of(document, options)
         places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
     wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
     if wrong or not objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
-    clean = cleaned(flat_table(objects, places), decimal_commas=False)
+    clean = cleaned(flat_table(objects, places), "", options.baseline)
     return ReadTable(clean.table, kind, clean.notes)
 
 
-def _objects_of(document: object) -> list[object]:
-    """Returns the objects of a document: those of its only list, or of its only key that has some.
-
-    Of an object that has an object for each name, such as `{"a": {"acc": 0.9}}`, the names become the column `name`.
-    """
-    if isinstance(document, list):
-        return document
-    if not isinstance(document, dict):
-        return [document]
-    lists = [value for value in document.values() if isinstance(value, list) and value]
-    lists = [value for value in lists if all(isinstance(each, dict) for each in value)]
-    if len(lists) == 1:
-        return lists[0]
-    if len(document) > 1 and all(isinstance(value, dict) for value in document.values()):
-        return [{"name": name, **value} for name, value in document.items()]
-    return [document]
-
-
-def flat_table(objects: list[object], places: list[str]) -> pd.DataFrame:
+def flat_table(objects: Sequence[object], places: list[str]) -> pd.DataFrame:
     """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys."""
     rows = [{as_text(str(key)): as_text(value) for key, value in _flat(each).items()} for each in objects]
     return pd.DataFrame(rows, index=places).fillna("")

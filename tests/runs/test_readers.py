@@ -489,3 +489,27 @@ def test_event_files_without_events_are_no_runs(tmp_path, content):
 def test_without_its_package_event_files_name_the_extra():
     with pytest.raises(AblateError, match=r"pip install 'ablate\[tensorboard\]'"):
         find_runs(str(RECORDED / "tensorboard/logs"), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
+
+
+WRITTEN = {
+    # Tool → the file of a run's results, its text around a value, the name of the metric.
+    "sacred": (
+        "metrics.json",
+        '{{"val.acc": {{"steps": [1, 2], "timestamps": ["", ""], "values": [0, {}]}}}}',
+    ),
+    "mmdetection": ("2024.log.json", '{{"env_info": "x"}}\n{{"mode": "val", "epoch": 3, "val.acc": {}}}\n'),
+    "monitor": ("progress.csv", '# {{"t_start": 1}}\nval.acc\n0\n{}\n'),
+}
+
+
+@pytest.mark.parametrize("tool", WRITTEN.values(), ids=WRITTEN)
+def test_results_as_tools_write_them(tool, tmp_path):
+    file, text = tool
+    for run in range(6):
+        folder = tmp_path / f"m{run // 3}_seed{run % 3}"
+        folder.mkdir()
+        (folder / file).write_text(text.format(0.5 + run / 10))
+    rows = read(str(tmp_path), AnalysisOptions("m0", "val.acc", "max")).rows
+    assert rows["variant"].tolist() == ["m0"] * 3 + ["m1"] * 3
+    assert rows["seed"].tolist() == ["0", "1", "2"] * 2
+    assert [*map(number_in, rows["val.acc"])] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])

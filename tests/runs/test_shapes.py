@@ -1,5 +1,6 @@
 """Tables as people write them, at the first try: what is read, what is guessed, and what comes out."""
 
+import gzip
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from harness import ablate_here
 from scipy import stats
 
+import ablate
 from ablate.cli import main
 from ablate.records.folder import StudyFolder
 
@@ -242,3 +244,277 @@ def test_a_claim_names_a_variant_that_is_called_baseline(tmp_path):
     done = call(tmp_path, SHAPES / "named.csv", *words)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["claims"][0]["verdict"] in ("inconclusive", "refuted")
+
+
+BASE = (0.9012, 0.9124, 0.8971)
+OURS = (0.9214, 0.9253, 0.9191)
+BOTH = {"base": BASE, "ours": OURS}
+REWARDS = {"base": (980, 1010, 955), "ours": (1040, 1075, 1012)}
+"""Some have a mark of thousands, and some have none."""
+
+
+def lines_of(row, values):
+    """A line of text for each run."""
+    return [row.format(v=name, s=seed, x=x) for name, of in values.items() for seed, x in enumerate(of)]
+
+
+def table(header, row, values=BOTH, *, end="\n"):
+    """A table as text, a row a run."""
+    return end.join([header, *lines_of(row, values)]) + end
+
+
+PUBLISHED = {
+    # Name → file, its text, further words of the call, the values of the runs, what is said.
+    "thousands": ("a.csv", table("model,seed,reward", '{v},{s},"{x:,}"', REWARDS), REWARDS, "Marks of thous"),
+    "points mark thousands": (
+        "a.csv",
+        table("model;seed;reward;acc", "{v};{s};{x:,};0,9{s}", REWARDS).replace("1,0", "1.0"),
+        REWARDS,
+        "Marks of thousands were left out of reward",
+    ),
+    "thousands beside decimal points": (
+        "a.tsv",
+        table("model\tseed\treward\tloss", "{v}\t{s}\t{x:,}\t0.5{s}", REWARDS),
+        REWARDS,
+        "Marks of thousands",
+    ),
+    "markdown": (
+        "README.md",
+        "# Runs\nOurs wins.\n\n" + table("| Method | Seed | Acc |\n|:--|-:|---|", "| **{v}** | {s} | {x} |"),
+        BOTH,
+        "2 × 3 seeds",
+    ),
+    "joined files": (
+        "a.csv",
+        "".join(table("model,seed,acc", "{v},{s},{x}", {name: of}) for name, of in BOTH.items()),
+        BOTH,
+        "repeated headers: 1 line",
+    ),
+    "excel": ("a.csv", "sep=;\r\n" + table("model;seed;acc", "{v};{s};{x}", end="\r\n"), BOTH, "2 × 3 seeds"),
+    "printed": (
+        "a.txt",
+        table("  model seed acc", "0  {v}  {s}   {x}"),
+        BOTH,
+        "The first column has no name",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", PUBLISHED.values(), ids=PUBLISHED)
+def test_a_shape_that_people_publish_is_read_at_the_first_try(shape, tmp_path):
+    name, text, values, said = shape
+    (tmp_path / name).write_text(text, newline="")
+    metric = ("--metric", "reward") if values is REWARDS else ()
+    rows, output = judged(tmp_path, tmp_path / name, "--baseline", "base", *metric)
+    expected = stats.ttest_rel(values["ours"], values["base"])
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(expected.pvalue))
+    assert said in output
+
+
+def test_a_compressed_table_is_read(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(table("model,seed,acc", "{v},{s},{x}").encode()))
+    assert judged(tmp_path, path, "--baseline", "base")[0]["ours"]["n"] == 3
+    path.write_bytes(path.read_bytes()[:40])
+    assert call(tmp_path, path, "--baseline", "base").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "said"),
+    [
+        (
+            table("model\tseed\treward", "{v}\t{s}\t{x:,}", REWARDS),
+            ("--metric", "reward"),
+            "mark of thousands",
+        ),
+        (",acc,\nseed,base,ours\n0,1,2\n", (), "several lines of headers"),
+        ("|a|b|\n|-|-|\n|1|2|\n\n" * 2, (), "one table of Markdown"),
+        ("PK\x03\x04", (), "spreadsheet"),
+        ("\x80\x04", (), "pickle"),
+    ],
+)
+def test_what_is_unclear_is_refused(content, words, said, tmp_path):
+    (tmp_path / "published").write_bytes(content.encode("latin-1"))
+    done = call(tmp_path / "out", tmp_path / "published", "--baseline", "base", *words)
+    assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(("base", "other"), [("50%", "100%"), ("0,1", "0,01"), ("none", "0.1")])
+def test_names_that_look_like_numbers_stay_names(base, other, tmp_path):
+    text = table("keep;seed;acc", "{v};{s};{x}", {base: BASE, other: OURS})
+    (tmp_path / "names.csv").write_text(text)
+    rows, _ = judged(tmp_path, tmp_path / "names.csv", "--baseline", base, "--metric", "acc")
+    assert [*rows] == [other]
+
+
+@pytest.mark.parametrize("cell", ["$91.0_{\\pm 0.4}$", "$\\mathbf{91.0} \\pm 0.4$", "**91.0 ± 0.4**"])
+def test_means_as_latex_and_markdown_write_them(cell, tmp_path):
+    (tmp_path / "means.csv").write_text(f"method,acc,n\nbase,{cell},5\nx,94.1 ± 0.6,5\n")
+    rows, _ = judged(tmp_path, tmp_path / "means.csv", "--baseline", "base")
+    expected = stats.ttest_ind_from_stats(94.1, 0.6, 5, 91.0, 0.4, 5, equal_var=False)
+    assert rows["x"]["p"] == pytest.approx(expected.pvalue)
+
+
+def test_an_error_of_the_last_digits_is_not_taken_for_a_deviation(tmp_path):
+    (tmp_path / "means.csv").write_text("method,acc,n\nbase,91.2(4),5\nx,92.9(3),5\n")
+    done = call(tmp_path, tmp_path / "means.csv", "--baseline", "base")
+    assert (done.exit_code, "last digits" in done.stderr) == (2, True)
+
+
+def test_how_long_a_trial_took_is_no_setting(tmp_path):
+    rows = table("number,value,duration,params_model,params_seed", "{s},{x},0 days 00:0{s}:00.5,{v},{s}")
+    rows = rows.replace("0 days 00:02:00.5", "0 days 00:01:00.5")
+    (tmp_path / "trials.csv").write_text(rows)
+    words = ("--baseline", "base", "--metric", "value", "--direction", "max")
+    assert judged(tmp_path, tmp_path / "trials.csv", *words)[0]["ours"]["n"] == 3
+
+
+def test_numbers_at_the_ends_of_names_are_seeds_where_the_call_says_so(tmp_path):
+    (tmp_path / "names.csv").write_text(table("exp,acc", "{v}_{s},{x}"))
+    words = (tmp_path / "names.csv", "--baseline", "base")
+    done = call(tmp_path, *words)
+    said = re.search(r"--seed '(.*?)'", done.stderr)
+    assert done.exit_code == 2
+    assert said
+    assert judged(tmp_path, *words, "--seed", said[1])[0]["ours"]["n"] == 3
+
+
+SEEDED = {
+    name: {str(seed): {"acc": x, "loss": 1 - x} for seed, x in enumerate(of)} for name, of in BOTH.items()
+}
+COLUMNS = {"model": ["base"] * 3 + ["ours"] * 3, "seed": [0, 1, 2] * 2, "acc": [*BASE, *OURS]}
+DOCUMENTS = {
+    "variants, seeds, metrics": (SEEDED, ()),
+    "variants, seeds": ({name: {f"seed_{s}": x for s, x in enumerate(of)} for name, of in BOTH.items()}, ()),
+    "variants, runs": (
+        {name: [{"seed": s, "acc": x} for s, x in enumerate(of)] for name, of in BOTH.items()},
+        (),
+    ),
+    "variants, lists": (BOTH, ("--seed", "place")),
+    "variants, metrics, lists": ({name: {"acc": of} for name, of in BOTH.items()}, ("--seed", "place")),
+    "variants, lists beside others": (
+        {name: {"acc": of, "history": [*range(9)], "params": 7} for name, of in BOTH.items()},
+        ("--seed", "place"),
+    ),
+    "variants, seeds, histories": (
+        {name: {s: {"acc": x, "history": [1, 2]} for s, x in enumerate(of)} for name, of in BOTH.items()},
+        (),
+    ),
+    "metrics, variants, lists": ({"acc": BOTH, "loss": BOTH}, ("--seed", "place")),
+    "columns": (COLUMNS, ()),
+    "columns of pandas": ({name: dict(enumerate(cells)) for name, cells in COLUMNS.items()}, ()),
+    "rows of pandas": ({"columns": [*COLUMNS], "data": [*zip(*COLUMNS.values(), strict=True)]}, ()),
+}
+
+
+@pytest.mark.parametrize("shape", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_json_documents_as_people_write_them(shape, tmp_path):
+    document, words = shape
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    rows, _ = judged(tmp_path, tmp_path / "a.json", "--baseline", "base", "--metric", "acc", *words)
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
+
+
+def test_places_in_lists_are_seeds_where_the_call_says_so(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(BOTH))
+    words = (tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
+    done = call(tmp_path, *words)
+    assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
+    rows, _ = judged(tmp_path, *words, "--replicates")
+    assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
+
+
+WIDE = {
+    "a row a metric": (
+        table("model,seed,metric,value", "{v},{s},acc,{x}\n{v},{s},loss,0.{s}"),
+        "acc",
+        "a row for each metric",
+    ),
+    "a column for each metric and seed": (
+        "model,"
+        + ",".join(f"{metric}_seed{seed}" for metric in ("acc", "loss") for seed in range(3))
+        + "\nbase,{},{},{},1,2,3\nours,{},{},{},4,5,6\n".format(*BASE, *OURS),
+        "acc",
+        "acc and loss for each seed",
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", WIDE.values(), ids=WIDE)
+def test_metrics_in_rows_and_in_columns(shape, tmp_path):
+    text, metric, said = shape
+    (tmp_path / "a.csv").write_text(text)
+    rows, output = judged(tmp_path, tmp_path / "a.csv", "--baseline", "base", "--metric", metric)
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
+    assert said in output
+
+
+def test_folds_of_a_search_are_no_seeds(tmp_path):
+    header = (
+        "param_clf,split0_test_score,split1_test_score,split2_test_score,mean_test_score,rank_test_score\n"
+    )
+    cells = "base,{},{},{},0.9,2\nours,{},{},{},0.92,1\n".format(*BASE, *OURS)
+    (tmp_path / "cv.csv").write_text(header + cells)
+    words = ("--baseline", "base", "--metric", "test_score", "--direction", "max")
+    rows, said = judged(tmp_path, tmp_path / "cv.csv", *words)
+    assert "Folds in fold count as runs" in said
+    assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
+
+
+@pytest.mark.parametrize("kind", ["variants", "variants with epochs", "seeds", "tasks"])
+def test_a_folder_of_tables(kind, tmp_path):
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name, of in BOTH.items():
+        for seed, x in enumerate(of):
+            line = {
+                "variants": (f"{name}.csv", "seed,acc\n", f"{seed},{x}\n"),
+                "variants with epochs": (f"{name}.csv", "seed,epoch,acc\n", f"{seed},1,0\n{seed},2,{x}\n"),
+                "seeds": (f"acc_seed{seed}.csv", "model,acc\n", f"{name},{x}\n"),
+                "tasks": ("mnist.csv", "model,seed,acc\n", f"{name},{seed},{x}\n"),
+            }[kind]
+            path = folder / line[0]
+            path.write_text((path.read_text() if path.exists() else line[1]) + line[2])
+    if kind == "tasks":
+        (folder / "svhn.csv").write_text((folder / "mnist.csv").read_text())
+    rows, said = judged(tmp_path / "out", folder, "--baseline", "base", "--metric", "acc")
+    assert "a folder of tables" in said
+    assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
+    assert rows["ours"]["task"] == ("svhn" if kind == "tasks" else "runs")
+
+
+def test_rows_of_a_file_that_may_be_steps_are_no_runs(tmp_path):
+    for name, of in BOTH.items():
+        (tmp_path / f"{name}.csv").write_text("acc\n" + "".join(f"{x}\n" for x in of))
+    words = (tmp_path, "--baseline", "base", "--metric", "acc")
+    done = call(tmp_path / "out", *words)
+    assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
+    assert judged(tmp_path / "out", *words, "--replicates")[0]["ours"]["n"] == 3
+
+
+def test_a_metric_with_the_name_of_a_column_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("metric,value,seed,model\nacc,1,0,base\nmodel,2,0,base\nacc,2,1,ours\n")
+    done = call(tmp_path / "out", tmp_path / "a.csv", "--baseline", "base", "--metric", "acc")
+    assert (done.exit_code, "names of others" in " ".join(done.stderr.split())) == (2, True)
+
+
+def test_a_pivot_with_two_levels_of_columns():
+    runs = pd.DataFrame(COLUMNS).assign(loss=0.5)
+    pivot = runs.pivot(index="seed", columns="model", values=["acc", "loss"])
+    (comparison,) = ablate.analyse(pivot, baseline="base", metric="acc").comparisons.to_dict("records")
+    assert (comparison["variant"], comparison["n"]) == ("ours", 3)
+    assert comparison["p"] == pytest.approx(stats.ttest_rel(OURS, BASE).pvalue)
+
+
+def test_blank_cells_are_no_names_where_the_call_names_no_baseline(tmp_path):
+    rows = "base,0,90%\nbase,1,91%\nbase,2,\nx,0,92%\nx,1,94%\nx,2,95%\n"
+    (tmp_path / "a.csv").write_text("model,seed,acc\n" + rows)
+    assert judged(tmp_path, tmp_path / "a.csv")[0]["x"]["diff"] == pytest.approx(2.5)
+
+
+def test_a_run_of_json_without_the_metric_has_failed(tmp_path):
+    document = {name: [{"seed": s, "acc": x} for s, x in enumerate(of)] for name, of in BOTH.items()}
+    document["ours"].append({"seed": 3, "loss": 1})
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    _, said = judged(tmp_path, tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
+    assert "Read as JSON: 7 runs" in said
