@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import isnan
+from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
 
 from ablate.analysis.alike import alike_runs
-from ablate.analysis.paired import NAN
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.process import now
 from ablate.core.derived import DERIVED, StudyContext
@@ -31,9 +29,10 @@ from ablate.records.environment import command_line, versions
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns, checked
 from ablate.runs.clusters import source_limitations
+from ablate.runs.compared import compared
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
-from ablate.runs.roles import hint_of_numbers
+from ablate.runs.seeds_in_names import hint_of_numbers
 from ablate.runs.slips import differences_beside, likely_slips
 from ablate.runs.statuses import is_left_out
 from ablate.study.claims import Claimable, parse_claim
@@ -125,7 +124,7 @@ def _cautions(
         *source_limitations(runs.trials, runs.examples),
         *(message("analyse.alike", group) for group in alike),
         *_reruns(runs, table.has_seeds),
-        *_compared(runs, facts, options),
+        *compared(runs, facts, options),
     ]
 
 
@@ -261,81 +260,6 @@ def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
     for row in runs.reruns.to_dict("records"):
         run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
         yield message("analyse.rerun", run, row["reason"])
-
-
-@dataclass(frozen=True)
-class ComparedRuns:
-    """The runs of a variant beside those of the baseline on one task."""
-
-    variant: str
-    baseline: str
-    task: str
-    """Empty where there is one task."""
-    runs: int
-    """The runs of the variant."""
-    pairs: int
-    """Those that share a seed with a run of the baseline."""
-    absent: Sequence[str]
-    """The seeds of the baseline of which the variant has no row."""
-    correlation: float
-    """The correlation of the values of pairs; NaN below three."""
-
-
-def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
-    """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
-    if facts.given != "runs" or options.compare:
-        return
-    trials = runs.trials[~is_left_out(runs.trials)]
-    values = trials.set_index(KEY)[options.metric]
-    given = runs.trials.set_index(KEY)[options.metric]
-    for task in dict.fromkeys(trials["task"]):
-        variants = trials.loc[trials["task"] == task, "variant"].drop_duplicates()
-        others = [variant for variant in variants if variant != options.baseline]
-        if not facts.seeds_of(BASELINE, task):
-            yield message("analyse.no_baseline", options.baseline, task, others)
-            continue
-        of_baseline = values[options.baseline][task]
-        for variant in others:
-            of_variant = values[variant][task]
-            shared = of_variant.index.intersection(of_baseline.index)
-            # The correlation of fewer than three pairs says nothing.
-            has_correlation = len(shared) > 2
-            correlation = of_variant[shared].corr(of_baseline[shared]) if has_correlation else NAN
-            absent = {*of_baseline.index} - {*given[variant][task].index}
-            row = ComparedRuns(
-                variant=variant,
-                baseline=options.baseline,
-                task=task if len(facts.tasks) > 1 else "",
-                runs=len(of_variant),
-                pairs=len(shared),
-                absent=[str(seed) for seed in sorted(absent)],
-                correlation=correlation,
-            )
-            yield _in_words(row, facts, options, runs)
-
-
-def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
-    """Returns how the runs of a variant were compared."""
-    variant = message("analyse.on_task", row.variant, row.task) if row.task else row.variant
-    if row.pairs > 1:
-        return _paired_in_words(variant, row)
-    if options.all_or_nothing is not None or len(runs.examples):
-        code = "analyse.not_compared" if facts.has_seeds else "analyse.nothing_pairs"
-    else:
-        code = "analyse.apart" if facts.has_seeds else "analyse.unpaired"
-    return message(code, variant, row.baseline, row.runs)
-
-
-def _paired_in_words(variant: str, row: ComparedRuns) -> str:
-    """Returns how many runs are pairs, which seeds have none, and how far pairs are alike."""
-    if row.pairs < row.runs:
-        pairs = message("analyse.pairs_of", row.pairs, row.runs)
-    else:
-        pairs = message("analyse.pairs", row.pairs)
-    details = message("analyse.absent", row.absent) if row.absent else ""
-    if not isnan(row.correlation):
-        details += message("analyse.correlation", row.correlation)
-    return message("analyse.paired", variant, row.baseline, pairs, details)
 
 
 def _claims(

@@ -29,7 +29,9 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
         for condition in conditions:
             with at():
                 match = _CONDITION.fullmatch(condition)
-                if match is None or (match["column"] not in table and _is_query(condition, table)):
+                if match is None or (
+                    match["column"] not in table and _names_a_column_in_backticks(condition, table)
+                ):
                     is_kept &= _query(table, condition)
                     continue
                 column, value = match["column"], match["quoted"] or match["plain"] or ""
@@ -42,8 +44,8 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     return table[is_kept]
 
 
-def _is_query(condition: str, table: pd.DataFrame) -> bool:
-    """Returns whether a condition that names no column before its sign names one elsewhere, as a query does."""
+def _names_a_column_in_backticks(condition: str, table: pd.DataFrame) -> bool:
+    """Returns whether a condition names a column in backticks, as only a query of pandas does."""
     return any(f"`{name}`" in condition for name in table)
 
 

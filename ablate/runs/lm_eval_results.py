@@ -20,7 +20,7 @@ from ablate.base.wording import significant
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.roles import ends_with_seeds
+from ablate.runs.seeds_in_names import ends_with_seeds
 from ablate.runs.tables import flat_table
 
 _MAX_BYTES = 2**26

@@ -1,6 +1,9 @@
 """Runs that exist, as a table with one meaning a column: read, and checked.
 
-A row is a run, or an example of a run; the index says where it was read. What is wrong raises `AblateError`.
+A row is a run, or an example of a run; the index says where it was read. What is wrong raises `AblateError`. Rows are
+left out, each time with a note: by readers (comments, empty cells, files without results, runs of ablate that are not
+final), then here by `rows_where` (`--where`) and `rows_at` (steps), then in `checking` (runs that another run of the
+same seed replaces), and last by `is_left_out` (pairs whose run crashed).
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ from ablate.runs.roles import (
     guesses_in_words,
     joined_column,
     step_column,
-    whole_seeds,
 )
+from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import num_without_result
+from ablate.runs.statuses import num_not_completed
 from ablate.runs.steps import LAST, rows_at
 
 KEY = ["variant", "task", "seed"]
@@ -92,7 +95,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         notes.append(sentence)
     elif options.at:
         raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
-    settings = _settings(kept, roles, [*metrics, *found.metrics])
+    settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
     if settings and options.replicates:
         notes.append(message("analyse.replicates", settings))
     elif settings:
@@ -153,7 +156,7 @@ def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, columns: Mapping[str, 
         return 0
     (status,) = columns["status"]
     left = table.drop(kept.index)[status]
-    return num_without_result(left[~left.isin(kept[status])])
+    return num_not_completed(left[~left.isin(kept[status])])
 
 
 def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
@@ -168,7 +171,9 @@ def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, s
     return lengths
 
 
-def _settings(table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
+def _differing_settings(
+    table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str]
+) -> list[str]:
     """Returns the columns in which runs of one variant differ, and that are settings."""
     taken = {*itertools.chain(*columns.values())}
     group = [*columns["variant"], *columns.get("task", ())]

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pandas as pd
 
-from ablate.base.errors import Gather, Invalid, listed, nearest
-from ablate.core.directions import usual_direction
+from ablate.base.errors import Gather, listed, nearest
 from ablate.report.words import message
-from ablate.runs.cells import is_number, number_in
+from ablate.runs.cells import number_in
+from ablate.runs.judged import is_measured, with_baseline, with_metric
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.settings import PREFIXES, data_rank, is_outcome, is_seed
+from ablate.runs.seeds_in_names import (
+    SEED_AT_END,
+    checked_pattern,
+    ends_with_seeds,
+    hint_of_numbers,
+    holds_name,
+    with_seeds,
+)
+from ablate.runs.settings import PREFIXES, is_seed
 from ablate.runs.statuses import is_kept, status_column
 
 JOINED = ("variant", "task")
@@ -27,7 +34,6 @@ _VARIANTS = (
     *("label", "commit", "sha"),
 )
 """Names of columns that hold variants, in small letters, likely ones first."""
-_BASELINES = ("baseline", "base", "control", "reference", "vanilla")
 STEPS = (
     "step",
     "_step",
@@ -39,12 +45,6 @@ STEPS = (
     "training_iteration",
 )
 """Names of columns that number the steps of a run, in small letters."""
-_SEED_AT_END = r"[\s_.,/=-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)$"
-"""The end of the name of a run that says its seed, as in `wide_s3`."""
-_MARKS = " _-/.,="
-"""What is left of a name at the place of its seed."""
-_OF_LETTERS = re.compile(r"[A-Za-z]+[\s_=-]?(\d+)")
-"""A seed that letters precede, such as `s0`."""
 
 
 @dataclass(frozen=True)
@@ -84,16 +84,16 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     if options.seed in table:
         roles["seed"] = [options.seed]
     elif options.seed and "seed" not in roles:  # A reader may have found them in the names of folders.
-        table = _with_seeds(table, roles["variant"], options.seed)
+        table = with_seeds(table, roles["variant"], options.seed)
         roles["seed"] = ["seed"]
     elif "seed" not in roles:
         seeds = _seed_columns(table, _taken(roles))
         if seeds:
             guess("seed", seeds)
         elif ends_with_seeds(table, roles["variant"]):
-            table = _with_seeds(table, roles["variant"], _SEED_AT_END)
+            table = with_seeds(table, roles["variant"], SEED_AT_END)
             roles["seed"] = ["seed"]
-            guessed.append(f"--seed {shlex.quote(_SEED_AT_END)}")
+            guessed.append(f"--seed {shlex.quote(SEED_AT_END)}")
     for role in ("task", "example"):
         named = [str(name) for name in table if _bare(name) == role and name not in _taken(roles)]
         if role not in roles and named:
@@ -101,11 +101,11 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     status = status_column(table)
     if "status" not in roles and status is not None and status not in _taken(roles):
         guess("status", [status])
-    options = _with_metric(options, table, _taken(roles), guessed)
+    options = with_metric(options, table, _taken(roles), guessed)
     if not options.baseline:
         is_stream = "status" in roles and bool(is_kept(table[roles["status"][0]]).any())
         variants = joined_column(table, roles["variant"])
-        options = _with_baseline(options, variants, guessed, is_stream=is_stream)
+        options = with_baseline(options, variants, guessed, is_stream=is_stream)
     return RunColumns(table, options, roles, guessed)
 
 
@@ -160,7 +160,9 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
     if "=" in baseline and all(name in table for name in joined):
         return joined
     open_columns = [name for name in table if name not in taken and name != options.metric]
-    pattern = _SEED_AT_END if not options.seed or options.seed in table else _checked(options.seed, table)
+    pattern = (
+        SEED_AT_END if not options.seed or options.seed in table else checked_pattern(options.seed, table)
+    )
     by_name = sorted(
         (name for name in open_columns if _bare(name) in _VARIANTS),
         key=lambda name: _VARIANTS.index(_bare(name)),
@@ -168,8 +170,8 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
     if not baseline:
         candidates = by_name
     else:
-        others = [name for name in open_columns if name not in by_name and not _is_measured(table, name)]
-        candidates = [name for name in [*by_name, *others] if _holds(table[name], baseline, pattern)]
+        others = [name for name in open_columns if name not in by_name and not is_measured(table, name)]
+        candidates = [name for name in [*by_name, *others] if holds_name(table[name], baseline, pattern)]
     # A column that is called so holds the variants even where the baseline is none of them, which is told later.
     candidates = candidates or by_name
     if candidates:
@@ -188,28 +190,6 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
     raise AssertionError
 
 
-def hint_of_numbers(baseline: str, names: Iterable[str]) -> str:
-    """Returns how to say that the numbers at the ends of names are seeds, where the baseline stands before some."""
-    is_numbered = any(re.fullmatch(rf"{re.escape(baseline)}[_-]\d+", name) for name in names)
-    return "Where the numbers at the ends of names are seeds: --seed '[_-]([0-9]+)$'" if is_numbered else ""
-
-
-def _holds(column: pd.Series, baseline: str, pattern: str) -> bool:
-    """Returns whether the baseline is a value of a column, or one less the seed that a pattern finds."""
-    values = column.unique()
-    if baseline in values:
-        return True
-    return baseline in [re.sub(pattern, "", value, flags=re.IGNORECASE).strip(_MARKS) for value in values]
-
-
-def _is_measured(table: pd.DataFrame, name: str) -> bool:
-    """Returns whether a column holds numbers that say how a run came out; those of settings do not."""
-    if str(name).lower().startswith(PREFIXES):
-        return False
-    present = table[name][table[name] != ""]
-    return is_outcome(str(name)) and bool(present.map(is_number).all())
-
-
 def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Returns the column that holds the seeds: the one of this name, or the only one whose name says so."""
     named = [str(name) for name in table if is_seed(str(name)) and name not in taken]
@@ -217,127 +197,6 @@ def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
     if exact:
         return exact[:1]
     return named if len(named) == 1 else []
-
-
-def ends_with_seeds(table: pd.DataFrame, variants: Sequence[str]) -> bool:
-    """Returns whether the names of all runs end with a seed, of which some variant has several."""
-    if len(variants) > 1:
-        return False
-    names = table[variants[0]]
-    shorter = names.str.replace(_SEED_AT_END, "", case=False, regex=True)
-    return bool((shorter != names).all() and shorter.duplicated().any())
-
-
-def _with_seeds(table: pd.DataFrame, variants: Sequence[str], pattern: str) -> pd.DataFrame:
-    """Returns a table with a column `seed`, which a pattern finds in the names of variants and takes out of them.
-
-    Raises `Invalid` for a pattern that does not find one number in each name.
-    """
-    names: list[str] = []
-    matches = seed_matches(table[variants[0]], pattern, table.columns)
-    for name, match in zip(table[variants[0]], matches, strict=True):
-        rest = name[: match.start()] + name[match.end() :]
-        names.append(rest.strip(_MARKS))
-    return table.assign(**{variants[0]: names, "seed": [match[match.lastindex or 0] for match in matches]})
-
-
-def _checked(pattern: str, columns: Iterable[object]) -> str:
-    """Returns the pattern of `--seed`. Raises `Invalid` for one that is none, with the columns it might have meant."""
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise Invalid(
-            "--seed", f"is neither a column nor a pattern: {error}", pattern, listed(map(str, columns))
-        ) from None
-    return pattern
-
-
-def seed_matches(names: pd.Series, pattern: str, columns: Collection[object]) -> list[re.Match[str]]:
-    """Returns the match of a pattern in each name, whose last group is the seed.
-
-    columns: what `--seed` may name beside a pattern. Raises `Invalid` for a pattern that does not find one number in
-    each name.
-    """
-    compiled = re.compile(_checked(pattern, columns), re.IGNORECASE)
-    matches: list[re.Match[str]] = []
-    for place, name in names.items():
-        match = compiled.search(name)
-        if match is None or not match[match.lastindex or 0].isdecimal():
-            rule = "is no column, and a pattern must find a number in the name of each run"
-            hint = nearest(pattern, map(str, columns)) or "For example: --seed '_s([0-9]+)'"
-            raise Invalid("--seed", rule, f"{pattern!r} in {name!r} ({place})", listed(columns), hint)
-        matches.append(match)
-    return matches
-
-
-def whole_seeds(texts: pd.Series) -> pd.Series:
-    """Returns seeds without the letters before them, where all have the same: `s0`, `seed_1`."""
-    matches = texts.str.fullmatch(_OF_LETTERS)
-    prefixes = texts.str.replace(r"\d+$", "", regex=True)
-    if not len(texts) or not matches.all() or prefixes.nunique() > 1:
-        return texts
-    return texts.str.replace(_OF_LETTERS, r"\1", regex=True)
-
-
-def _with_metric(
-    options: AnalysisOptions, table: pd.DataFrame, taken: set[str], guessed: list[str]
-) -> AnalysisOptions:
-    """Returns the options with metric and direction, which are guessed where the call does not name them."""
-    metric = options.metric
-    if not metric:
-        metric = _only_outcome(table, taken)
-        guessed.append(f"--metric {shlex.quote(metric)}")
-    elif metric not in table:
-        meant = [str(name) for name in table if _spelled_alike(str(name), metric)]
-        if len(meant) == 1:
-            metric = meant[0]
-            guessed.append(f"--metric {shlex.quote(metric)}")
-    direction = options.direction
-    if direction is None:
-        direction = usual_direction(metric)
-        if direction is None:
-            raise Invalid(
-                "--direction", f"is needed: the name {metric!r} does not say which is better", "", "max, min"
-            )
-        guessed.append(f"--direction {direction}")
-    return replace(options, metric=metric, direction=direction)
-
-
-def _with_baseline(
-    options: AnalysisOptions, variants: pd.Series, guessed: list[str], *, is_stream: bool
-) -> AnalysisOptions:
-    """Returns the options with the baseline: the variant that is called so. Raises `Invalid` where none is.
-
-    It is the first of a stream of tries, which a loop has kept or discarded, and where all pairs are compared.
-    """
-    names = [name for name in variants.unique() if name]
-    called = [name for name in names if name.lower() in _BASELINES]
-    if options.compare or is_stream:
-        called = names[:1]
-    if len(called) != 1:
-        raise Invalid(
-            "--baseline", "is needed: name the variant that the others are compared with", "", listed(names)
-        )
-    guessed.append(f"--baseline {shlex.quote(called[0])}")
-    return replace(options, baseline=called[0])
-
-
-def _only_outcome(table: pd.DataFrame, taken: set[str]) -> str:
-    """Returns the only column that holds numbers and has the name of an outcome.
-
-    One on test data goes before those on validation data, and these before others. Raises `Invalid` for several.
-    """
-    outcomes = [str(name) for name in table if name not in taken and _is_measured(table, str(name))]
-    ranks = {name: data_rank(name) for name in outcomes}
-    first = [name for name in outcomes if ranks[name] == min(ranks.values())]
-    if len(first) != 1:
-        raise Invalid(
-            "--metric",
-            "is needed: name the column that is judged",
-            "",
-            listed(outcomes or map(str, table.columns)),
-        )
-    return first[0]
 
 
 def joined_column(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
@@ -348,13 +207,6 @@ def joined_column(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
     for place, name in enumerate(names):
         texts += ", " * bool(place) + f"{name}=" + table[name]
     return texts
-
-
-def _spelled_alike(name: str, metric: str) -> bool:
-    """Returns whether two names differ in signs and capitals alone, or one is the end of the other's dotted name."""
-    spelled = re.sub(r"[^a-z0-9]+", "_", name.lower())
-    asked = re.sub(r"[^a-z0-9]+", "_", metric.lower())
-    return spelled == asked or name.lower().endswith((f".{metric.lower()}", f"/{metric.lower()}"))
 
 
 def check_columns(columns: RunColumns, metrics: Sequence[str]) -> None:

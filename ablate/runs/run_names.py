@@ -10,7 +10,7 @@ import pandas as pd
 
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.roles import seed_matches
+from ablate.runs.seeds_in_names import seed_matches
 from ablate.runs.settings import is_remark, is_seed
 
 CONFIG = "config."

@@ -107,7 +107,7 @@ def endings(statuses: pd.Series) -> pd.Series:
     return words.map(lambda word: ENDINGS.get(word, COMPLETED))
 
 
-def num_without_result(statuses: pd.Series) -> int:
+def num_not_completed(statuses: pd.Series) -> int:
     """Returns of how many runs a known status says that they did not complete."""
     ended = statuses.map(lambda status: ENDINGS.get(_word(status), COMPLETED))
     return sum(ending != COMPLETED for ending in ended)
