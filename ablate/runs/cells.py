@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -64,6 +65,22 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
             percent.append(str(name))
         columns[str(name)] = cells
         numbers[str(name)] = cells[cells != ""].tolist()
+    notes = []
+    if missing:
+        notes.append(message("analyse.missing", list(missing)))
+    if percent:
+        notes.append(message("analyse.percent_signs", percent))
+    notes += _without_marks(columns, numbers, delimiter)
+    return Cleaned(pd.DataFrame(columns, table.index), notes)
+
+
+def _without_marks(
+    columns: dict[str, pd.Series], numbers: Mapping[str, Sequence[str]], delimiter: str
+) -> list[str]:
+    """Rewrites columns of numbers with decimal points and without marks of thousands; returns what was taken for what.
+
+    numbers: column → its cells that are numbers.
+    """
     commas: list[str] = []
     thousands: list[str] = []
     readings = comma_readings(numbers, separates=delimiter == ",", is_usual=delimiter == ";")
@@ -75,15 +92,11 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
         if marked.str.contains("," if reading == "thousands" else ".", regex=False).any():
             thousands.append(name)
     notes = []
-    if missing:
-        notes.append(message("analyse.missing", list(missing)))
-    if percent:
-        notes.append(message("analyse.percent_signs", percent))
     if commas:
         notes.append(message("analyse.decimal_commas", commas))
     if thousands:
         notes.append(message("analyse.thousands", thousands))
-    return Cleaned(pd.DataFrame(columns, table.index), notes)
+    return notes
 
 
 def number_in(text: str) -> float:

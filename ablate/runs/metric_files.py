@@ -108,10 +108,13 @@ def _depth(document: object) -> int:
     """Returns how many objects and lists stand inside one another, up to one too many."""
     level = [document]
     for depth in range(_MAX_DEPTH + 1):
-        level = [
-            *(value for each in level if isinstance(each, dict) for value in each.values()),
-            *(value for each in level if isinstance(each, list) for value in each),
-        ]
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+        level = below
         if not level:
             return depth
     return _MAX_DEPTH + 1

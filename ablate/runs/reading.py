@@ -23,6 +23,7 @@ from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import (
+    RunColumns,
     check_columns,
     columns_of,
     guesses_in_words,
@@ -80,43 +81,22 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     table, roles, options = columns.table, columns.roles, columns.options
     metrics = [*options.metrics()]
     check_columns(columns, metrics)
-    kept = rows_where(table, options.where)
-
     notes = [*guesses_in_words(columns), *found.notes]
-    if len(kept) < len(table):
-        notes.append(message("analyse.kept_rows", options.where, len(kept), len(table)))
-        lost = _left_out_by(table, kept, roles)
-        if lost:
-            notes.append(message("analyse.filtered", lost))
-    step = step_column(replace(columns, table=kept))
-    if step is not None:
-        run = roles.get("run") or [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
-        kept, sentence = rows_at(kept, run, step, options.at or LAST, options.directions)
-        notes.append(sentence)
-    elif options.at:
-        raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
+    kept = _kept_rows(columns, notes)
+    kept = _one_row_each(replace(columns, table=kept), notes)
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
-    if settings and options.replicates:
-        notes.append(message("analyse.replicates", settings))
-    elif settings:
+    if settings and not options.replicates:
         refuse_settings(kept, roles, settings)
+    if settings:
+        notes.append(message("analyse.replicates", settings))
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
         notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
-    cells = {role: joined_column(kept, names) for role, names in roles.items() if role not in ("step", "run")}
-    if "seed" in cells:
-        cells["seed"] = whole_seeds(cells["seed"])
-    # Without seeds no two runs are a pair; two models that were evaluated once are.
-    seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
-    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
-    measured = {name: kept[name] for name in metrics}
-    rows = pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
-    used = {*itertools.chain(*roles.values()), *metrics}
-    others = kept.drop(columns=[*{*used, *found.metrics} & {*kept}])
+    rows = _rows(kept, roles, metrics)
+    used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
+    others = kept.drop(columns=[*used & {*kept}])
     lengths = _lengths(others, rows["variant"])
-    columns_of_length: set[str] = set()
-    for values in lengths.values():
-        columns_of_length |= values.keys()
+    columns_of_length = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
         options,
@@ -128,6 +108,48 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         seeds=roles.get("seed", ()),
         are_summaries=found.are_summaries,
     )
+
+
+def _kept_rows(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
+    """Returns the rows that `--where` keeps, and notes how many it leaves out."""
+    table = columns.table
+    conditions = columns.options.where
+    kept = rows_where(table, conditions)
+    if len(kept) < len(table):
+        notes.append(message("analyse.kept_rows", conditions, len(kept), len(table)))
+        lost = _left_out_by(table, kept, columns.roles)
+        if lost:
+            notes.append(message("analyse.filtered", lost))
+    return kept
+
+
+def _one_row_each(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
+    """Returns the row of each run that counts where a run has one for each step, and notes which that is.
+
+    Raises `Invalid` for a call that asks for a step of runs that have none.
+    """
+    roles, options = columns.roles, columns.options
+    step = step_column(columns)
+    if step is None:
+        if options.at:
+            raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
+        return columns.table
+    run = roles.get("run") or [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
+    kept, sentence = rows_at(columns.table, run, step, options.at or LAST, options.directions)
+    notes.append(sentence)
+    return kept
+
+
+def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:
+    """Returns the rows with a column for each role, of the same name, and the metrics."""
+    cells = {role: joined_column(kept, names) for role, names in roles.items() if role not in ("step", "run")}
+    if "seed" in cells:
+        cells["seed"] = whole_seeds(cells["seed"])
+    # Without seeds no two runs are a pair; two models that were evaluated once are.
+    seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
+    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
+    measured = {name: kept[name] for name in metrics}
+    return pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
 
 
 def shape_of(table: RunTable) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -132,7 +133,7 @@ def log_files(root: Path) -> list[Path]:
     """Returns the logs below a folder, by their endings; without any, other files of text. Raises `Invalid`."""
     folders = _contents(root).values()
     for kind in _TEXTS:
-        files = [file for folder in folders for file in folder.files.get(kind, [])]
+        files = [*itertools.chain(*(folder.files.get(kind, []) for folder in folders))]
         texts = [file for file in files if kind == "logs" or _is_text(file)]
         if texts:
             return sorted(texts, key=_natural)

@@ -5,6 +5,7 @@ Each shape is told by the names and cells of its columns, and named in the first
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -123,7 +124,7 @@ def _of_chart(read: ReadTable) -> RunsFound:
         of_run.index = of_run.index + f", {run}"
         tables.append(of_run[(of_run[[*metrics]] != "").any(axis=1)])
     table = pd.concat(tables).fillna("")
-    measured = list(dict.fromkeys(metric for metrics in parts.values() for metric in metrics))
+    measured = list(dict.fromkeys(itertools.chain(*parts.values())))
     roles = {"variant": ["run"], "step": ["step"]}
     return RunsFound(table, "a W&B chart export", roles, measured, list(read.notes))
 
