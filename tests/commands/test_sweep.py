@@ -100,7 +100,8 @@ def test_the_same_sweep_again_trains_and_writes_nothing(sweep, swept, write):
 @pytest.mark.parametrize("fast", [False, True])
 def test_a_failed_setting_ends_the_search_until_it_is_mended(sweep, tmp_path, fast):
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")
-    outcome, printed = sweep(text, fail_fast=fast)
+    options = {"fail_fast": True} if fast else {"keep_going": True}
+    outcome, printed = sweep(text, **options)
     failed = len(outcome.failed) // 2
     assert len(outcome.failed) == 1 if fast else 0 < failed < 4
     reason = re.compile(r": RuntimeError: the peak gave way \(.*peaks\.py:\d+\)")
@@ -109,7 +110,7 @@ def test_a_failed_setting_ends_the_search_until_it_is_mended(sweep, tmp_path, fa
     assert "The search is incomplete; run the same command to continue it." in printed or not fast
     assert not outcome.folder.joinpath("trials.parquet").exists()
     # Once more they fail, and nothing else is trained.
-    assert fast or sweep(text)[0].trained == 2 * failed
+    assert fast or sweep(text, **options)[0].trained == 2 * failed
     (tmp_path / "mended").touch()
     again, _ = sweep(text)
     assert again.failed == []
