@@ -14,6 +14,8 @@ from ablate.study.study import Study
 from ablate.tasks.files import Table, read_table
 from ablate.tasks.table import FEW, MOST
 
+_OPTIONS = {"file", "target", "predict", "columns", "categorical"}
+"""The options of the task on which its columns depend."""
 MAX_SHARE = 0.1
 """The largest share of words in a column that is likely one of numbers."""
 
@@ -22,7 +24,8 @@ def mixed_columns(study: Study) -> Iterator[tuple[str, str]]:
     """Yields task and sentence for each column of numbers that is read as names, because of the words in it."""
     for task, config in zip(study.tasks, study.variants[0].configs, strict=True):
         section = config.get("task", {})
-        if isinstance(section, Mapping) and section.get("name") == "table":
+        # A workload of a plugin may have a task of this name, with other options.
+        if isinstance(section, Mapping) and section.get("name") == "table" and section.keys() >= _OPTIONS:
             for sentence in _sentences(section):
                 yield task, sentence
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from harness import TOY_STUDY, report_here
 
+from ablate.base.errors import StudyError
 from ablate.commands._results import load
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
@@ -21,16 +22,15 @@ def dates(folder: Path) -> dict[str, tuple[str, str]]:
     return {row["claim"]: (row["declared"], row["exploratory"]) for row in StudyFolder.at(folder).claims()}
 
 
-def test_a_sweep_keeps_dates_and_its_table_through_runs_without_it_and_one_that_stops_half_way(run, tmp_path):
-    folder = run(SWEPT)[0].folder
-    assert load(folder).claims.empty
+def test_a_sweep_keeps_dates_and_its_table_where_a_run_is_refused_and_one_that_stops_half_way(run, tmp_path):
+    with pytest.raises(StudyError, match="ablate sweep"):
+        run(SWEPT)
+    folder = run(SWEPT, sweep=True)[0].folder
+    assert load(folder).claims.verdict.tolist() == ["supported"]
     declared = dates(folder)
-    assert [late for _, late in declared.values()] == ["False"]
-    assert load(run(SWEPT, sweep=True)[0].folder).claims.verdict.tolist() == ["supported"]
     trials = load(folder).trials
     winner = trials.id[trials.variant == "winner"].iloc[0]
     assert "\n  ablate sweep " in show(winner, tmp_path / "results", pytest.fail)
-    assert dates(run(SWEPT)[0].folder) == declared
     report_here(folder)
     again = load(run(SWEPT, sweep=True)[0].folder)
     assert dates(folder) == declared
@@ -43,5 +43,5 @@ def test_a_sweep_keeps_dates_and_its_table_through_runs_without_it_and_one_that_
     report_here(folder)
     assert "What the sweep found" in (folder / "report.md").read_text()
     # A claim that the study has no more is gone.
-    run(SWEPT.partition("claims")[0])
+    run(SWEPT.partition("claims")[0], sweep=True)
     assert dates(folder) == {}

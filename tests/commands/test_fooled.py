@@ -5,6 +5,7 @@ Those with checkpoints, data and installed code are in `tests/external/test_isol
 """
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -302,4 +303,4 @@ def test_a_file_elsewhere_that_trials_hand_on(project, tmp_path_factory):
     state.write_text("0")
     lines = f"import pathlib\nstate = pathlib.Path({str(state)!r})\nbonus = 0.01 * int(state.read_text())\n"
     project.edit("block =", f"{lines}state.write_text(str(int(state.read_text()) + 1))\nblock = bonus +")
-    assert "trials read and then write state.txt outside their copies" in project.run().said
+    assert re.search(r"rials read and then write \S*state\.txt outside their copies", project.run().said)

@@ -43,7 +43,6 @@ def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write, tmp_path):
     ran = ablate("run", study, "--seeds", 2, "--jobs", 1, "--tracking-uri", uri, cwd=tmp_path)
     trial = next((results / "store/trials").glob("*.json"))
     assert ran.returncode == 0
-    assert "other.db?password=…) is not up to date" in ran.stdout
     assert f"MLflow: sqlite:///{tmp_path}/other.db?password=…" in ran.stdout
     swept = ablate("sweep", study, "--seeds", 2, "--jobs", 1, cwd=tmp_path)
     assert (swept.returncode, swept.stderr) == (0, "")

@@ -104,5 +104,5 @@ def test_a_run_trains_and_reports_the_path(write, tmp_path):
         assert done.returncode == 0, done.stderr
         assert len(list((tmp_path / "results/store/trials").glob("*.json"))) == 36
         assert f"{trained} trials to train" in done.stdout or not trained
-    text = (tmp_path / "results/peaks/report.md").read_text()
-    assert "step 2 of the path to top takes model.kind" in text
+    text = (tmp_path / "results/peaks/report.html").read_text()
+    assert "tep 2 of the path to top takes model.kind" in text

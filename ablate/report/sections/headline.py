@@ -53,22 +53,24 @@ class Headline(Section, title="Answer", needs_trials=False):
         return answers
 
     def warnings(self, report_data: ReportData) -> list[str]:
-        """Returns what training, tuning and other sections warn of, and a plan that was changed after results."""
+        """Returns what training, tuning and other sections warn of, cautions, and a plan changed after results."""
         warnings = [*training_warnings(report_data)]
         for section in applying(self._below, report_data):
             if section.applies(report_data):
                 warnings += section.warnings(report_data)
+        if not report_data.facts.given:
+            warnings += cautions_in_sentences(report_data.facts)
         return [*warnings, *plan_lines(report_data), *repeat_lines(report_data)]
 
 
 class Basis(Section, title="What the verdicts rest on", inside="learning, data, tuning and looks"):
-    """The findings of all sections; folded where the study itself has no cautions."""
+    """The findings of all sections; of runs that were given also how they were read and compared, which is seen."""
 
     def __init__(self, others: Sequence[Section]) -> None:
         self._others = others
 
     def is_open(self, report_data: ReportData) -> bool:
-        return bool(report_data.facts.cautions)
+        return bool(report_data.facts.given)
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         if report_data.evidence.only_measured:
@@ -80,13 +82,17 @@ class Basis(Section, title="What the verdicts rest on", inside="learning, data, 
                     findings += section.findings(report_data)
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
-        findings += [_sentence(caution, report_data.facts) for caution in report_data.facts.cautions]
+        if report_data.facts.given:
+            findings += cautions_in_sentences(report_data.facts)
         if findings:
             yield Items(findings, "findings")
 
 
-def _sentence(caution: str, facts: StudyFacts) -> str:
-    """Returns a caution as a sentence, which begins with a capital unless it begins with a name."""
+def cautions_in_sentences(facts: StudyFacts) -> list[str]:
+    """Returns the cautions as sentences, which begin with a capital unless they begin with a name."""
     names = (*facts.labels.values(), *(variant.name for variant in facts.variants))
-    ended = f"{caution.removesuffix('.')}."
-    return ended if caution.startswith(names) else as_sentence(ended)
+    sentences = []
+    for caution in facts.cautions:
+        ended = f"{caution.removesuffix('.')}."
+        sentences.append(ended if caution.startswith(names) else as_sentence(ended))
+    return sentences
