@@ -15,10 +15,9 @@ from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_history import RunHistory, table_of
-from ablate.runs.run_tree import log_files
+from ablate.runs.run_tree import MAX_RUNS, log_files
 
 _MAX_BYTES = 2**30
-_MAX_RUNS = 20_000
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What moves and colours the text of a terminal."""
 _NO_LOGS = ("readme", "requirements", "license", "notes", "todo", "changelog")
@@ -98,8 +97,8 @@ class LogReader(Reader):
             )
         patterns = LogPatterns(options.read)
         files = log_files(path) if path.is_dir() else [path]
-        if not files or len(files) > _MAX_RUNS:
-            rule = f"must have from one to {_MAX_RUNS:,} files of text; it has {len(files):,}"
+        if not files or len(files) > MAX_RUNS:
+            rule = f"must have from one to {MAX_RUNS:,} files of text; it has {len(files):,}"
             raise Invalid("RUNS", rule, str(path))
         root = path if path.is_dir() else path.parent
         notes: list[str] = []
@@ -112,13 +111,16 @@ class LogReader(Reader):
         endings = {Path(run.place).suffix for run in runs if run.rows}
         others = [run for run in runs if not run.rows and _is_no_log(Path(run.place), endings)]
         if not any(run.rows for run in runs):
-            given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
-            raise Invalid(
-                "--read", f"finds nothing in {listed(map(str, files), 3)}", given, hint=f"As {EXAMPLE}"
-            )
+            raise found_nothing(listed(map(str, files), 3), options)
         if others:
             notes.append(message("analyse.passed_over", [run.place for run in others]))
         return table_of([run for run in runs if run not in others], "logs", options, notes)
+
+
+def found_nothing(where: str, options: AnalysisOptions) -> Invalid:
+    """Returns the error of patterns that find nothing there."""
+    given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
+    return Invalid("--read", f"finds nothing in {where}", given, hint=f"As {EXAMPLE}")
 
 
 def _is_no_log(file: Path, endings: Collection[str]) -> bool:

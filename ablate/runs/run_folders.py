@@ -6,20 +6,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ablate.base.errors import Invalid, listed
+from ablate.base.errors import Invalid
 from ablate.report.words import message
 from ablate.runs.cells import number_in
-from ablate.runs.logs import EXAMPLE, LogPatterns
+from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
 from ablate.runs.metric_files import MetricRows, numbers_in, rows_of, settings_beside, status_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.roles import STEPS
 from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
-from ablate.runs.run_tree import FileKind, RunFolder, has_files, run_files, run_folders
+from ablate.runs.run_tree import FileKind, RunFolder, has_files, refuse_many, run_files, run_folders
 from ablate.runs.settings import is_seed
 
-_MAX_RUNS = 20_000
 _HYDRA = ".hydra"
 _STATE = "trainer_state.json"
 _OF_STATE = ("num_train_epochs", "max_steps", "train_batch_size", "trial_params.")
@@ -57,9 +56,7 @@ class RunFolderReader(Reader):
         if not options.read and not folders:
             folders = run_files(path)
             kind = "files of runs"
-        if len(folders) > _MAX_RUNS:
-            rule = f"has {len(folders):,} runs, of which at most {_MAX_RUNS:,} are read"
-            raise Invalid("RUNS", rule, str(path), hint="Name the folder of fewer runs")
+        refuse_many(folders, path)
         if not any(run.results for run in folders):
             rule = "has runs with settings, and no file with their results"
             hint = f"Say how their logs name the metric: {EXAMPLE}; or let each run write metrics.json"
@@ -72,10 +69,7 @@ class RunFolderReader(Reader):
         if options.read:
             # A text in which no pattern finds anything is a log only where a run has its settings.
             if not any(run.rows for run in runs):
-                given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
-                raise Invalid(
-                    "--read", f"finds nothing in the logs below {path}", given, hint=f"As {EXAMPLE}"
-                )
+                raise found_nothing(f"the logs below {path}", options)
             kept = [run for run in runs if run.rows or run.settings]
             folders = [folder for folder, run in zip(folders, runs, strict=True) if run in kept]
             runs = kept

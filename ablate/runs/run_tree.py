@@ -31,6 +31,7 @@ _OF_CONFIGS = (".yaml", ".yml", ".json", ".toml")
 _OF_METRICS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _OF_LOGS = (".log", ".out", ".txt", ".err")
 _TEXTS: tuple[FileKind, ...] = ("logs", "others")
+MAX_RUNS = 20_000
 _MAX_ENTRIES = 200_000
 _MAX_DEPTH = 40
 _MAX_NAME = 500
@@ -127,6 +128,13 @@ def run_files(root: Path) -> list[RunFolder]:
 def has_files(root: Path, kind: FileKind) -> bool:
     """Returns whether a folder has files of a kind at any depth. Raises `Invalid`."""
     return any(folder.has(kind) for folder in _contents(root).values())
+
+
+def refuse_many(folders: Sequence[RunFolder], path: Path) -> None:
+    """Raises `Invalid` for more runs below a path than are read."""
+    if len(folders) > MAX_RUNS:
+        rule = f"has {len(folders):,} runs, of which at most {MAX_RUNS:,} are read"
+        raise Invalid("RUNS", rule, str(path), hint="Name the folder of fewer runs")
 
 
 def log_files(root: Path) -> list[Path]:

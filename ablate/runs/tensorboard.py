@@ -13,14 +13,13 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_settings import settings_in
-from ablate.runs.run_tree import RunFolder, has_files, run_folders
+from ablate.runs.run_tree import RunFolder, has_files, refuse_many, run_folders
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
 
 _MAX_BYTES = 2**31
-_MAX_RUNS = 20_000
 _STEP = "step"
 
 
@@ -42,9 +41,7 @@ class TensorBoardReader(Reader):
             folders = run_folders(path, "events")
         else:
             folders = [RunFolder(path.parent, path.parent.name, [], [path], is_of_hydra=False)]
-        if len(folders) > _MAX_RUNS:
-            rule = f"has {len(folders):,} runs, of which at most {_MAX_RUNS:,} are read"
-            raise Invalid("RUNS", rule, str(path), hint="Name the folder of fewer runs")
+        refuse_many(folders, path)
         runs = [_history_of(folder) for folder in folders]
         if not any(run.rows for run in runs):
             raise Invalid("RUNS", "has event files of TensorBoard without a scalar", str(path))
