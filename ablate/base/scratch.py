@@ -31,9 +31,8 @@ def _new_locked_folder(prefix: str) -> tuple[str, int]:
         folder = tempfile.mkdtemp(prefix=prefix)
         with suppress(FileNotFoundError):  # Another process has removed it: it was not locked yet.
             lock = os.open(folder, os.O_RDONLY)
-            with suppress(
-                OSError
-            ):  # Without locks here, other processes cannot lock it either, and leave it.
+            # Without locks here, other processes cannot lock it either, and leave it.
+            with suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if os.path.exists(folder):
                 return folder, lock

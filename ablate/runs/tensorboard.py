@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import AblateError, Invalid
+from ablate.base.errors import Invalid
+from ablate.base.extras import refuse_missing
 from ablate.base.files import unreadable
 from ablate.base.text import first_line
 from ablate.runs.options import AnalysisOptions
@@ -36,7 +37,7 @@ class TensorBoardReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row a run and step, of scalars alone. Raises `AblateError`."""
-        _check_installed()
+        refuse_missing("tensorboard", "RUNS has event files of TensorBoard: reading them")
         if path.is_dir():
             folders = run_folders(path, "events")
         else:
@@ -46,17 +47,6 @@ class TensorBoardReader(Reader):
         if not any(run.rows for run in runs):
             raise Invalid("RUNS", "has event files of TensorBoard without a scalar", str(path))
         return table_of(runs, "TensorBoard logs", options, [])
-
-
-def _check_installed() -> None:
-    """Raises `AblateError` where TensorBoard is not installed."""
-    try:
-        import tensorboard.compat  # noqa: F401
-    except ImportError as error:
-        raise AblateError(
-            f"RUNS: has event files of TensorBoard, whose package reads them ({first_line(error)}); "
-            "pip install 'ablate[tensorboard]'"
-        ) from None
 
 
 def _history_of(folder: RunFolder) -> RunHistory:
