@@ -136,8 +136,8 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         options = table.options
         say(message("analyse.read", table.kind, shape_of(table)))
         if options.keep_noise is not None:
-            trials = checked(table, options.metrics()).trials
-            say(noise.keep_noise(trials, options, options.keep_noise))
+            given_runs = checked(table, options.metrics())
+            say(noise.keep_noise(given_runs, options, options.keep_noise))
             return 0
         if options.known_noise is not None:
             table = noise.beside_noise(table, options, options.known_noise)

@@ -164,6 +164,7 @@ class LostRun:
     task: str
     seed: int
     why: str  # As it follows the run: `crashed`, `was killed`.
+    source: str = ""  # What says so: `error.txt`; empty where that is not known.
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,17 @@ def _of_side(side: str, task: str, facts: StudyFacts) -> str:
     return message("analyse.of", ended, ended + len(lost), list(_reasons(lost, facts)))
 
 
+def _reason(run: LostRun) -> str:
+    """Returns why a run has no result, with what says so, where that says more: `failed: error.txt`."""
+    word = run.why.rpartition(" ")[2]
+    return run.why if not run.source or word in run.source.lower() else f"{run.why}: {run.source}"
+
+
 def _reasons(runs: Sequence[LostRun], facts: StudyFacts) -> Iterator[str]:
     """Yields `seeds 3 and 5 crashed` for each variant and reason, or `2 crashed` where seeds are unknown."""
     groups: dict[tuple[str, str], list[int]] = {}
     for run in runs:
-        groups.setdefault((run.variant, run.why), []).append(run.seed)
+        groups.setdefault((run.variant, _reason(run)), []).append(run.seed)
     baseline = facts.variants[0].name
     for (variant, why), seeds in groups.items():
         label = facts.labels.get(baseline, baseline) if variant == baseline else ""

@@ -5,21 +5,25 @@ What is wrong raises `AblateError`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 import pandas as pd
 
 from ablate.base.errors import Gather, Invalid, Problem, listed
 from ablate.base.numerals import whole_in
+from ablate.core.ending import DIVERGED, Ending
 from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
 from ablate.core.metric import Metric
+from ablate.core.record import Status
 from ablate.runs.cells import number_in
 from ablate.runs.clusters import with_sources
 from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
-from ablate.runs.statuses import DIVERGED, NO_VALUE, Ending, endings, is_kept
+from ablate.runs.statuses import worse
 
 RULES = {
     "seed": "must be a whole number of at most 64 bits, with all its digits",
@@ -35,13 +39,23 @@ class CheckedRuns:
     """The runs of a table, checked."""
 
     trials: pd.DataFrame
-    """A row a run, as `Evidence.trials`, with the reason of a run without a result."""
+    """A row a run, as `Evidence.trials`, with the reason of a run without a result, and how each `ended`."""
     examples: pd.DataFrame
     """The metrics of each example, as `Evidence.examples`."""
     reruns: pd.DataFrame
-    """The rows of runs that another run of the same seed replaces."""
-    kept: Sequence[object] = ()
+    """The runs that another run of the same seed replaces, a row a run with the column `ended`."""
+    kept: Sequence[str] = ()
     """The ids of runs whose status says that a loop has kept the change."""
+
+    @property
+    def is_left_out(self) -> pd.Series:
+        """Whether the pair of each trial is left out, by how its run ended."""
+        return self.trials["ended"].map(lambda ending: ending.leaves_out_its_pair).astype(bool)
+
+    @property
+    def compared(self) -> pd.DataFrame:
+        """The trials whose pairs are not left out."""
+        return self.trials[~self.is_left_out]
 
 
 def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
@@ -53,9 +67,16 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     _refuse_duplicates(rows, table.has_seeds)
     _refuse_other_examples(rows)
     grouped = rows.sort_values("example", kind="stable").groupby(KEY, sort=False)
-    # The statuses are in the order of their letters: a run that failed on one example has failed.
-    columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
+    # A run that failed on one example has failed.
+    columns = {
+        "id": "first",
+        "ended": lambda ends: functools.reduce(worse, ends),
+        **dict.fromkeys(metrics, "mean"),
+    }
     trials = grouped.agg(columns).reset_index()
+    statuses = trials["ended"].map(_status)
+    trials.insert(4, "status", statuses)
+    trials.insert(5, "reason", trials["ended"].map(lambda ending: ending.why))
     # A metric that is the same on all examples is of the run.
     varying = [name for name in metrics if grouped[name].nunique().max() > 1]
     # The mean over some examples is not that over all of them, which other runs have.
@@ -69,19 +90,31 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     values = frame_of(examples, EXAMPLE_COLUMNS)
     if "source" in rows:
         values = with_sources(values, rows)
-    return CheckedRuns(
-        trials, values, reruns, kept=table.rows.loc[is_kept(table.rows["status"]), "id"].tolist()
-    )
+    return CheckedRuns(trials, values, reruns, kept=table.kept)
+
+
+def _status(ending: Ending) -> Status:
+    """Returns the status that trials of a study have which ended so."""
+    match ending.counts:
+        case "its number":
+            return "completed"
+        case "the floor":
+            return "diverged"
+        case "nothing":
+            return "pruned" if ending.kind == "pruned" else "failed"
+        case _ as counts:
+            assert_never(counts)
 
 
 def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """Returns the rows with numbers as such, and with the status and reason of their runs. Raises `Invalid`.
+    """Returns the rows with numbers as such, and with how their runs ended. Raises `Invalid`.
 
-    A number beside the status of a run without a result does not count.
+    A number beside the end of a run without a result does not count.
     """
-    texts = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
-    by_status = endings(texts["status"])
-    is_completed = by_status.map(lambda ending: ending.outcome == "completed")
+    ends = rows["ended"]
+    cells = rows.drop(columns="ended")
+    texts = cells.astype(str).where(cells.notna(), "").apply(lambda column: column.str.strip())
+    is_completed = ends.map(lambda ending: ending.counts == "its number").astype(bool)
     numbers = texts[metrics].apply(lambda column: column.map(number_in).astype(float))
     # As objects: a column of numbers with one that is none is one of floats, which are not exact.
     seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
@@ -99,16 +132,17 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
                 at.problems.append(Problem(rule, given=given, hint=hint, source=f"{place}: {name}"))
 
     judged = metrics[0]
-    ended = by_status.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
-    ended = ended.mask(is_completed & (texts[judged] == ""), NO_VALUE)
-    has_result = ended.map(lambda ending: ending.outcome == "completed")
+    is_blank_run = is_completed & (texts[judged] == "")
+    ends = ends.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
+    ends = ends.mask(is_blank_run, rows["ended"].map(_without_number))
+    has_result = ends.map(lambda ending: ending.counts == "its number").astype(bool)
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
-    return texts.assign(
-        **numbers,
-        seed=seeds.astype("int64"),
-        status=ended.map(lambda ending: ending.outcome),
-        reason=ended.map(lambda ending: ending.why),
-    )
+    return texts.assign(**numbers, seed=seeds.astype("int64"), ended=ends)
+
+
+def _without_number(ending: Ending) -> Ending:
+    """Returns the end of a run that has no number, although nothing says that it did not end well."""
+    return replace(ending, why="has no value", lacks_number=True)
 
 
 def _replaced(rows: pd.DataFrame) -> pd.Series:
@@ -117,7 +151,7 @@ def _replaced(rows: pd.DataFrame) -> pd.Series:
     Of several without a result, the last counts.
     """
     key = [*KEY, "example"]
-    has_no_result = rows.apply(lambda row: Ending(row["status"], row["reason"]).is_replaceable, axis=1)
+    has_no_result = rows["ended"].map(lambda ending: ending.is_replaceable).astype(bool)
     has_result = (~has_no_result).groupby([rows[name] for name in key]).transform("any")
     is_last = ~rows.duplicated(key, keep="last")
     return has_no_result & (has_result | ~is_last)
@@ -143,7 +177,8 @@ def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
 
 def _refuse_other_examples(rows: pd.DataFrame) -> None:
     """Raises `Invalid` where a run lacks examples of its task; a run without a result may lack some."""
-    has_failed = (rows["status"] == "failed").groupby([rows[name] for name in KEY]).transform("any")
+    has_no_result = rows["ended"].map(lambda ending: ending.counts == "nothing").astype(bool)
+    has_failed = has_no_result.groupby([rows[name] for name in KEY]).transform("any")
     ended = rows[~has_failed]
     num_runs = ended.drop_duplicates(KEY).groupby("task").size()
     shares = ended.groupby(["task", "example"]).size().div(num_runs, level="task")

@@ -12,7 +12,6 @@ from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY
-from ablate.runs.statuses import is_left_out
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> 
     """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
     if facts.given != "runs" or options.compare:
         return
-    trials = runs.trials[~is_left_out(runs.trials)]
+    trials = runs.compared
     values = trials.set_index(KEY)[options.metric]
     given = runs.trials.set_index(KEY)[options.metric]
     for task in dict.fromkeys(trials["task"]):

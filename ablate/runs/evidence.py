@@ -34,7 +34,6 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
 from ablate.runs.seeds_in_names import hint_of_numbers
 from ablate.runs.slips import differences_beside, likely_slips
-from ablate.runs.statuses import is_left_out
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
 from ablate.study.designs import Design, Variant
@@ -66,7 +65,7 @@ def evidence_of(
 
     report_names = _report_names(runs, options)
     trials = runs.trials.assign(variant=runs.trials["variant"].map(report_names))
-    lost = is_left_out(trials)
+    is_lost = runs.is_left_out
     facts = StudyFacts(
         study=name,
         question=message("analyse.question", options.baseline, options.metric),
@@ -89,14 +88,14 @@ def evidence_of(
         reported=now(),
         given=given,
         compare=options.compare or BASELINE,
-        own_seeds=_seeds(trials[~lost]),
+        own_seeds=_seeds(trials[~is_lost]),
         has_seeds=table.has_seeds,
-        lost=_lost_runs(trials[lost]),
+        lost=_lost_runs(trials[is_lost]),
     )
     _refuse_untold(facts, options)
     cautions = _cautions(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
-    return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
+    return Evidence(replace(facts, cautions=cautions), trials.drop(columns="ended"), no_curves, runs.examples)
 
 
 def _variants(runs: CheckedRuns) -> list[str]:
@@ -147,8 +146,7 @@ def _given(runs: CheckedRuns, options: AnalysisOptions, *, are_summaries: bool) 
         return "known_noise"
     if are_summaries:
         return "summaries"
-    ended = runs.trials[~is_left_out(runs.trials)]
-    counts = ended.groupby(KEY[:2]).size()
+    counts = runs.compared.groupby(KEY[:2]).size()
     return "runs" if counts.max() > 1 else "documents"
 
 
@@ -159,7 +157,7 @@ def _refuse_incomparable(
     variants = _variants(runs)
     baseline = options.baseline
     reasons = runs.trials["reason"]
-    has_ended = ~is_left_out(runs.trials)
+    has_ended = ~runs.is_left_out
     is_try = runs.trials["id"].isin(runs.kept) & (runs.trials["variant"] != baseline)
     kept = runs.trials.loc[is_try, "variant"].tolist()
     with Gather() as at:
@@ -251,15 +249,21 @@ def _seeds(trials: pd.DataFrame) -> dict[str, dict[str, list[int]]]:
 
 def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
     """Returns the runs whose pairs are left out."""
-    rows = trials[[*KEY, "reason"]].to_dict("records")
-    return [LostRun(row["variant"], row["task"], int(row["seed"]), row["reason"]) for row in rows]
+    rows = trials[[*KEY, "ended"]].to_dict("records")
+    return [
+        LostRun(row["variant"], row["task"], int(row["seed"]), row["ended"].why, row["ended"].source)
+        for row in rows
+    ]
 
 
 def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
-    """Yields a sentence on each run without a result that another run of the same seed replaces."""
+    """Yields the sentence on runs without a result that another run of the same seed replaces."""
+    replaced = []
     for row in runs.reruns.to_dict("records"):
         run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
-        yield message("analyse.rerun", run, row["reason"])
+        replaced.append(message("analyse.rerun", run, row["ended"].why))
+    if replaced:
+        yield message("analyse.reruns", replaced)
 
 
 def _claims(

@@ -11,10 +11,11 @@ from pathlib import Path
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
+from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
-from ablate.runs.statuses import ENDINGS, STATUSES
+from ablate.runs.statuses import STATUSES, ending_of_word
 from ablate.runs.tables import flat_table, read_table_file
 
 _MAX_BYTES = 2**28
@@ -200,10 +201,11 @@ def numbers_in(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     return numbers
 
 
-def status_in(rows: Sequence[Mapping[str, str]]) -> str:
-    """Returns the last word that rows have under the name of a status; empty where they have none."""
+def ending_in(rows: Sequence[Mapping[str, str]]) -> Ending:
+    """Returns what the last row says under the name of a status; `unknown` where none says anything."""
     for row in reversed(rows):
         for name, value in row.items():
-            if name.lower() in STATUSES and value.lower() in ENDINGS:
-                return value
-    return ""
+            ending = ending_of_word(value, name) if name.lower() in STATUSES else None
+            if ending is not None:
+                return ending
+    return UNKNOWN

@@ -19,10 +19,11 @@ from ablate.base.errors import AblateError, Gather, Problem, shown
 from ablate.base.files import destination, write_text
 from ablate.base.kept import FINITE, content_of, validated
 from ablate.base.process import now
+from ablate.core.ending import COMPLETED
 from ablate.report.words import message
+from ablate.runs.checking import CheckedRuns
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
-from ablate.runs.statuses import is_left_out
 
 MADE = ("evaluation", "data", "machine", "commit")
 _MAY_CHANGE = "commit"
@@ -69,7 +70,7 @@ def _made(options: AnalysisOptions) -> dict[str, str]:
     return {**judged, **dict(options.made_with)}
 
 
-def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> str:
+def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path) -> str:
     """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words.
 
     Raises `AblateError` for a file that holds something else.
@@ -77,7 +78,8 @@ def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> st
     target = destination(file)
     if target.exists() and target.stat().st_size > 0:
         _read(file)
-    baseline = trials[(trials["variant"] == options.baseline) & ~is_left_out(trials)]
+    trials = runs.compared
+    baseline = trials[trials["variant"] == options.baseline]
     noise = baseline.groupby("task")[options.metric].agg(n="size", sd="std", values=list)
     made = _made(options)
     missing = " ".join(f"--made-with {name} VALUE" for name in MADE if name not in made)
@@ -116,7 +118,7 @@ def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTa
         "seed": range(-1, -len(values) - 1, -1),
         "example": "all",
         "variant": options.baseline,
-        "status": "completed",
+        "ended": [COMPLETED] * len(values),
         options.metric: values.to_numpy(dtype=float),
     }
     noise = pd.DataFrame(runs).set_index("id", drop=False)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 import pandas as pd
 
+from ablate.core.ending import Ending
 from ablate.runs.options import AnalysisOptions
 
 
@@ -23,6 +25,8 @@ class RunsFound:
     - roles: role (variant, seed, task, example, status, step) → the columns that have it, as far as the format says.
     - metrics: the columns that are measured, as far as the format says.
     - notes: what the reader was not sure of, in sentences without full stops.
+    - endings: place of a row → how its run ended, as far as the format keeps that beside the table; of what stands in
+      a column, `roles` names it under `status`.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -31,6 +35,7 @@ class RunsFound:
     roles: dict[str, list[str]] = field(default_factory=dict)
     metrics: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    endings: Mapping[str, Ending] = field(default_factory=dict)
     are_summaries: bool = False
 
 

@@ -3,7 +3,7 @@
 A row is a run, or an example of a run; the index says where it was read. What is wrong raises `AblateError`. Rows are
 left out, each time with a note: by readers (comments, empty cells, files without results, runs of ablate that are not
 final), then here by `rows_where` (`--where`) and `rows_at` (steps), then in `checking` (runs that another run of the
-same seed replaces), and last by `is_left_out` (pairs whose run crashed).
+same seed replaces), and last those of runs that did not end well, with their pairs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 from ablate.analysis.treatments import is_length
 from ablate.base.errors import Gather, Invalid
 from ablate.base.wording import counted
+from ablate.core.ending import UNKNOWN
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.filters import rows_where
@@ -33,7 +34,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import num_not_completed
+from ablate.runs.statuses import ends_of, is_kept, worse
 from ablate.runs.steps import LAST, rows_at
 
 KEY = ["variant", "task", "seed"]
@@ -45,7 +46,7 @@ RUN = (*KEY, "example")
 class RunTable:
     """The rows of RUNS.
 
-    Columns: id, variant, task, seed, example, status, source where it was asked for, and the metrics.
+    Columns: id, variant, task, seed, example, ended (an `Ending`), source where it was asked for, and the metrics.
     """
 
     rows: pd.DataFrame
@@ -63,6 +64,8 @@ class RunTable:
     """Column → variant → the value of all its runs, of columns that differ between variants."""
     seeds: Sequence[str] = ()
     """The columns that hold the seeds."""
+    kept: Sequence[str] = ()
+    """The ids of runs whose status says that a loop has kept the change."""
     are_summaries: bool = False
     """Whether each variant is known by a mean and a standard deviation over its runs."""
 
@@ -82,7 +85,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     metrics = [*options.metrics()]
     check_columns(columns, metrics)
     notes = [*guesses_in_words(columns), *found.notes]
-    kept = _kept_rows(columns, notes)
+    ends = _ends(found, columns)
+    kept = _kept_rows(columns, ends, notes)
     kept = _one_row_each(replace(columns, table=kept), notes)
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
     if settings and not options.replicates:
@@ -92,7 +96,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
         notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
-    rows = _rows(kept, roles, metrics)
+    rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
     used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
     others = kept.drop(columns=[*used & {*kept}])
     lengths = _lengths(others, rows["variant"])
@@ -106,18 +110,32 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         lengths=lengths,
         differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=roles.get("seed", ()),
+        kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
         are_summaries=found.are_summaries,
     )
 
 
-def _kept_rows(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
+def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
+    """Returns how the run of each row ended, by what the call names, or else by columns and what the format keeps.
+
+    Raises `Invalid`.
+    """
+    ends = ends_of(columns.table, columns.roles.get("status", ()))
+    is_named = any(role == "status" for role, _ in columns.options.column)
+    if is_named or not found.endings:
+        return ends
+    beside = [found.endings.get(place, UNKNOWN) for place in columns.table.index]
+    return pd.Series([worse(*pair) for pair in zip(beside, ends, strict=True)], ends.index, dtype=object)
+
+
+def _kept_rows(columns: RunColumns, ends: pd.Series, notes: list[str]) -> pd.DataFrame:
     """Returns the rows that `--where` keeps, and notes how many it leaves out."""
     table = columns.table
     conditions = columns.options.where
     kept = rows_where(table, conditions)
     if len(kept) < len(table):
         notes.append(message("analyse.kept_rows", conditions, len(kept), len(table)))
-        lost = _left_out_by(table, kept, columns.roles)
+        lost = _left_out_by(table, kept, ends, columns.roles.get("status", ()))
         if lost:
             notes.append(message("analyse.filtered", lost))
     return kept
@@ -142,12 +160,13 @@ def _one_row_each(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
 
 def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:
     """Returns the rows with a column for each role, of the same name, and the metrics."""
-    cells = {role: joined_column(kept, names) for role, names in roles.items() if role not in ("step", "run")}
+    roles_of_cells = {role: names for role, names in roles.items() if role not in ("step", "run", "status")}
+    cells = {role: joined_column(kept, names) for role, names in roles_of_cells.items()}
     if "seed" in cells:
         cells["seed"] = whole_seeds(cells["seed"])
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
-    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
+    defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all"}
     measured = {name: kept[name] for name in metrics}
     return pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
 
@@ -172,13 +191,13 @@ def _folds(table: pd.DataFrame, roles: Mapping[str, Sequence[str]]) -> list[str]
     return [name for name in names if table[name].nunique() > 1]
 
 
-def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> int:
+def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, ends: pd.Series, statuses: Sequence[str]) -> int:
     """Returns how many runs without a result conditions on their status have left out."""
-    if "status" not in columns:
-        return 0
-    (status,) = columns["status"]
-    left = table.drop(kept.index)[status]
-    return num_not_completed(left[~left.isin(kept[status])])
+    left = table.drop(kept.index)
+    is_by_status = pd.Series(False, left.index)
+    for name in statuses:
+        is_by_status |= ~left[name].isin(kept[name])
+    return sum(ending.counts != "its number" for ending in ends[left.index[is_by_status]])
 
 
 def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:

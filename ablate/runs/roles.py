@@ -24,10 +24,12 @@ from ablate.runs.seeds_in_names import (
     with_seeds,
 )
 from ablate.runs.settings import PREFIXES, is_seed
-from ablate.runs.statuses import is_kept, status_column
+from ablate.runs.statuses import is_kept, status_columns
 
 JOINED = ("variant", "task")
-"""Roles that several columns may have together."""
+"""Roles that several columns may have together, each combination another one."""
+_SEVERAL = (*JOINED, "status")
+"""Roles that several columns may have."""
 _VARIANTS = (
     *("variant", "method", "model", "name", "experiment", "configuration", "config", "algorithm", "approach"),
     *("architecture", "arch", "system", "condition", "ablation", "treatment", "setting", "run_name", "run"),
@@ -98,12 +100,13 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         named = [str(name) for name in table if _bare(name) == role and name not in _taken(roles)]
         if role not in roles and named:
             guess(role, [role] if role in named else named[:1])
-    status = status_column(table)
-    if "status" not in roles and status is not None and status not in _taken(roles):
-        guess("status", [status])
+    if "status" not in roles:
+        statuses = status_columns(table, {*_taken(roles), *_named_metrics(options)})
+        if statuses:
+            guess("status", statuses)
     options = with_metric(options, table, _taken(roles), guessed)
     if not options.baseline:
-        is_stream = "status" in roles and bool(is_kept(table[roles["status"][0]]).any())
+        is_stream = bool(is_kept(table, roles.get("status", ())).any())
         variants = joined_column(table, roles["variant"])
         options = with_baseline(options, variants, guessed, is_stream=is_stream)
     return RunColumns(table, options, roles, guessed)
@@ -139,11 +142,16 @@ def _are_in_step(steps: pd.Series, runs: pd.Series) -> bool:
     return bool(by_run.apply(lambda of_run: of_run.is_monotonic_increasing).all() and is_shared.mean() > 0.5)
 
 
+def _named_metrics(options: AnalysisOptions) -> list[str]:
+    """Returns the columns that the call names as metrics."""
+    return [options.metric, *(name for name, _ in options.also)]
+
+
 def _given(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[str]]:
     """Returns role → the columns that the call names."""
     given: dict[str, list[str]] = {}
     for role, name in options.column:
-        names = [name] if name in table or role not in JOINED else name.split(",")
+        names = [name] if name in table or role not in _SEVERAL else name.split(",")
         given.setdefault(role, []).extend(names)
     return given
 
@@ -215,7 +223,7 @@ def check_columns(columns: RunColumns, metrics: Sequence[str]) -> None:
     with Gather() as at:
         for role, names in roles.items():
             place = f"--column {role}"
-            at.refuse(len(names) > 1 and role not in JOINED, place, "takes one column", listed(names))
+            at.refuse(len(names) > 1 and role not in _SEVERAL, place, "takes one column", listed(names))
             at.refuse(len({*names}) < len(names), place, "must name each column once", listed(names))
             judged = [name for name in names if name in metrics]
             at.refuse(judged, place, "names a metric, which is a result of a run", listed(judged))

@@ -10,7 +10,7 @@ from ablate.base.errors import Invalid
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
-from ablate.runs.metric_files import MetricRows, numbers_in, rows_of, settings_beside, status_in
+from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.roles import STEPS
@@ -133,7 +133,7 @@ def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], note
         rows=numbers,
         settings=settings,
         overrides=overrides,
-        status=status_in(rows),
+        ended=ending_in(rows),
         end=numbers_at_end,
     )
 

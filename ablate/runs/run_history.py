@@ -10,6 +10,7 @@ from itertools import pairwise
 import pandas as pd
 
 from ablate.base.errors import Invalid
+from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.options import AnalysisOptions
@@ -40,7 +41,7 @@ class RunHistory:
     """The variant and the seed, as far as the run itself names them."""
     overrides: Mapping[str, str] | None = None
     """The settings by which its call names it, as that of Hydra does."""
-    status: str = ""
+    ended: Ending = UNKNOWN
     end: Row = field(default_factory=dict)
     """The values of the run as a whole, which count where no row has them."""
 
@@ -62,6 +63,11 @@ def table_of(
     measured = [name for name in metrics if name != step and name not in head]
     histories = _bounded(histories, len(head.columns) + len(measured), options)
     table = _by_step(head, runs, histories, step=step, metrics=measured)
+    endings: dict[str, Ending] = {}
+    places = iter(table.index)
+    for run, history, failed in zip(runs, histories, is_failed, strict=True):
+        ending = _end_of(run, is_failed=failed)
+        endings |= dict.fromkeys(itertools.islice(places, len(history)), ending)
 
     roles = {**names.roles, "status": ["status"]}
     if len(table) > len(runs):
@@ -69,7 +75,7 @@ def table_of(
     elif step == _ROW:
         table = table.drop(columns=step)
     all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
-    return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)])
+    return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)], endings)
 
 
 def _named_runs(
@@ -83,10 +89,15 @@ def _named_runs(
     head = pd.DataFrame(rows, dtype=str).fillna("")
     overrides = [run.overrides for run in runs if run.overrides is not None]
     names = named(head, options, overrides if len(overrides) == len(runs) else ())
-    statuses = []
-    for run, failed in zip(runs, is_failed, strict=True):
-        statuses.append("failed" if failed and not run.status else run.status)
-    return head.assign(**names.columns, status=statuses), names
+    ends = [_end_of(run, is_failed=failed).kind for run, failed in zip(runs, is_failed, strict=True)]
+    return head.assign(**names.columns, status=ends), names
+
+
+def _end_of(run: RunHistory, *, is_failed: bool) -> Ending:
+    """Returns how a run ended; one without a number that nothing is known of has failed."""
+    if is_failed and run.ended.counts == "its number":
+        return Ending("failed", "has no number", run.ended.source)
+    return run.ended
 
 
 def _by_step(

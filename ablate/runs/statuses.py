@@ -1,130 +1,254 @@
-"""The words of trackers and schedulers for the end of a run, and the status that each gives the run."""
+"""The words of trackers, schedulers and loops for the end of a run, in a column of a table, and what each says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
+from ablate.core.ending import COMPLETED, DIVERGED, UNKNOWN, Ending
 
-RunStatus = Literal["completed", "diverged", "failed"]
-
-
-@dataclass(frozen=True)
-class Ending:
-    """The end of a run: its status and the reason for it."""
-
-    outcome: RunStatus
-    why: str = ""
-    """The reason, as the predicate of the run: `crashed`; empty for a run that completed."""
-    is_left_out: bool = False
-    """Whether its pair is left out, on the assumption that the reason has nothing to do with the result."""
-
-    @property
-    def is_replaceable(self) -> bool:
-        """Whether another run of the same seed counts in its place, since this one has no result."""
-        return self.outcome == "failed" or (self.outcome == "diverged" and bool(self.why))
-
-
-COMPLETED = Ending("completed")
-DIVERGED = Ending("diverged")
-NO_VALUE = Ending("failed", "has no value")
-"""A run without a number and without a status that says why; its comparison stays open."""
-# Given up because of its numbers, which tells something about the result.
-_PRUNED = Ending("failed", "was pruned")
-
-
-def _left_out(why: str) -> Ending:
-    return Ending("failed", why, is_left_out=True)
-
-
-_CRASHED = _left_out("crashed")
-_FAILED = _left_out("failed")
-_KILLED = _left_out("was killed")
-_CANCELLED = _left_out("was cancelled")
-_PREEMPTED = _left_out("was preempted")
-_RUNNING = _left_out("is still running")
-_WAITING = _left_out("has not started")
-_PAUSED = _left_out("is paused")
+CRASHED = Ending("failed", "crashed")
+FAILED = Ending("failed", "failed")
+LOST_ITS_PLACE = Ending("stopped", "was preempted")
+KILLED = Ending("stopped", "was killed")
+INTERRUPTED = Ending("stopped", "was interrupted")
+CANCELLED = Ending("stopped", "was cancelled")
+STOPPED = Ending("stopped", "was stopped")
+STOPPED_BY_USER = Ending("stopped", "was stopped by the user")
+RUNNING = Ending("running", "is still running")
+WAITING = Ending("running", "has not started")
+PAUSED = Ending("running", "is paused")
+PRUNED = Ending("pruned", "was pruned")
 # Lost for a reason that lies in the training itself, and counted like a divergence.
-_NO_MEMORY = Ending("diverged", "ran out of memory")
-_NO_TIME = Ending("diverged", "reached its time limit")
+NO_MEMORY = Ending("diverged", "ran out of memory")
+NO_TIME = Ending("diverged", "reached its time limit")
 
 _KEPT = ("keep", "kept")
 
-ENDINGS: Mapping[str, Ending] = {
-    **dict.fromkeys(("completed", "complete", "finished", "done", "terminated", "ok"), COMPLETED),
-    **dict.fromkeys(("success", "successful", "succeeded"), COMPLETED),
+WORDS: Mapping[str, Ending] = {
+    **dict.fromkeys(("completed", "complete", "finished", "done", "ok", "published"), COMPLETED),
+    **dict.fromkeys(("success", "successful", "succeeded", "closed", "publishing", "exit_0"), COMPLETED),
     # Of loops that keep or discard a change: both have run to their end.
     **dict.fromkeys((*_KEPT, "discard", "discarded"), COMPLETED),
+    **dict.fromkeys(("unknown", "inactive", "unspecified", "archived", "exited"), UNKNOWN),
     "diverged": DIVERGED,
-    "pruned": _PRUNED,
-    **dict.fromkeys(("crashed", "crash"), _CRASHED),
-    **dict.fromkeys(("failed", "fail", "failure", "error", "errored", "node_fail", "boot_fail"), _FAILED),
-    **dict.fromkeys(("killed", "aborted", "interrupted"), _KILLED),
-    **dict.fromkeys(("cancelled", "canceled"), _CANCELLED),
-    **dict.fromkeys(("preempted", "preempting"), _PREEMPTED),
-    **dict.fromkeys(("running", "completing"), _RUNNING),
-    **dict.fromkeys(("scheduled", "pending", "queued", "waiting", "requeued"), _WAITING),
-    **dict.fromkeys(("paused", "suspended"), _PAUSED),
-    **dict.fromkeys(("out_of_memory", "out_of_me", "oom"), _NO_MEMORY),
-    **dict.fromkeys(("timeout", "time_limit", "deadline"), _NO_TIME),
+    **dict.fromkeys(("pruned", "earlystopped"), PRUNED),
+    **dict.fromkeys(("crashed", "crash", "died", "dead", "probably_dead", "zombi"), CRASHED),
+    **dict.fromkeys(("failed", "fail", "failure", "error", "errored", "exit", "metricsunavailable"), FAILED),
+    **dict.fromkeys(("node_fail", "boot_fail", "launch_failed", "failed_setup", "notresponding"), FAILED),
+    **dict.fromkeys(("upstream_failed", "special_exit", "exception", "broken"), FAILED),
+    **dict.fromkeys(("killed", "aborted", "revoked"), KILLED),
+    "interrupted": INTERRUPTED,
+    **dict.fromkeys(("cancelled", "canceled", "canceling", "cancelling", "cancelrequested"), CANCELLED),
+    **dict.fromkeys(("stopped", "stopping"), STOPPED),
+    **dict.fromkeys(("preempted", "preempting", "evicted"), LOST_ITS_PLACE),
+    **dict.fromkeys(("running", "completing", "active", "in_progress", "inprogress", "alive"), RUNNING),
+    **dict.fromkeys(("finalizing", "signaling", "stage_out", "resizing", "restoring", "run"), RUNNING),
+    **dict.fromkeys(("scheduled", "pending", "queued", "waiting", "requeued", "created", "draft"), WAITING),
+    **dict.fromkeys(("submitted", "runnable", "starting", "staged", "configuring", "notstarted"), WAITING),
+    **dict.fromkeys(("preparing", "provisioning", "skipped", "omitted", "initializing", "pend"), WAITING),
+    **dict.fromkeys(("paused", "suspended", "psusp", "ususp", "ssusp"), PAUSED),
+    **dict.fromkeys(("out_of_memory", "out_of_me", "oom", "oomkilled", "oom_killed"), NO_MEMORY),
+    **dict.fromkeys(("timeout", "timed_out", "timedout", "time_limit", "deadline"), NO_TIME),
+    **dict.fromkeys(("maxruntimeexceeded", "deadline_exceeded", "deadlineexceeded"), NO_TIME),
 }
-"""Word, in small letters with underscores → how the run ended; those of W&B, MLflow, Ray, SLURM, Optuna and gate."""
+"""Word, in small letters with underscores → how the run ended.
 
-_LEFT_OUT = {ending.why for ending in ENDINGS.values() if ending.is_left_out}
-STATUSES = ("status", "state")
+Those of W&B, MLflow, Ray, SLURM, LSF, Optuna, Katib, Kubeflow, ClearML, guild, Sacred, Comet, SageMaker, Vertex, Azure
+and of loops that keep or discard. That of `TERMINATED` depends on who has written it, see `_SPELLED`.
+"""
+_SPELLED = {"TERMINATED": COMPLETED, "terminated": STOPPED_BY_USER}
+"""Words of which the spelling says whose they are: Ray Tune's trial that completed, guild's that its user stopped."""
+_PREFIXES = ("job_state_", "pipeline_state_", "runtime_state_", "task_status_")
+_NO_MEMORY = re.compile(r"out.?of.?mem|\boom|memoryerror|cannot allocate memory", re.IGNORECASE)
+_NO_TIME = re.compile(r"time.?limit|walltime|deadline.?exceeded", re.IGNORECASE)
+
+STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
 """The names of columns with the ends of runs, in small letters."""
+_FLAGS: Mapping[str, Ending] = {
+    **dict.fromkeys(("failed", "has_failed", "is_failed", "sys/failed", "sys.failed"), FAILED),
+    **dict.fromkeys(("crashed", "has_crashed"), CRASHED),
+    **dict.fromkeys(("diverged", "has_diverged", "is_diverged"), DIVERGED),
+    **dict.fromkeys(("oom", "out_of_memory"), NO_MEMORY),
+    **dict.fromkeys(("timeout", "timed_out"), NO_TIME),
+    **dict.fromkeys(("killed", "was_killed"), KILLED),
+    "pruned": PRUNED,
+    **dict.fromkeys(("interrupted", "stopped"), STOPPED),
+}
+"""Names of columns of true and false → what true says."""
+_FLAGS_OF_SUCCESS = ("success", "succeeded", "successful", "completed", "finished", "done")
+"""Names of columns of true and false in which false says that a run failed."""
+_CODES = (
+    "exit_code",
+    "exitcode",
+    "exit_status",
+    "exitstatus",
+    "exit",
+    "returncode",
+    "return_code",
+    "exitval",
+)
+"""Names of columns with the numbers with which processes end."""
+_ERRORS = ("error", "exception", "traceback", "error_message", "error_msg", "fail_trace", "failure_reason")
+"""Names of columns with the text of an error, which are blank for runs that ended well."""
+_BOOLS = {"true": True, "false": False, "yes": True, "no": False}
 
 
-def status_column(table: pd.DataFrame) -> str | None:
-    """Returns the column that is called status or state, in any case, and holds a word of `ENDINGS`; else None."""
-    for name in table.columns:
-        if str(name).lower() in STATUSES and table[name].map(_word).isin(list(ENDINGS)).any():
-            return str(name)
-    return None
+def status_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
+    """Returns the columns that say how runs ended, by their names and cells; none of those that are `taken`."""
+    names = [str(name) for name in table if name not in taken]
+    return [name for name in names if _speaks_of_ends(name, table[name])]
 
 
-def endings(statuses: pd.Series) -> pd.Series:
-    """Returns how each run ended, by what its status says; a run without a status completed. Raises `Invalid`."""
-    words = statuses.map(_word)
-    unknown = ~words.isin(["", *ENDINGS])
+def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
+    """Returns whether a column says how runs ended: it has the name of one, and some cell that is known."""
+    lower = _bare(name)
+    present = [text for text in map(str, cells.unique()) if text.strip()]
+    if not present:
+        return False
+    if lower in STATUSES:
+        return any(_of_word(text) is not None for text in present)
+    if lower in _FLAGS or lower in _FLAGS_OF_SUCCESS:
+        return all(text.strip().lower() in _BOOLS for text in present)
+    if lower in _CODES:
+        return all(_of_code(text) is not None for text in present)
+    return lower in _ERRORS and not any(_is_numeral(text) for text in present) and bool((cells == "").any())
+
+
+def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """Returns how the run of each row ended, by what these columns say of it; `unknown` where none says anything.
+
+    Of several columns the one that says that the run has no result counts. Raises `Invalid` for unknown words.
+    """
+    ends = pd.Series([UNKNOWN] * len(table), table.index, dtype=object)
     with Gather() as at:
-        for place, given in statuses[unknown].drop_duplicates().head(8).items():
-            at.refuse(
-                True,
-                str(place),
-                "has an unknown status",
-                given,
-                listed(ENDINGS, len(ENDINGS)),
-                nearest(_word(given), ENDINGS)
-                or "If the column says something else, rename it, or name another: --column status NAME",
+        for name in columns:
+            texts = table[name].astype(str).str.strip()
+            read = {text: _ending_in(name, text) for text in texts.unique()}
+            unknown = texts[texts.map(lambda text, read=read: read[text] is None)]
+            for place, given in unknown.drop_duplicates().head(8).items():
+                at.refuse(
+                    True,
+                    str(place),
+                    "has an unknown status",
+                    given,
+                    listed(WORDS, len(WORDS)),
+                    nearest(_word(given), WORDS)
+                    or "If the column says something else, rename it, or name another: --column status NAME",
+                )
+            of_column = texts.map(lambda text, read=read: read[text] or UNKNOWN)
+            ends = pd.Series(
+                [worse(*pair) for pair in zip(ends, of_column, strict=True)], ends.index, dtype=object
             )
-    return words.map(lambda word: ENDINGS.get(word, COMPLETED))
+    return ends
 
 
-def num_not_completed(statuses: pd.Series) -> int:
-    """Returns of how many runs a known status says that they did not complete."""
-    ended = statuses.map(lambda status: ENDINGS.get(_word(status), COMPLETED))
-    return sum(ending != COMPLETED for ending in ended)
+def worse(one: Ending, other: Ending) -> Ending:
+    """Returns the ending of two that counts where both are said of one run: the one that says that it has no result."""
+    return min(one, other, key=_rank)
 
 
-def is_kept(statuses: pd.Series) -> pd.Series:
-    """Returns whether a status says that a loop has kept the change that the run tried."""
-    return statuses.map(_word).isin(_KEPT)
+def _rank(ending: Ending) -> int:
+    ranks = {"nothing": 0, "the floor": 1, "its number": 2}
+    return 3 if ending.kind == "unknown" else ranks[ending.counts]
 
 
-def is_left_out(trials: pd.DataFrame) -> pd.Series:
-    """Returns whether the pair of a run is left out, by its status and reason."""
-    return (trials["status"] == "failed") & trials["reason"].isin(_LEFT_OUT)
+def is_kept(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """Returns whether a column says of a row that a loop has kept the change that the run tried."""
+    kept = pd.Series(False, table.index)
+    for name in columns:
+        kept |= table[name].map(_word).isin(_KEPT)
+    return kept
+
+
+def ending_of_word(text: str, source: str) -> Ending | None:
+    """Returns what a word says of the end of a run, with the place that has it; None for a word that is not known."""
+    ending = _of_word(text)
+    return None if ending is None else replace(ending, source=f"{source} {text.strip()}")
+
+
+def ending_of_error(text: str, source: str) -> Ending:
+    """Returns how a run ended of which the text of an error is known: of memory, of time, or of anything else."""
+    if _NO_MEMORY.search(text):
+        return replace(NO_MEMORY, source=source)
+    if _NO_TIME.search(text):
+        return replace(NO_TIME, source=source)
+    return replace(FAILED, source=source)
+
+
+def _ending_in(column: str, text: str) -> Ending | None:
+    """Returns what a cell says of the end of a run; None for a word that is not known."""
+    lower = _bare(column)
+    if text == "":
+        return UNKNOWN
+    source = f"{column} {text}" if len(text) < 60 and "\n" not in text else column
+    if lower in _ERRORS:
+        return UNKNOWN if text.lower() in ("none", "null", "nan", "false") else ending_of_error(text, source)
+    flag = _BOOLS.get(text.lower())
+    if flag is not None and lower in _FLAGS:
+        return replace(_FLAGS[lower], source=source) if flag else UNKNOWN
+    if flag is not None:
+        return COMPLETED if flag else replace(FAILED, source=source)
+    ending = _of_code(text) if _is_numeral(text) else _of_word(text)
+    return None if ending is None else replace(ending, source=source)
+
+
+def _of_word(text: str) -> Ending | None:
+    """Returns what a word says, with what may stand behind it: `FAILED (OOM)`; None for one that is not known."""
+    if text.strip() in _SPELLED:
+        return _SPELLED[text.strip()]
+    word = _word(text)
+    if word in WORDS:
+        return WORDS[word]
+    head = re.match(r"([A-Za-z_ ]+?)\s*[(:,\[—–-]\s*(.+)", text.strip(), re.DOTALL)
+    if head is None or _word(head[1]) not in WORDS:
+        return None
+    ending = WORDS[_word(head[1])]
+    if _word(head[1]) in ("exited", "exit", "exit_code"):
+        return next(_codes_in(head[2]), ending)
+    return ending_of_error(head[2], "") if ending.kind == "failed" else ending
+
+
+def _codes_in(text: str) -> Iterator[Ending]:
+    """Yields what the first whole number of a text says as the code with which a process ended."""
+    for number in re.findall(r"\d+", text)[:1]:
+        ending = _of_code(number)
+        if ending is not None:
+            yield ending
+
+
+def _of_code(text: str) -> Ending | None:
+    """Returns what the code of a process says, of SLURM with its signal: `1:0`; None for text that is no code."""
+    match = re.fullmatch(r"(-?\d{1,3})(?:\.0+)?(?::(\d{1,3}))?", text.strip())
+    if match is None:
+        return None
+    code = int(match[1])
+    number = int(match[2] or 0) or (-code if code < 0 else code - 128 if code > 128 else 0)
+    if code == 0 and number == 0:
+        return COMPLETED
+    if code == 124:  # That of `timeout`.
+        return NO_TIME
+    return {2: INTERRUPTED, 9: KILLED, 15: KILLED}.get(number, FAILED)
 
 
 def _word(status: object) -> str:
-    """Returns a status as `ENDINGS` has it: without the mark of a cut word, and without who cancelled it."""
-    text = str(status).strip().lower()
-    text = re.sub(r" by \S+$", "", text).removesuffix("+")
-    return re.sub(r"[\s-]+", "_", text)
+    """Returns a status as `WORDS` has it: without the type before it, the mark of a cut word, and who cancelled it."""
+    text = re.sub(r"^[^\w]+|[^\w]+$", "", str(status)).lower()
+    text = re.sub(r" by \S+$", "", text).rpartition(".")[2]
+    word = re.sub(r"[\s-]+", "_", text.strip())
+    for prefix in _PREFIXES:
+        word = word.removeprefix(prefix)
+    return word
+
+
+def _bare(column: str) -> str:
+    """Returns the name of a column in small letters with underscores."""
+    return re.sub(r"[\s-]+", "_", column.strip().lower()).removeprefix("tags.").removeprefix("attributes.")
+
+
+def _is_numeral(text: str) -> bool:
+    return re.fullmatch(r"[-+]?[\d.,:]+(e[-+]?\d+)?|nan|inf", text.strip(), re.IGNORECASE) is not None

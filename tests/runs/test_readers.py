@@ -296,7 +296,7 @@ def test_a_run_without_a_number_has_failed_and_one_that_ended_early_is_named(tmp
     files["6/config.yaml"] = CONFIG % {"v": 1, "s": 6, "n": 6}
     write(tmp_path, files)
     table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
-    failed = table.rows[table.rows["status"] == "failed"]
+    failed = table.rows[[ending.kind == "failed" for ending in table.rows["ended"]]]
     assert sorted(failed["seed"]) == ["0", "6"]
     notes = " ".join(table.notes)
     assert "without a number: 3 and 6" in notes
@@ -482,7 +482,7 @@ def test_event_files_without_events_are_no_runs(tmp_path, content):
         return
     path.write_bytes(content)
     table = read(str(tmp_path), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
-    assert table.rows["status"].tolist().count("failed") == 1
+    assert [ending.kind for ending in table.rows["ended"]].count("failed") == 1
 
 
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="tensorboard is installed")

@@ -17,6 +17,7 @@ from ablate.records.folder import StudyFolder
 from ablate.runs.evidence import evidence_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
+from ablate.runs.statuses import ends_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 STUDIES = sorted(
@@ -30,7 +31,7 @@ NUMBERS = ["n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "l
 
 
 ASKED = AnalysisOptions(baseline="a", metric="m", direction="max")
-GIVEN = {"task": "runs", "seed": 0, "example": "all", "status": "completed"}
+GIVEN = {"task": "runs", "seed": 0, "example": "all"}
 
 
 def long_table(evidence: Evidence) -> pd.DataFrame:
@@ -113,7 +114,9 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
 
 def rows(table: pd.DataFrame) -> RunTable:
     """As `read` gives them."""
-    return RunTable(pd.DataFrame(GIVEN | {"id": range(len(table))}).assign(**table))
+    statuses = [name for name in table if name == "status"]
+    beside = GIVEN | {"id": range(len(table)), "ended": ends_of(table, statuses).to_numpy()}
+    return RunTable(pd.DataFrame(beside).assign(**table))
 
 
 def judged(table: pd.DataFrame, **metric: float) -> pd.Series:
