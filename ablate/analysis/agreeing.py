@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import Differences
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
 from ablate.core.facts import TaskFacts
 from ablate.core.reason import Block, Interval, Reason
@@ -104,6 +104,12 @@ Estimated = Differences | Rate | IntersectionUnion
 def main_estimate(estimate: Estimated) -> Plain:
     """Returns the estimate at the chosen settings."""
     return estimate.main if isinstance(estimate, IntersectionUnion) else estimate
+
+
+def binding_resolution(estimate: Estimated) -> float:
+    """Returns the resolution that counts as the standard deviation of the differences, which is less; else NaN."""
+    differences = main_estimate(estimate)
+    return differences.binding_resolution if isinstance(differences, Differences) else NAN
 
 
 def over_settings(

@@ -12,7 +12,7 @@ from typing import cast
 
 import pandas as pd
 
-from ablate.analysis.agreeing import Estimated, main_estimate
+from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
 from ablate.analysis.compare import with_seeds
 from ablate.analysis.contrast import unseen
@@ -68,6 +68,8 @@ class ClaimRow:
     """`changed` or `added` where its runs are not as first planned, before results; else empty."""
     treatment: str
     """The difference in treatment of its sides, as text of `core.treatment`; empty where alike, or not of two sides."""
+    resolution: float
+    """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class JudgedClaim:
             task="",
             plan=self.plan,
             treatment="",
+            resolution=NAN,
         )
         if not self.tasks:
             return row
@@ -155,6 +158,7 @@ class JudgedClaim:
             reason=str(self._reason(on_task) or ""),
             task=on_task.task,
             treatment=str(on_task.treatment or ""),
+            resolution=binding_resolution(estimate),
         )
 
     def _reason(self, on_task: ClaimOnTask) -> Reason | None:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.agreeing import Estimated, main_estimate
+from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
@@ -83,6 +83,8 @@ class ComparisonRow:
     """`changed`, `added` or `known` where it is not as first planned, before results; else empty."""
     treatment: str
     """The difference in treatment of both sides, as text of `core.treatment`; empty where alike, or not planned."""
+    resolution: float
+    """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -311,6 +313,7 @@ class Comparison:
             look=self.look.number,
             plan=self.plan,
             treatment=str(self.treatment or ""),
+            resolution=binding_resolution(self.estimate),
         )
 
 

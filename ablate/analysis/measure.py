@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ablate.analysis.agreeing import Estimated, Groups, Plain, over_settings
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.paired import Differences, Floats, smallest_difference
+from ablate.analysis.grid import resolution_of
+from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.analysis.sides import overlap
 from ablate.core.derived import DERIVED, Kind
@@ -114,11 +115,11 @@ class Measure:
         """Returns how much nearer A is to its median than B to its own, on each seed (Brown and Forsythe 1974)."""
         a, b = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
         contrast = Contrast.between([a], [b], runs.facts.metric, kind="spread")
-        step = contrast.metric.resolution or smallest_difference(np.concatenate([contrast.a, contrast.b]))
+        resolution = resolution_of(contrast.metric, np.concatenate([contrast.a, contrast.b]))
         deviations_a = _deviations(contrast.a)
         deviations_b = _deviations(contrast.b)
         differences = Differences.between(
-            deviations_b.mean(axis=0), deviations_a.mean(axis=0), step, overlap=overlap(self.task)
+            deviations_b.mean(axis=0), deviations_a.mean(axis=0), resolution, overlap=overlap(self.task)
         )
         if len(groups) > 2 or max(len(group) for group in groups) > 1:
             return replace(differences, blocks=[Block(Reason("several"))])

@@ -41,6 +41,8 @@ Flags = NDArray[np.bool_]
 
 ROUNDING = 1e-12
 """Differences below this share of the values are taken for rounding."""
+NEAR_RESOLUTION = 1e-9
+"""The share by which rounding may make a standard deviation less than the resolution that it has."""
 SMALLEST_SD = 1e-100
 """Keeps squares above zero where all values are 0 and the metric has no resolution."""
 
@@ -145,6 +147,8 @@ class Differences:
     blocks: Sequence[Block] = ()
     unit: str = "seeds"
     """What more of would narrow the interval."""
+    resolution: float = 0.0
+    """The resolution of the metric, which is part of the floor; 0 where it has none."""
 
     @classmethod
     def between(
@@ -161,7 +165,8 @@ class Differences:
         rounding = ROUNDING * float(np.abs([a, b]).max(initial=0.0))
         values = a - b
         values[np.abs(values) <= rounding] = 0.0
-        return cls(values, max(resolution, rounding, SMALLEST_SD), examples, overlap)
+        floor = max(resolution, rounding, SMALLEST_SD)
+        return cls(values, floor, examples, overlap, resolution=resolution)
 
     def on(self, seeds: Flags) -> Differences:
         """Returns the differences on some seeds; `seeds` of shape (n,)."""
@@ -188,6 +193,19 @@ class Differences:
         """The standard deviation s_d, not below the floor."""
         return max(sd_of(self.values), self.floor) if self.n > 1 else NAN
 
+    @property
+    def binding_resolution(self) -> float:
+        """The resolution, where it counts as the standard deviation of differences that vary by less; else NaN.
+
+        NaN too where all are 0, which is told as it is.
+        """
+        least = self.resolution * (1 - NEAR_RESOLUTION)
+        return self.resolution if not self.all_zero and self._vary_by_less(least) else NAN
+
+    def _vary_by_less(self, sd: float) -> bool:
+        """Returns whether the differences have a smaller standard deviation than this; two pairs at least."""
+        return sd_of(self.values) < sd
+
     @cached_property
     def squares(self) -> MeanSquares | None:
         """Mean squares of seeds and examples; None where examples are no sample of their own, or one alone."""
@@ -202,10 +220,14 @@ class Differences:
 
     def errors_at(self, n: int) -> list[StandardError]:
         """Returns the standard errors that n ≥ 2 seeds would have; takes two pairs at least."""
-        errors = [StandardError(se=math.sqrt(1 / n + self.overlap) * self.sd, df=n - 1)]
+        errors = [self._error_over_seeds(n)]
         if self.squares is not None:
             errors.append(self.squares.at(n).error)
         return errors
+
+    def _error_over_seeds(self, n: int) -> StandardError:
+        """Returns the standard error over n ≥ 2 seeds, on these examples."""
+        return StandardError(se=math.sqrt(1 / n + self.overlap) * self.sd, df=n - 1)
 
     def sd_at(self, n: int) -> float:
         """Returns √n times the standard error that n seeds would have."""
@@ -248,13 +270,6 @@ def sd_of(values: Floats) -> float:
     if np.ptp(values) == 0:
         return 0.0
     return float(np.sort(values).std(ddof=1))
-
-
-def smallest_difference(scores: Floats) -> float:
-    """Returns the smallest difference between two runs that is more than rounding; 0 where there is none."""
-    gaps = np.diff(np.unique(scores))
-    gaps = gaps[gaps > ROUNDING * np.abs(scores).max(initial=0.0)]
-    return float(gaps.min()) if len(gaps) else 0.0
 
 
 def mean_interval(values: Floats) -> tuple[float, Interval]:

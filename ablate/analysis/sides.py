@@ -14,7 +14,8 @@ from itertools import chain
 import numpy as np
 
 from ablate.analysis.clusters import Clustered, OverSources
-from ablate.analysis.paired import Differences, Flags, Floats, smallest_difference
+from ablate.analysis.grid import resolution_of
+from ablate.analysis.paired import Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
 from ablate.core.derived import Kind
@@ -114,10 +115,10 @@ class Sides:
         means_b = np.tensordot(better * _weights(self.minus), planned_b, 1)[self.seeds.usable_b]
         scores_a, scores_b = self.scores
         all_scores = np.concatenate([scores_a.ravel(), scores_b.ravel()])
-        step = self.metric.resolution or smallest_difference(all_scores)
+        resolution = resolution_of(self.metric, all_scores)
         if not self.paired:
             known_noise = self.facts.given == "known_noise"
-            return Unpaired.of_runs(means_a, means_b, step, known=known_noise)
+            return Unpaired.of_runs(means_a, means_b, resolution, known=known_noise)
         examples = self._by_example()
         if self.facts.given == "documents" and examples is not None and len(examples) == 1:
             # The test examples of the only run are the pairs.
@@ -126,7 +127,7 @@ class Sides:
             if sources is not None:
                 return Clustered.of_documents(by_document, sources)
             return replace(by_document, unit="documents")
-        differences = Differences.between(means_a, means_b, step, examples, overlap(self.task))
+        differences = Differences.between(means_a, means_b, resolution, examples, overlap(self.task))
         sources = self.variants[0].sources
         if sources is not None and examples is not None:
             return OverSources.of_seeds(differences, sources)

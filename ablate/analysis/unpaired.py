@@ -31,7 +31,13 @@ class Unpaired(Differences):
     def of_runs(cls, runs: Floats, others: Floats, resolution: float, *, known: bool) -> Unpaired:
         """Returns the differences of oriented `runs` from the mean of `others`; `resolution` is the metric's."""
         differences = Differences.between(runs, np.full_like(runs, mean_of(others)), resolution)
-        return cls(differences.values, differences.floor, others=others, known=known)
+        return cls(
+            differences.values,
+            differences.floor,
+            resolution=resolution,
+            others=others,
+            known=known,
+        )
 
     @property
     def n(self) -> int:
@@ -39,6 +45,10 @@ class Unpaired(Differences):
         if self.known and len(self.values):
             return len(self.others)
         return min(len(self.values), len(self.others))
+
+    def _vary_by_less(self, sd: float) -> bool:
+        """Returns whether the runs of a side whose spread counts have a smaller standard deviation than this."""
+        return sd_of(self.others) < sd or (not self.known and sd_of(self.values) < sd)
 
     def errors_at(self, n: int) -> list[StandardError]:
         """Returns the standard error of these runs or, for another `n`, of as many on each side."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ablate.analysis.grid import grid_step
 from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.looks import weights
-from ablate.analysis.paired import Differences, smallest_difference
+from ablate.analysis.paired import Differences
 from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer
 from ablate.commits.lines import Call
@@ -46,7 +47,7 @@ def compare(
         is_same = bench.base.digest == bench.head.digest
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))
-            differences = Differences.between(head, base, smallest_difference(np.array([base, head])))
+            differences = Differences.between(head, base, grid_step(np.array([base, head])))
             verdict = "equivalent" if is_same else _verdict(differences, margin, alpha)
             if verdict != "inconclusive":
                 break

@@ -1,4 +1,4 @@
-"""Lines of a report about runs with the same numbers: a seed or a change that has no effect."""
+"""Lines of a report about a seed or a change that has no effect: runs with the same numbers, seeds like repeats."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ablate.analysis.alike import alike_groups
+from ablate.analysis.repeats import is_seed_unheard
 from ablate.report.verdicts import Names, names_of
 from ablate.report.words import message
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def repeat_lines(report_data: ReportData) -> Iterator[str]:
-    """Yields a line on each task whose seeds, or variants, gave the same numbers throughout.
+    """Yields a line on each task whose seeds, or variants, gave the same numbers, or spread like repeats of one seed.
 
     Nothing of runs that were given: `ablate analyse` says it of their table.
     """
@@ -28,6 +29,8 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
     for task in facts.tasks:
         groups = alike_groups(report_data.evidence, task)
         yield from _lines_of_task(groups, task, report_data.evidence)
+        if is_seed_unheard(report_data.evidence, task):
+            yield message("repeats.unheard", task.name if len(facts.tasks) > 1 else "")
 
 
 def _lines_of_task(groups: Sequence[pd.DataFrame], task: TaskFacts, evidence: Evidence) -> Iterator[str]:

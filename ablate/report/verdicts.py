@@ -18,6 +18,7 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.report.dependence import dependence_column
 from ablate.report.lost_runs import left_out_column
 from ablate.report.reason_words import because
+from ablate.report.resolution_words import resolution_column
 from ablate.report.treatment_words import (
     are_treated_alike,
     size_column,
@@ -143,7 +144,7 @@ def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
     columns += mean_columns(spare=True)
     columns.append(treatment_column(shown=not are_treated_alike(rows, facts)))
     columns.append(reason_column(facts, marked=not are_marked_alike(rows)))
-    columns.append(left_out_column(facts))
+    columns += [left_out_column(facts), resolution_column()]
     return columns
 
 

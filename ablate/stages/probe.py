@@ -3,13 +3,14 @@
 The baseline runs twice under one seed and once under another, and each level under the first. What does not change a
 short run by more than its repetition does may not change a long one either: a seed that is fixed in a script, a flag
 that nothing reads. Of one's own code the baseline runs once more, last: what has changed by then was touched by other
-runs, outside of their copies.
+runs, outside of their copies. Where short runs do not repeat exactly, the baseline is trained twice under its first
+seeds, and the report compares them (`analysis.repeats`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,8 +19,10 @@ from ablate.base.wording import exact
 from ablate.core.events import FixedPlan
 from ablate.core.facts import BASELINE
 from ablate.core.metric import FREE
+from ablate.core.repeats import NUM_REPEATED, REPEATS
 from ablate.core.trial import AGAIN, LAST, Cell
-from ablate.session.stage import Stage
+from ablate.session.stage import Stage, StageEvidence
+from ablate.stages.repeats import frame_of_repeats, repeats_of
 from ablate.study.checks import attempt, refuse_own
 from ablate.study.designs import Variant
 from ablate.study.expand import report_at
@@ -61,6 +64,8 @@ class ProbeStage(Stage):
 
     def __init__(self, config: ProbeConfig) -> None:
         self._config = config
+        # The tasks on which short runs of the baseline did not repeat exactly, once `select` has trained them.
+        self._unsteady: list[str] = []
 
     @classmethod
     def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
@@ -96,7 +101,8 @@ class ProbeStage(Stage):
                 document.refuse(("acts_late", index), rule, path, listed(compared), nearest(path, compared))
 
     def max_trials(self, study: Study, judged: int) -> int:
-        return judged + len({cell.id for cell in [*self._runs(study), *self._last_runs(study)]})
+        short_runs = {cell.id for cell in [*self._runs(study), *self._last_runs(study)]}
+        return judged + len(short_runs) + _max_repeats(study)
 
     def select(self, study: Study, session: Session) -> Study:
         """Trains the short runs, and returns the study with notes on them.
@@ -106,12 +112,13 @@ class ProbeStage(Stage):
         cells = list(self._runs(study))
         last = list(self._last_runs(study))
         session.enlist(cells)
-        later = len(last) + session.max_later
+        later = len(last) + _max_repeats(study) + session.max_later
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
             raise session.incomplete("probe", cells, records)
 
         noise = _noise(study, cells, records)
+        self._unsteady = [task for task, difference in noise.items() if difference]
         unchanged = _unchanged(cells, records, noise)
         late = [cell for cell in unchanged if cell.levels.keys() & {*self._config.acts_late}]
         dead = [cell for cell in unchanged if cell not in late]
@@ -119,7 +126,8 @@ class ProbeStage(Stage):
             raise _refusal(study, dead)
 
         session.enlist(last)
-        records_of_last = session.train(FixedPlan(last), later=session.max_later, fresh=session.options.fresh)
+        later = (_max_repeats(study) if self._unsteady else 0) + session.max_later
+        records_of_last = session.train(FixedPlan(last), later=later, fresh=session.options.fresh)
         if any(
             cell.id not in records_of_last or records_of_last[cell.id].status == "failed" for cell in last
         ):
@@ -140,6 +148,13 @@ class ProbeStage(Stage):
             )
         selection = replace(study.selection, cells=[*study.selection.cells, *cells])
         return replace(study, selection=selection, notes=notes)
+
+    def companions(self, study: Study, judged: Sequence[Cell]) -> Iterable[Cell]:
+        """Yields the second runs of the baseline on the tasks on which a short one has not repeated exactly."""
+        return repeats_of(study, judged, self._unsteady)
+
+    def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
+        return StageEvidence(frames={REPEATS: frame_of_repeats(beside, records)})
 
     def _runs(self, study: Study) -> Iterator[Cell]:
         """Yields the short runs, each with the paths that it changes as its levels."""
@@ -175,6 +190,11 @@ class ProbeStage(Stage):
                 name = f"probe, {variant.name}{study.on(task)}"
                 changed = dict.fromkeys(variant.patches)
                 yield Cell(variant.name, task, seed, trial, name, changed, role="probe")
+
+
+def _max_repeats(study: Study) -> int:
+    """Returns the most trainings that repeat the baseline."""
+    return len(study.config.seeds.values[:NUM_REPEATED]) * len(study.tasks)
 
 
 def _noise(study: Study, cells: Sequence[Cell], records: Records) -> dict[str, float]:

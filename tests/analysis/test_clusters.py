@@ -72,17 +72,66 @@ def over_seeds(scores, sources):
     return OverSources.of_seeds(differences, sources)
 
 
-def test_over_several_seeds_the_jackknife_over_sources_is_one_more_error():
+SOURCES = np.repeat([0, 1, 2, 3], [3, 2, 2, 1])
+FAR_SEEDS = [
+    (0.2, 0.4, 0.1, 0.3, 0.1, 0.5, 0.3, 0.2),
+    (0.5, 0.6, 0.4, 0.5, 0.4, 0.9, 0.6, 0.3),
+    (0.1, 0.2, 0, 0, -0.1, 0.3, 0.1, 0.1),
+]
+NEAR_SEEDS = [
+    (0.4, 0.3, 0.5, 0, 0.1, 0.5, 0.3, 0.1),
+    (0.3, 0.2, 0.5, 0.1, 0, 0.5, 0.4, 0),
+    (0.5, 0.5, 0.6, 0.1, 0.2, 0.6, 0.4, 0.3),
+    (0.2, 0.3, 0.3, 0, -0.1, 0.4, 0.2, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("scores", "over_seeds_p", "over_sources_p", "variance", "df", "p"),
+    [
+        (FAR_SEEDS, 0.1487434692, 0.02100130909, 0.01886886338, 2.652503603, 0.1355611231),
+        (NEAR_SEEDS, 0.01157493893, 0.0866976021, 0.0118666959, 3.591010576, 0.07418927036),
+    ],
+)
+def test_over_several_seeds_errors_are_those_of_the_reference(
+    scores, over_seeds_p, over_sources_p, variance, df, p
+):
+    d = over_seeds(np.array(scores), SOURCES)
+    of_seeds, of_sources, of_both = d.errors
+    assert (of_both.se**2, of_both.df) == (pytest.approx(variance, rel=1e-9), pytest.approx(df, rel=1e-9))
+    found = [2 * stats.t.sf(d.mean / error.se, error.df) for error in (of_seeds, of_sources, of_both)]
+    assert found == pytest.approx([over_seeds_p, over_sources_p, p], rel=1e-9)
+    assert 2 * d.above(0.0) == pytest.approx(max(found), rel=1e-9), "the largest p counts"
+    lows = [stats.t.interval(0.95, error.df, d.mean, error.se)[0] for error in d.errors]
+    assert d.interval()[0] == pytest.approx(min(lows), rel=1e-9)
+
+
+def test_over_sources_the_error_is_the_jackknife_of_documents_averaged_over_seeds():
+    d = over_seeds(np.array(FAR_SEEDS), SOURCES)
+    means = np.mean(FAR_SEEDS, axis=0)
+    (of_documents,) = Clustered.of_documents(Differences.between(means, 0 * means), SOURCES).errors
+    assert d.errors[1].se ** 2 == pytest.approx(0.002970049131, rel=1e-9)
+    assert d.errors[1].se == pytest.approx(of_documents.se)
+    assert d.errors[1].df == pytest.approx(of_documents.df)
+
+
+def test_seeds_that_add_nothing_to_what_sources_add_leave_the_error_over_sources():
     rng = np.random.default_rng(3)
     scores = rng.normal(size=(4, 10))
-    sources = np.repeat([0, 1, 2, 3], [4, 3, 2, 1])
-    of_documents = Clustered.of_documents(
-        Differences.between(scores.mean(axis=0), np.zeros(10)), sources
-    ).errors[0]
-    errors = over_seeds(scores, sources).errors
-    assert errors[-1].se == pytest.approx(of_documents.se)
-    assert errors[-1].df == pytest.approx(of_documents.df)
-    assert len(errors) == 3
+    scores -= (
+        scores.mean(axis=1, keepdims=True) * 0.999
+    )  # nearly equal means, and other documents under each seed
+    d = over_seeds(scores, np.repeat([0, 1, 2, 3], [4, 3, 2, 1]))
+    assert len(d.errors) == 2
+    assert d.errors[1].se > d.errors[0].se
+
+
+def test_more_seeds_narrow_the_error_down_to_that_of_sources():
+    d = over_seeds(np.array(FAR_SEEDS), SOURCES)
+    few, many = (max(error.se for error in d.errors_at(n)) ** 2 for n in (3, 1000))
+    beyond = 0.002970049131 - 0.0002643801965
+    assert many == pytest.approx(beyond + np.var(d.values, ddof=1) / 1000, rel=1e-6)
+    assert many < few
 
 
 def test_over_several_seeds_a_large_source_makes_no_false_verdicts():

@@ -130,17 +130,6 @@ def test_a_reason_survives_a_table():
     assert Reason.parse("8 seeds detect 0.012 with 80 % power") is None
 
 
-# What blocks, in the order of METHODS
-
-
-def test_the_smallest_difference_of_the_runs_stands_in_for_a_resolution():
-    step = {"accuracy": Metric("max")}
-    found = first(study({"baseline": [0.5, 0.5, 0.5], "a": [0.6, 0.6, 0.6]}, metrics=step))
-    assert found.verdict == "inconclusive", (
-        "three equal differences of one step are not infinitely significant"
-    )
-
-
 # The family
 
 

@@ -8,8 +8,10 @@ import pytest
 from harness import TOY_STUDY, plan_here, problems, run_here, stored
 from own import OPTIONS, OWN, own_study
 
+from ablate.analysis.repeats import spread_no_more
 from ablate.base.errors import AblateError
 from ablate.core.record import Curve, Record
+from ablate.records.folder import StudyFolder
 from ablate.stages.probe import distance
 
 PROBED = TOY_STUDY + "probe: {training.steps: 2}\n"
@@ -34,7 +36,7 @@ def test_distance():
 def test_what_is_live_is_trained_and_the_probe_is_kept(tmp_path):
     study = tmp_path / "study.yaml"
     study.write_text(PROBED)
-    assert "At most 14 trials" in plan_here(study, seeds=3)
+    assert "At most 17 trials" in plan_here(study, seeds=3)
     _, printed = run_here(study)
     assert "probe, another seed" in printed
     assert len(stored(tmp_path / "results")) == 9 + 5
@@ -109,3 +111,42 @@ def test_runs_that_touch_one_another_outside_of_their_copies_are_named(tmp_path)
     (folder / "study.yaml").write_text(json.dumps(study))
     run_here(folder / "study.yaml")
     assert "repeats exactly, but differs by" in (folder / "results/own/report.html").read_text()
+
+
+JITTERS = """
+import argparse, pathlib
+parser = argparse.ArgumentParser()
+for name in ("rate", "seed", "dead", "act", "steps"):
+    parser.add_argument(f"--{name}")
+args = parser.parse_args()
+count = pathlib.Path("COUNT")
+runs = int(count.read_text()) if count.exists() else 0
+count.write_text(str(runs + 1))
+jitter = 1e-5 * (runs * 7 % 10)
+is_short = args.steps == "2"
+print("val loss", 1 + jitter + (args.act == "gelu") + (0.01 * int(args.seed) if HEARS or is_short else 0))
+"""
+"""A script whose runs differ by up to 9e-5 under one seed, and whose full runs may not hear the seed at all."""
+
+
+@pytest.mark.parametrize("hears", [True, False])
+def test_where_runs_do_not_repeat_the_first_seeds_of_the_baseline_run_twice_and_are_compared(tmp_path, hears):
+    folder = shutil.copytree(OWN, tmp_path / "own")
+    text = JITTERS.replace("COUNT", str(tmp_path / "count")).replace("HEARS", str(hears))
+    (folder / "walk.py").write_text(text)
+    study = own_study("command", probe={"config.steps": 2}, seeds=3)
+    (folder / "study.yaml").write_text(json.dumps(study))
+    run_here(folder / "study.yaml")
+    evidence = StudyFolder.at(folder / "results/own").evidence()
+    repeats = evidence.frame("repeats", ())
+    assert repeats[["variant", "seed"]].values.tolist() == [["baseline", seed] for seed in (0, 1, 2)]
+    assert len(stored(folder / "results")) == 5 + 2 * 3 + 3, "the probe, two variants, three repeats"
+    first = evidence.trials.query("variant == 'baseline'").set_index("seed")["val_loss"]
+    differences = repeats.set_index("seed")["val_loss"] - first[:3]
+    assert differences.abs().max() < 1e-4
+    assert 0 < differences.abs().max()
+    said = spread_no_more(first.to_numpy(), differences.to_numpy())
+    assert said == (first.var() < (differences**2).mean())
+    assert said == (not hears)
+    page = (folder / "results/own/report.html").read_text()
+    assert ("spread no more than a repeat of one seed" in page) is said

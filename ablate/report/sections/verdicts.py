@@ -9,6 +9,7 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.report.claim_tables import claim_table
 from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.figures.facets import cells_of, figure_names
+from ablate.report.resolution_words import resolution_column
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.treatment_words import size_column
 from ablate.report.verdict_words import verdict_column
@@ -118,6 +119,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             Column("n", as_sentence(f"{unit}s"), True, show=lambda row: count(row["n"])),
             Column("settings", "Settings", below=True),
             reason_column(report_data.facts),
+            resolution_column(),
         ]
         if rows:
             less = less_in_caption(rows, report_data.facts)
