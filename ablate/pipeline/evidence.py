@@ -47,7 +47,7 @@ def collect(
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
     configs = configs_in(plan.study.judged_variants())
-    others = other_runs(session.folder, configs, evidence.trials)
+    others = other_runs(session.folder, configs, evidence)
     evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
     for name, measurement in measured.items():
         if len(measurement.frame):

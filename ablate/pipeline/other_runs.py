@@ -5,13 +5,12 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ablate.base.errors import AblateError
-from ablate.core.facts import BASELINE, OtherRuns
+from ablate.core.facts import BASELINE, Evidence, OtherRuns
 from ablate.core.judged_variants import JudgedVariants
 from ablate.core.names import stem
 from ablate.core.trial import Cell
+from ablate.pipeline.shared_comparisons import shared_comparisons
 from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM
@@ -20,15 +19,15 @@ _NOT_TRAINED = ("metrics", "data")
 """Sections of a config of a user's own code that change how a trial is judged, not how it is trained."""
 
 
-def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFrame) -> OtherRuns:
-    """Returns the other reports on variants of a report, and the seeds of their other trials.
+def other_runs(folder: StudyFolder, configs: Collection[str], evidence: Evidence) -> OtherRuns:
+    """Returns the other reports on variants of a report, the seeds of their other trials, and who shares its runs.
 
     Every other report of the same study counts. A variant of another study is the same if its config is. Records of
-    trials that are in a report are not read. configs: of the variants of the report, as `configs_in` returns them;
-    trials: as `Evidence.trials`.
+    trials that are in a report are not read. configs: of the variants of the report, as `configs_in` returns them.
     """
     if not configs:
         return OtherRuns()
+    trials = evidence.trials
     folders: list[str] = []
     reported = {*trials["id"]}
     for other in StudyFolder.all(folder.results):
@@ -43,7 +42,15 @@ def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFra
     reported |= {cell.id for cell in _cells(folder) if not cell.judged}
     seeds = set(_seeds_of(configs, folder.results / "store" / "trials", excluded=reported))
     judged = {*trials["seed"].tolist()}
-    return OtherRuns(folders, seeds=sorted(seeds - judged), retrained=sorted(seeds & judged))
+    shared = shared_comparisons(folder, evidence.facts, trials, same_variants=folders, stored=seeds)
+    return OtherRuns(
+        folders,
+        seeds=sorted(seeds - judged),
+        retrained=sorted(seeds & judged),
+        shared=[name for name in shared.studies if name not in folders],
+        comparisons=shared.count,
+        level=shared.level,
+    )
 
 
 def _cells(folder: StudyFolder) -> list[Cell]:

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ablate.analysis.chances import error_rate_of_best
 from ablate.core.dated_plan import PlanChanges
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
-    from ablate.core.facts import StudyFacts
+    from ablate.core.facts import OtherRuns, StudyFacts
     from ablate.report.section import ReportData
 
 MAX_CHANGES = 8
 """The changes of a plan that a sentence names."""
-LEAST_RUNS = 3
-"""The number of runs from which the error rate of the best of them is given."""
 
 
 def plan_lines(report_data: ReportData) -> Iterator[str]:
@@ -34,6 +31,7 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         names.append(message("replanned.stored", in_words(others.seeds)))
     if names:
         yield _others_in_words(names)
+    yield from _shared_in_words(others, 0.0 if facts.replanned is None else facts.replanned.level or 0.0)
     if others.retrained:
         code = "replanned.retrained" if len(others.retrained) > 1 else "replanned.retrained_one"
         yield message(code, in_words(others.retrained))
@@ -74,11 +72,18 @@ def _changes_in_words(replanned: PlanChanges) -> list[str]:
 
 
 def _others_in_words(names: Sequence[str]) -> str:
-    """Returns the names of other runs in words, with the error rate of the best of all runs."""
-    line = message("replanned.others", len(names), names)
+    """Returns the names of other runs in words."""
     if len(names) == 1:
-        line = message("replanned.other", names[0])
-    runs = len(names) + 1
-    if runs < LEAST_RUNS:
-        return line
-    return f"{line} {message('replanned.best', runs, error_rate_of_best(runs))}"
+        return message("replanned.other", names[0])
+    return message("replanned.others", len(names), names)
+
+
+def _shared_in_words(others: OtherRuns, told: float) -> Iterator[str]:
+    """Yields who else compares by the same runs, and the error rate of all comparisons together.
+
+    told: the error rate that the changes of the plan have named already.
+    """
+    if others.shared:
+        yield message("replanned.shared", others.shared)
+    if others.level is not None and others.level > told:
+        yield message("replanned.together", others.comparisons, others.level)
