@@ -133,6 +133,29 @@ class VariantFacts:
 
 
 @dataclass(frozen=True)
+class LookedAt:
+    """An earlier analysis of the same runs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    report: str  # The name of its report; empty where none was kept.
+    differs: list[str]  # How its call differs from this one: `margin=0.03`.
+    verdicts: list[str]  # Each in words: `gelu better`.
+
+
+@dataclass(frozen=True)
+class EarlierCalls:
+    """The earlier analyses of the same runs, under another metric, margin, baseline, filter or step."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    looks: list[LookedAt] = field(default_factory=list)
+    # The most that a false `better` or `worse` in any of them can have, at a nominal 0.05 each; None where all test
+    # the same.
+    level: float | None = None
+
+
+@dataclass(frozen=True)
 class OtherRuns:
     """Other runs of the variants of a report, which are not counted."""
 
@@ -241,6 +264,8 @@ class StudyFacts:
     kept: int = 0
     # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
     other_runs: OtherRuns = field(default_factory=OtherRuns)
+    # Of runs that were given: the earlier calls that judged them, or some of them.
+    earlier_calls: EarlierCalls = field(default_factory=EarlierCalls)
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""

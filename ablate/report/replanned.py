@@ -11,7 +11,7 @@ from ablate.report.words import message
 from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
-    from ablate.core.facts import OtherRuns, StudyFacts
+    from ablate.core.facts import EarlierCalls, OtherRuns, StudyFacts
     from ablate.report.section import ReportData
 
 MAX_CHANGES = 8
@@ -25,6 +25,7 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         yield changes_in_words(facts.replanned, facts)
     if facts.kept:
         yield message("replanned.kept", facts.kept, facts.planned)
+    yield from _calls_in_words(facts.earlier_calls)
     others = report_data.other_runs
     names = list(others.folders)
     if others.seeds:
@@ -69,6 +70,18 @@ def _changes_in_words(replanned: PlanChanges) -> list[str]:
     if len(words) > MAX_CHANGES:
         words[MAX_CHANGES:] = [message("replanned.more", len(words) - MAX_CHANGES)]
     return words
+
+
+def _calls_in_words(calls: EarlierCalls) -> Iterator[str]:
+    """Yields the earlier analyses of the same runs, with the level of all of them together."""
+    if not calls.looks:
+        return
+    looks = [message("replanned.call", look.differs, look.verdicts, look.report) for look in calls.looks]
+    yield message("replanned.calls", len(looks), looks)
+    if calls.level is None:
+        yield message("replanned.same_tests")
+    else:
+        yield message("replanned.any_call", calls.level)
 
 
 def _others_in_words(names: Sequence[str]) -> str:

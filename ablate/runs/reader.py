@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -23,6 +24,7 @@ class RunsFound:
     - roles: role (variant, seed, task, example, status, step) → the columns that have it, as far as the format says.
     - metrics: the columns that are measured, as far as the format says.
     - notes: what the reader was not sure of, in sentences without full stops.
+    - content: a digest of each run or row, the same whatever the call asks; empty where the rows of the table are.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -31,6 +33,7 @@ class RunsFound:
     roles: dict[str, list[str]] = field(default_factory=dict)
     metrics: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    content: Sequence[str] = ()
     are_summaries: bool = False
 
 

@@ -19,6 +19,8 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.wording import counted
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
+from ablate.runs.calls import call_of
+from ablate.runs.content import digests_of_rows
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
@@ -63,6 +65,10 @@ class RunTable:
     """Column → variant → the value of all its runs, of columns that differ between variants."""
     seeds: Sequence[str] = ()
     """The columns that hold the seeds."""
+    content: Sequence[str] = ()
+    """A digest of each run or row that was read, the same whatever the call asks of it."""
+    call: Mapping[str, str] = field(default_factory=dict)
+    """What the call asks of the runs: option → its value, with what was guessed."""
     are_summaries: bool = False
     """Whether each variant is known by a mean and a standard deviation over its runs."""
 
@@ -106,6 +112,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         lengths=lengths,
         differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=roles.get("seed", ()),
+        content=found.content or digests_of_rows(found.table),
+        call=call_of(options, roles),
         are_summaries=found.are_summaries,
     )
 

@@ -43,6 +43,8 @@ class RunHistory:
     status: str = ""
     end: Row = field(default_factory=dict)
     """The values of the run as a whole, which count where no row has them."""
+    content: str = ""
+    """The digest of its files."""
 
 
 def table_of(
@@ -69,7 +71,8 @@ def table_of(
     elif step == _ROW:
         table = table.drop(columns=step)
     all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
-    return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)])
+    content = [run.content for run in runs]
+    return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)], content)
 
 
 def _named_runs(
