@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.core.other_looks import EarlierCalls, OtherRuns, SupersededRuns
 from ablate.core.trial import Level
 
 if TYPE_CHECKING:
@@ -133,61 +134,6 @@ class VariantFacts:
 
 
 @dataclass(frozen=True)
-class LookedAt:
-    """An earlier analysis of the same runs."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
-
-    report: str  # The name of its report; empty where none was kept.
-    differs: list[str]  # How its call differs from this one: `margin=0.03`.
-    verdicts: list[str]  # Each in words: `gelu better`.
-
-
-@dataclass(frozen=True)
-class EarlierCalls:
-    """The earlier analyses of the same runs, under another metric, margin, baseline, filter or step."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
-
-    looks: list[LookedAt] = field(default_factory=list)
-    # The most that a false `better` or `worse` in any of them can have, at a nominal 0.05 each; None where all test
-    # the same.
-    level: float | None = None
-
-
-@dataclass(frozen=True)
-class OtherRuns:
-    """Other runs of the variants of a report, which are not counted."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
-
-    folders: list[str] = field(default_factory=list)
-    """The names of other reports."""
-    seeds: list[int] = field(default_factory=list)
-    """Seeds of trials in the store that are in no report."""
-    retrained: list[int] = field(default_factory=list)
-    """Seeds of the report for which the store has more trials, with other code, data or versions."""
-    shared: list[str] = field(default_factory=list)
-    """The names of further studies that compare other variants by runs of this report, as by those of its baseline."""
-    comparisons: int = 0
-    """The number of comparisons by runs of this report, or of its variants, its own among them; 0 without any other."""
-    level: float | None = None
-    """The probability that any of these, at a nominal 0.05 a report, gives a false verdict; None without any other."""
-
-    def __or__(self, other: OtherRuns) -> OtherRuns:
-        """Returns the other runs of both."""
-        more = self if self.comparisons > other.comparisons else other
-        return OtherRuns(
-            folders=list(dict.fromkeys([*self.folders, *other.folders])),
-            seeds=sorted({*self.seeds, *other.seeds}),
-            retrained=sorted({*self.retrained, *other.retrained}),
-            shared=list(dict.fromkeys([*self.shared, *other.shared])),
-            comparisons=more.comparisons,
-            level=more.level,
-        )
-
-
-@dataclass(frozen=True)
 class LostRun:
     """A run that was given and has no result, for a reason that is taken to have nothing to do with the result."""
 
@@ -264,6 +210,8 @@ class StudyFacts:
     kept: int = 0
     # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
     other_runs: OtherRuns = field(default_factory=OtherRuns)
+    # Variant → its trainings that do not count, since its trials were trained again; of those that have some.
+    superseded: dict[str, SupersededRuns] = field(default_factory=dict)
     # Of runs that were given: the earlier calls that judged them, or some of them.
     earlier_calls: EarlierCalls = field(default_factory=EarlierCalls)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ablate.core.dated_plan import PlanChanges
+from ablate.core.other_looks import SupersededRuns
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
-    from ablate.core.facts import EarlierCalls, OtherRuns, StudyFacts
+    from ablate.core.facts import StudyFacts
+    from ablate.core.other_looks import EarlierCalls, OtherRuns
     from ablate.report.section import ReportData
 
 MAX_CHANGES = 8
@@ -25,6 +27,7 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         yield changes_in_words(facts.replanned, facts)
     if facts.kept:
         yield message("replanned.kept", facts.kept, facts.planned)
+    yield from _superseded_in_words(facts)
     yield from _calls_in_words(facts.earlier_calls)
     others = report_data.other_runs
     names = list(others.folders)
@@ -70,6 +73,25 @@ def _changes_in_words(replanned: PlanChanges) -> list[str]:
     if len(words) > MAX_CHANGES:
         words[MAX_CHANGES:] = [message("replanned.more", len(words) - MAX_CHANGES)]
     return words
+
+
+def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
+    """Yields how often runs failed or were trained again, where that differs between sides of a comparison."""
+    none = SupersededRuns(0, 0)
+    counts = {variant.name: facts.superseded.get(variant.name, none) for variant in facts.variants}
+    failed = {name: count.failed for name, count in counts.items()}
+    replaced = {name: count.replaced for name, count in counts.items()}
+    yield from _unequal("replanned.failed", failed, facts)
+    yield from _unequal("replanned.replaced", replaced, facts)
+
+
+def _unequal(code: str, counts: Mapping[str, int], facts: StudyFacts) -> Iterator[str]:
+    """Yields a sentence on the variants with another count than the baseline; none without any."""
+    names = names_of(facts)
+    baseline = facts.variants[0].name
+    unequal = [f"{names[name]} {count}" for name, count in counts.items() if count != counts[baseline]]
+    if unequal:
+        yield message(code, unequal, counts[baseline])
 
 
 def _calls_in_words(calls: EarlierCalls) -> Iterator[str]:

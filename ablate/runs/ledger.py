@@ -17,7 +17,7 @@ from ablate.analysis.chances import NOMINAL
 from ablate.base.kept import FINITE, Journal
 from ablate.base.locks import Say, exclusive
 from ablate.base.text import masked, printable
-from ablate.core.facts import EarlierCalls, LookedAt
+from ablate.core.other_looks import EarlierCalls, LookedAt
 from ablate.runs.calls import differences, tested
 from ablate.runs.content import MOST_KEPT, sample_of, share_runs
 from ablate.runs.reading import RunTable

@@ -13,7 +13,8 @@ from ablate.base.files import write_text
 from ablate.base.locks import Say
 from ablate.base.text import printable
 from ablate.core import names
-from ablate.core.facts import EarlierCalls, Evidence
+from ablate.core.facts import Evidence
+from ablate.core.other_looks import EarlierCalls
 from ablate.pipeline.publish import Verdicts, make_report, publish
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table

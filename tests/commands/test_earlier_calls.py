@@ -9,7 +9,7 @@ import pytest
 from harness import ablate_here
 
 import ablate
-from ablate.core.facts import EarlierCalls
+from ablate.core.other_looks import EarlierCalls
 from ablate.records.folder import StudyFolder
 from ablate.runs import ledger
 from ablate.runs.content import digests_of_rows

@@ -9,7 +9,7 @@ import pytest
 from harness import TOY, ablate_here
 from scipy import stats
 
-from ablate.core.facts import OtherRuns
+from ablate.core.other_looks import OtherRuns
 from ablate.records.folder import StudyFolder
 
 STUDY = f"""\
