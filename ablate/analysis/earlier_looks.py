@@ -77,7 +77,7 @@ def error_rate_of_looks(looks: Sequence[EarlierLook]) -> float:
             if index in members:
                 total += sums[members]
                 total_squares += squares[members]
-        is_rejected |= _rejects(total, total_squares, len(look.seeds), look.alpha)
+        is_rejected |= rejects(total, total_squares, len(look.seeds), look.alpha)
     return float(is_rejected.mean())
 
 
@@ -98,7 +98,7 @@ def error_rate_of_best_subset(num_seen: int) -> float:
     for size in range(LEAST_CHOSEN, num_seen + 1):
         subset_sums = sums[:, size:] - sums[:, :-size]
         subset_squares = squares[:, size:] - squares[:, :-size]
-        is_rejected = _rejects(subset_sums, subset_squares, size, NOMINAL)
+        is_rejected = rejects(subset_sums, subset_squares, size, NOMINAL)
         is_better |= (is_rejected & (subset_sums > 0)).any(axis=1)
     return float(is_better.mean())
 
@@ -115,7 +115,7 @@ def _blocks(looks: Sequence[EarlierLook]) -> Counter[frozenset[int]]:
     return blocks
 
 
-def _rejects(
+def rejects(
     sums: NDArray[np.float64], squares: NDArray[np.float64], n: int, alpha: float
 ) -> NDArray[np.bool_]:
     """Returns where the two-sided paired t test of n differences rejects, by their sums and sums of squares."""

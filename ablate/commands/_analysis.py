@@ -75,8 +75,9 @@ def analyse(
     experiment, tracking_uri: of MLflow.
     replicates: take rows of a variant as replicates although other columns differ.
     known_noise, made_with: see `ablate guide analyse`.
-    name, results: write the report, with its page, to `results/NAME`; without both it is in a temporary folder, which
-        goes with what is returned, and is drawn when it is asked for.
+    name, results: write the report, with its page, to `results/NAME`, or beside it where a call that differs has
+        reported there; without both it is in a temporary folder, which goes with what is returned, and is drawn when
+        it is asked for. The answer names earlier calls on the same runs: of that folder, or else of this process.
     """
     refuse_unknown(analyse, unknown)
     with_metrics = dict(also or {})
@@ -107,17 +108,23 @@ def analyse(
     _check(options)
     with needed_by("`ablate.analyse`"):
         table = _table(runs, options)
+    source = str(runs) if isinstance(runs, str | os.PathLike) else ""
     if name is None and results is None:
-        return _judged_for_now(table)
+        return _judged_for_now(table, source)
 
     from ablate.runs.report import judge, name_after
 
     folder = StudyFolder(
         Path(results or "results"),
-        name or (name_after(str(runs)) if isinstance(runs, str | Path) else "runs"),
+        name or (name_after(source) if source else "runs"),
     )
-    judge(folder, table, lambda warning: print(f"warning: {warning}", file=sys.stderr))
+    folder = judge(folder, table, source, _print, lambda warning: _print(f"warning: {warning}"))
     return load(folder.path)
+
+
+def _print(text: str) -> None:
+    """Prints a line beside the results of a call."""
+    print(text, file=sys.stderr)
 
 
 def _table(runs: object, options: AnalysisOptions) -> RunTable:
@@ -140,13 +147,13 @@ def _table(runs: object, options: AnalysisOptions) -> RunTable:
     return beside_noise(table, table.options, options.known_noise)
 
 
-def _judged_for_now(table: RunTable) -> Results:
+def _judged_for_now(table: RunTable, source: str) -> Results:
     """Returns results in a temporary folder that goes with them. Raises `AblateError`."""
     from ablate.runs.report import judge_without_page
 
     with ExitStack() as stack:
         folder = StudyFolder(Path(stack.enter_context(scratch("analysis"))), "runs")
-        judge_without_page(folder, table)
+        judge_without_page(folder, table, source)
         results = load(folder.path)
         weakref.finalize(results, stack.pop_all().close)
     return results

@@ -142,7 +142,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         if options.known_noise is not None:
             table = noise.beside_noise(table, options, options.known_noise)
         folder = StudyFolder(results, options.name or report.name_after(runs))
-        report.judge(folder, table, warn)
+        folder = report.judge(folder, table, runs, say, warn)
         for caution in folder.facts().cautions:
             say(caution)
         print_results(folder, console)

@@ -16,7 +16,7 @@ from ablate.base.kept import Journal
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
 from ablate.base.text import is_utf8
-from ablate.commits.lines import LINE, Call, Line, Run
+from ablate.commits.lines import LINE, Call, FailedRun, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
@@ -72,7 +72,11 @@ class Bench:
         if finished:
             value = finished[0].value
         else:
-            value, seconds = self._measure(tree, seed)
+            try:
+                value, seconds = self._measure(tree, seed)
+            except NotMeasured:
+                self.journal.add(FailedRun(key, tree.name, tree.digest, seed))
+                raise
             self.journal.add(Run(key, tree.name, tree.digest, seed, value, seconds))
             click.echo(f"{tree.name}, seed {seed}: {self.call.metric} {value:g}", err=True)
         return value if self.call.direction == "max" else -value
@@ -128,6 +132,12 @@ class Bench:
                 "another metric"
             )
         return sides
+
+    def num_failed(self, tree: Tree) -> int:
+        """Returns how many runs of these files failed before one of the same seed was finished."""
+        finished = {run.run for run in self.runs if run.tree == tree.digest}
+        failed = [line.failed for line in self.journal.lines if isinstance(line, FailedRun)]
+        return sum(run in finished for run in failed)
 
     def seconds(self, tree: Tree) -> list[float]:
         """Returns the seconds that each finished run of these files took."""

@@ -13,7 +13,7 @@ from ablate.analysis.paired import Differences
 from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer
 from ablate.commits.lines import Call
-from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
+from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
 from ablate.report.words import level, significant
@@ -54,7 +54,12 @@ def compare(
         if is_same:
             notes = [SAME]
         else:
-            sentences = (earlier_answers(bench, looks, margin), measured_otherwise(changed), slower(bench))
+            sentences = (
+                earlier_answers(bench, looks, margin),
+                measured_otherwise(changed),
+                slower(bench),
+                failed_before(bench),
+            )
             notes = [note for note in sentences if note]
             keep_answer(bench, looks, margin, verdict)
         ratio = time_ratio(bench)

@@ -1,19 +1,27 @@
-"""Earlier answers on the same two commits: with other seeds or another margin, each call is another chance."""
+"""Earlier answers by the same runs: on these commits by other rules, and on other heads of the same base.
+
+Each call is another chance. Of a run, only its tree, its seed and its metric matter, whatever was compared with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from ablate.analysis.earlier_looks import error_rate_of_looks, looks_of
+from ablate.analysis.chances import NOMINAL
+from ablate.analysis.looks import weights
+from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 from ablate.base.errors import listed
 from ablate.base.files import digest_of_data
 from ablate.base.kept import FINITE, Journal
+from ablate.base.wording import counted
 from ablate.commits.bench import RUNS, Bench
 from ablate.report.words import significant
+
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -27,39 +35,90 @@ class Earlier:
     looks: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=1)]
     margin: float
     verdict: str
+    base: str = ""
+    """The digest of the files of the base; empty in lines of older versions, as are the fields below."""
+    head: str = ""
+    metric: str = ""
+    names: str = ""
+    """The commits as the call named them: `new against main`."""
+
+    def looks_in_turn(self) -> Iterator[SharedComparison]:
+        """Yields the looks as comparisons of runs, each at its share of the nominal level."""
+        for size, weight in zip(self.looks, weights(len(self.looks)), strict=True):
+            pairs = {((self.head, seed, self.metric), (self.base, seed, self.metric)) for seed in range(size)}
+            yield SharedComparison(frozenset(pairs), NOMINAL * weight)
 
 
 _EARLIER = TypeAdapter(Earlier)
 
 
 def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
-    """Returns a sentence on earlier answers with other seeds or another margin; empty without any."""
-    key = _key(bench)
-    answers = [line for line in _kept(bench).lines if line.answer == key]
-    others = [line for line in answers if (line.looks, line.margin) != ([*looks], margin)]
-    if not others:
+    """Returns a sentence on earlier answers by the same runs, and the level of all together; empty without any."""
+    now = _line(bench, looks, margin, verdict="")
+    others: list[Earlier] = []
+    for line in _kept(bench).lines:
+        if (line.answer, line.looks, line.margin) != (now.answer, now.looks, now.margin):
+            others.append(line)
+    # Those of an older version do not name their commits.
+    same = [
+        replace(now, looks=line.looks, margin=line.margin, verdict=line.verdict)
+        for line in others
+        if line.answer == now.answer
+    ]
+    sharing = [line for line in others if line.answer != now.answer and _shares_runs(line, now)]
+    sentences = []
+    if same:
+        told = [f"{_seeds(line.looks)} and margin {line.margin:g}: {line.verdict}" for line in same]
+        rules = listed(dict.fromkeys(told), _MOST_NAMED)
+        sentences.append(f"these commits were compared before, by other rules: {rules}")
+    if sharing:
+        told = list(dict.fromkeys(f"{line.names}: {line.verdict}" for line in sharing))
+        sentences.append(
+            f"{counted(len({line.answer for line in sharing}), 'other comparison')} used runs of these commits before: "
+            f"{listed(told, _MOST_NAMED)}"
+        )
+    if not sentences:
         return ""
-    told = [f"{_seeds(line.looks)} and margin {line.margin:g}: {line.verdict}" for line in others]
-    plans = dict.fromkeys([*(tuple(line.looks) for line in others), tuple(looks)])
-    every_look = []
-    for plan in plans:
-        every_look += looks_of(range(plan[-1]), plan if len(plan) > 1 else ())
-    sentence = f"these commits were compared before, by other rules: {listed(dict.fromkeys(told), 4)}"
-    if len(plans) == 1:
-        return f"{sentence}; the rule that was set before the first result is the one that counts"
-    level = significant(error_rate_of_looks(every_look))
-    return (
-        f"{sentence}; believing whichever finds a difference is wrong with probability {level}, not 0.05, where there "
-        "is none"
+    if {tuple(line.looks) for line in same} <= {tuple(now.looks)} and not sharing:
+        sentences.append("the rule that was set before the first result is the one that counts")
+        return "; ".join(sentences)
+    comparisons = []
+    for line in [*same, *sharing, now]:
+        comparisons += line.looks_in_turn()
+    level = significant(error_rate_of_comparisons(comparisons))
+    sentences.append(
+        f"if nothing makes a difference, one of these is `better` or `worse` with probability {level}, where one alone "
+        "has 0.05"
     )
+    return "; ".join(sentences)
 
 
 def keep_answer(bench: Bench, looks: Sequence[int], margin: float, verdict: str) -> None:
     """Keeps an answer beside the runs on which it rests, once."""
-    line = Earlier(_key(bench), [*looks], margin, verdict)
+    line = _line(bench, looks, margin, verdict)
     kept = _kept(bench)
-    if line not in kept.lines:
+    told = {(other.answer, tuple(other.looks), other.margin, other.verdict) for other in kept.lines}
+    if (line.answer, tuple(line.looks), line.margin, line.verdict) not in told:
         kept.add(line)
+
+
+def _line(bench: Bench, looks: Sequence[int], margin: float, verdict: str) -> Earlier:
+    """Returns the line of an answer."""
+    return Earlier(
+        answer=_key(bench),
+        looks=[*looks],
+        margin=margin,
+        verdict=verdict,
+        base=bench.base.digest,
+        head=bench.head.digest,
+        metric=bench.call.metric,
+        names=f"{bench.head.name} against {bench.base.name}",
+    )
+
+
+def _shares_runs(line: Earlier, other: Earlier) -> bool:
+    """Returns whether two answers rest on runs of one commit; those of older versions do not say."""
+    return bool({line.base, line.head} & {other.base, other.head})
 
 
 def _kept(bench: Bench) -> Journal[Earlier]:

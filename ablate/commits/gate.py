@@ -7,9 +7,19 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.commits.bench import Bench, opened
-from ablate.commits.lines import FORMAT, OLDEST, Answered, Begun, Call, Confirmation, Run, StateLine
+from ablate.commits.lines import (
+    FORMAT,
+    OLDEST,
+    Answered,
+    Begun,
+    Call,
+    Confirmation,
+    FailedRun,
+    Run,
+    StateLine,
+)
 from ablate.commits.stream import NUM_BASE_RUNS, Answer, State, attempt
-from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
+from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 
 EXIT_CODES = {"keep": 0, "discard": 1, "retest": 3}
 REMEDY = "Restore the ledger, or start a new one with the last kept commit as --base"
@@ -33,7 +43,7 @@ def gate(call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str]
             return kept
 
         answer, after = _judge(bench, lines)
-        notes = [note for note in (measured_otherwise(changed), slower(bench)) if note]
+        notes = [note for note in (measured_otherwise(changed), slower(bench), failed_before(bench)) if note]
         printed = _printed(bench, answer, after, notes, changed)
         written = {name: value for name, value in printed.items() if name != "exit_code"}
         bench.journal.add(Answered(**written, state=after))
@@ -44,7 +54,7 @@ def _check_begun(bench: Bench) -> None:
     """Raises `AblateError` for a ledger of another format, and for one that does not begin with its first base."""
     has_begun = False
     for number, line in enumerate(bench.journal.lines, 1):
-        if isinstance(line, Run):
+        if isinstance(line, Run | FailedRun):
             continue
         if isinstance(line, Begun) and line.format not in range(OLDEST, FORMAT + 1):
             raise AblateError(
@@ -78,7 +88,7 @@ def _begin(bench: Bench) -> None:
 
 def _state_lines(bench: Bench) -> list[StateLine]:
     """Returns the lines with a state. Raises `AblateError` where they are of another call, base or data."""
-    lines = [line for line in bench.journal.lines if not isinstance(line, Run)]
+    lines = [line for line in bench.journal.lines if not isinstance(line, Run | FailedRun)]
     base = [line for line in lines if line.verdict == "keep"][-1]
     begun = lines[0]
     assert isinstance(begun, Begun)

@@ -1,7 +1,8 @@
 """The lines of ledgers and of kept runs.
 
-A ledger begins with the runs of its base. All other kinds of lines have the `state` after them: the one that begins it,
-the starts of confirmations, and the answers to tries. The runs of `ablate compare` stand in a file of runs alone.
+A ledger begins with the runs of its base, some of which may have failed before. All other kinds of lines have the
+`state` after them: the one that begins it, the starts of confirmations, and the answers to tries. The runs of `ablate
+compare` stand in a file of runs alone.
 """
 
 from collections.abc import Sequence
@@ -49,6 +50,19 @@ class Run:
     seed: Annotated[int, Field(ge=0)]
     value: float
     seconds: Seconds
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A run that failed, or from which its number could not be read; a later call runs it again."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = FINITE
+
+    failed: str
+    """The digest that the run has when it is finished."""
+    commit: str
+    tree: str
+    seed: Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True)
@@ -106,17 +120,20 @@ def _kind(line: object) -> str:
         return str(_KIND_OF.get(type(line)))
     if "run" in line:
         return "run"
+    if "failed" in line:
+        return "failed"
     if "call" in line:
         return "begun"
     return "confirmation" if line.get("verdict") == "confirm" else "answer"
 
 
-_KIND_OF = {Run: "run", Begun: "begun", Confirmation: "confirmation", Answered: "answer"}
+_KIND_OF = {Run: "run", FailedRun: "failed", Begun: "begun", Confirmation: "confirmation", Answered: "answer"}
 StateLine = Begun | Confirmation | Answered
-Line = Run | StateLine
+Line = Run | FailedRun | StateLine
 LINE: TypeAdapter[Line] = TypeAdapter(
     Annotated[
         Annotated[Run, Tag("run")]
+        | Annotated[FailedRun, Tag("failed")]
         | Annotated[Begun, Tag("begun")]
         | Annotated[Confirmation, Tag("confirmation")]
         | Annotated[Answered, Tag("answer")],

@@ -45,6 +45,18 @@ def slower(bench: Bench) -> str:
     )
 
 
+def failed_before(bench: Bench) -> str:
+    """Returns a note on runs that failed before they were finished, where the sides differ; empty where they do not."""
+    base = bench.num_failed(bench.base)
+    head = bench.num_failed(bench.head)
+    if base == head:
+        return ""
+    return (
+        f"runs that failed were run again, {head} of the head and {base} of the base: where a run fails because it "
+        "goes badly, those that count are better than their commit"
+    )
+
+
 def changed_measures(bench: Bench, patterns: Sequence[str]) -> list[str]:
     """Returns the files that measure a try and differ from those of the base, by their paths in the repository.
 

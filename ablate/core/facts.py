@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.core.other_looks import EarlierCalls, OtherRuns, SupersededRuns
 from ablate.core.trial import Level
 
 if TYPE_CHECKING:
@@ -133,28 +134,6 @@ class VariantFacts:
 
 
 @dataclass(frozen=True)
-class OtherRuns:
-    """Other runs of the variants of a report, which are not counted."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
-
-    folders: list[str] = field(default_factory=list)
-    """The names of other reports."""
-    seeds: list[int] = field(default_factory=list)
-    """Seeds of trials in the store that are in no report."""
-    retrained: list[int] = field(default_factory=list)
-    """Seeds of the report for which the store has more trials, with other code, data or versions."""
-
-    def __or__(self, other: OtherRuns) -> OtherRuns:
-        """Returns the other runs of both."""
-        return OtherRuns(
-            folders=list(dict.fromkeys([*self.folders, *other.folders])),
-            seeds=sorted({*self.seeds, *other.seeds}),
-            retrained=sorted({*self.retrained, *other.retrained}),
-        )
-
-
-@dataclass(frozen=True)
 class LostRun:
     """A run that was given and has no result, for a reason that is taken to have nothing to do with the result."""
 
@@ -232,6 +211,10 @@ class StudyFacts:
     kept: int = 0
     # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
     other_runs: OtherRuns = field(default_factory=OtherRuns)
+    # Variant → its trainings that do not count, since its trials were trained again; of those that have some.
+    superseded: dict[str, SupersededRuns] = field(default_factory=dict)
+    # Of runs that were given: the earlier calls that judged them, or some of them.
+    earlier_calls: EarlierCalls = field(default_factory=EarlierCalls)
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""

@@ -23,6 +23,7 @@ from ablate.core.events import (
 from ablate.core.record import STOPS, Record
 from ablate.core.trial import Cell, Trial
 from ablate.records.store import Store
+from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
 
 
 class _FirstFailure(Exception):
@@ -57,6 +58,7 @@ def drive(
     `keep_going` `BaselineFailed` for a failed trial of the variant that is trained first, which is the baseline, while
     no trial has another end.
     """
+    superseded_in(store.root)  # A damaged file is named before anything is trained.
     driver = _Driver(
         plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast, keep_going=keep_going
     )
@@ -169,6 +171,7 @@ class _Driver:
         """Stores the record of a trial, and then tells listeners of each of its cells."""
         sizes = cells[0].size()
         record.environment |= {name: size for name, size in sizes.items() if size}
+        self._note_superseded(record)
         self.store.save(record)
         record.weights = None  # in the store now, and large
         self.records[record.id] = record
@@ -183,6 +186,19 @@ class _Driver:
         if not self.keep_going and cells[0].variant == self.first_variant and self._all_failed():
             raise BaselineFailed(self._first_failure(record, cells[0]))
 
+    def _note_superseded(self, record: Record) -> None:
+        """Notes a training that failed, and one whose result another replaces, before its record is."""
+        lines: list[Superseded] = []
+        earlier = self.replaced.get(record.id)
+        if earlier is not None and earlier.status == "failed":
+            lines.append(Superseded(record.id, "failed", earlier.started_at))
+        elif earlier is not None and _has_other_result(earlier, record):
+            lines.append(Superseded(record.id, "replaced", record.started_at))
+        if record.status == "failed":
+            lines.append(Superseded(record.id, "failed", record.started_at))
+        for line in lines:
+            note_superseded(self.store.root, line, self.store.warn)
+
     def _all_failed(self) -> bool:
         """Returns whether no trial has another end than failure, in the store or in this run."""
         return all(record.status == "failed" for record in self.records.values())
@@ -194,3 +210,10 @@ class _Driver:
         if num_others:
             others = f"{counted(num_others, 'other run')} that had begun {'was' if num_others == 1 else 'were'} stopped"
         return f"the first run failed: {cell.name}: {record.reason}; {others}; --keep-going goes on"
+
+
+def _has_other_result(earlier: Record, record: Record) -> bool:
+    """Returns whether an earlier record of a trial had a result, and another one than the record after it."""
+    return earlier.status in ("completed", "diverged") and not have_same_numbers(
+        earlier.metrics, record.metrics
+    )

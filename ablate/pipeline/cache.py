@@ -130,10 +130,23 @@ def _digest(
             _package(),
             Store(folder.results / "store").stamp(trials),
             [StudyFolder(folder.results, name).stamps() for name in reports],
-            # The report names other runs of its study.
-            sorted(each.name for each in folder.of_study() if each.has_report and each.name != folder.name),
+            _reports_beside(folder, trials),
         ]
     )
+
+
+def _reports_beside(folder: StudyFolder, trials: Sequence[str]) -> list[str]:
+    """Returns the reports that a report names: of its study, and of others that share a trial with it.
+
+    Raises `AblateError` for a list of trials that cannot be read.
+    """
+    beside = {other.name for other in folder.of_study() if other.has_report}
+    own = {*trials}
+    for path in folder.trial_list.path.parent.glob("*.json"):
+        other = StudyFolder(folder.results, path.stem)
+        if other.has_report and not own.isdisjoint(cell.id for cell in other.trial_list.cells()):
+            beside.add(other.name)
+    return sorted(beside - {folder.name})
 
 
 def _own_code(document: Document, results: Path) -> object:

@@ -12,13 +12,12 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.base.text import masked
-from ablate.base.wording import joined
 from ablate.core.dated_plan import OF_COMPARISONS, Change, DatedPlan, PlanChanges
 from ablate.core.facts import Claim
+from ablate.pipeline.seen_plans import SeenPlan, planned_in_words, seeds_run_before, with_error_rate
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.patch import has_path, short_label, value_at
-from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     from ablate.session.session import Session
@@ -189,7 +188,8 @@ def _changes_of(
     alike = [earlier for earlier in seen if _trains_same(earlier, plan, given)]
     if not alike or not changes.changes_path("seeds"):
         return changes
-    return _with_error_rate(changes, plan, alike)
+    seeds_run = seeds_run_before(plan, folder, store)
+    return with_error_rate(changes, plan, [SeenPlan.of(earlier, seeds_run) for earlier in alike])
 
 
 def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequence[str]]) -> list[str]:
@@ -241,8 +241,8 @@ def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> lis
         Change(path, _shown(first.settings, path), _shown(plan.settings, path))
         for path in _changed_paths(first, plan, given)
     ]
-    seeds_before = _seeds_in_words(first)
-    seeds_now = _seeds_in_words(plan)
+    seeds_before = planned_in_words(first.seeds, first.looks)
+    seeds_now = planned_in_words(plan.seeds, plan.looks)
     if seeds_before != seeds_now:
         changes.append(Change("seeds", seeds_before, seeds_now))
     # More comparisons only make each verdict stricter, which misleads nobody.
@@ -277,38 +277,6 @@ def _trains_same(earlier: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) 
     if any(path not in OF_COMPARISONS for path in _changed_paths(earlier, plan, given)):
         return False
     return any(earlier.variants.get(name) == levels for name, levels in plan.variants.items())
-
-
-def _with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[DatedPlan]) -> PlanChanges:
-    """Returns changes with the error rate of a verdict on these seeds, after the looks of earlier plans."""
-    from ablate.analysis.earlier_looks import LEAST_CHOSEN, error_rate_of_best_subset
-
-    seen_seeds = sorted(set[int]().union(*(earlier.seeds for earlier in seen)))
-    num_seeds = len(plan.seeds)
-    repeats_earlier_seeds = any(earlier.seeds == plan.seeds for earlier in seen)
-    # A prefix of the seeds is an interim look; any other subset may have been picked for its result.
-    is_picked = {*plan.seeds} < {*seen_seeds} and plan.seeds != seen_seeds[:num_seeds]
-    if repeats_earlier_seeds or not is_picked or num_seeds < LEAST_CHOSEN:
-        return _with_rate_of_looks(changes, plan, seen)
-    rate = error_rate_of_best_subset(len(seen_seeds))
-    return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True)
-
-
-def _with_rate_of_looks(changes: PlanChanges, plan: DatedPlan, seen: Sequence[DatedPlan]) -> PlanChanges:
-    """Returns changes with the error rate of the looks of all these plans together."""
-    from ablate.analysis.earlier_looks import EarlierLook, error_rate_of_looks, looks_of
-
-    looks: list[EarlierLook] = []
-    for looking in [*seen, plan]:
-        looks += looks_of(looking.seeds, looking.looks)
-    looked = list(dict.fromkeys(_seeds_in_words(earlier) for earlier in seen))
-    return replace(changes, looked=looked, level=error_rate_of_looks(looks))
-
-
-def _seeds_in_words(plan: DatedPlan) -> str:
-    """Returns `0–7`, or `0–19 with looks at 5, 10, 15 and 20`."""
-    seeds = in_words(plan.seeds)
-    return f"{seeds} with looks at {joined([str(look) for look in plan.looks])}" if plan.looks else seeds
 
 
 def _shown(settings: Mapping[str, Any], path: str) -> str:

@@ -15,6 +15,7 @@ from ablate.pipeline.other_code import num_reused
 from ablate.pipeline.other_runs import configs_in, other_runs
 from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
+from ablate.pipeline.trained_again import superseded_runs
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
 from ablate.session.stage import Measurement, Stage
@@ -47,7 +48,7 @@ def collect(
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
     configs = configs_in(plan.study.judged_variants())
-    others = other_runs(session.folder, configs, evidence.trials)
+    others = other_runs(session.folder, configs, evidence)
     evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
     for name, measurement in measured.items():
         if len(measurement.frame):
@@ -74,6 +75,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
         kept=num_reused(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _starts_of(plan, records)),
+        superseded=superseded_runs(study, plan.used, records, session.folder, session.store),
         source=source_of(study.path, session.folder),
         reported=now(),
     )

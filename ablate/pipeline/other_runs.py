@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from ablate.base.errors import AblateError
-from ablate.core.facts import BASELINE, OtherRuns
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.judged_variants import JudgedVariants
 from ablate.core.names import stem
+from ablate.core.other_looks import OtherRuns
 from ablate.core.trial import Cell
+from ablate.pipeline.shared_comparisons import shared_comparisons
 from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM
@@ -20,30 +20,39 @@ _NOT_TRAINED = ("metrics", "data")
 """Sections of a config of a user's own code that change how a trial is judged, not how it is trained."""
 
 
-def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFrame) -> OtherRuns:
-    """Returns the other reports on variants of a report, and the seeds of their other trials.
+def other_runs(folder: StudyFolder, configs: Collection[str], evidence: Evidence) -> OtherRuns:
+    """Returns the other reports on variants of a report, the seeds of their other trials, and who shares its runs.
 
     Every other report of the same study counts. A variant of another study is the same if its config is. Records of
-    trials that are in a report are not read. configs: of the variants of the report, as `configs_in` returns them;
-    trials: as `Evidence.trials`.
+    trials that are in a report are not read. configs: of the variants of the report, as `configs_in` returns them.
     """
     if not configs:
         return OtherRuns()
+    trials = evidence.trials
     folders: list[str] = []
-    reported = {*trials["id"]}
     for other in StudyFolder.all(folder.results):
         if other.name == folder.name:
             continue
-        reported |= {cell.id for cell in _cells(other)}
         is_of_study = other.has_report and stem(other.name) == stem(folder.name)
         if is_of_study or not configs_of(other).isdisjoint(configs):
             folders.append(other.name)
 
     # Trials of tuning and stages are no evidence, so they are no other runs.
-    reported |= {cell.id for cell in _cells(folder) if not cell.judged}
-    seeds = set(_seeds_of(configs, folder.results / "store" / "trials", excluded=reported))
+    reported = {*trials["id"], *(cell.id for cell in _cells(folder) if not cell.judged)}
+    seeds = set()
+    for stored in stored_elsewhere(folder, excluded=reported):
+        if stored.config in configs and stored.status in ("completed", "diverged"):
+            seeds.add(stored.seed)
     judged = {*trials["seed"].tolist()}
-    return OtherRuns(folders, seeds=sorted(seeds - judged), retrained=sorted(seeds & judged))
+    shared = shared_comparisons(folder, evidence.facts, trials, same_variants=folders, stored=seeds)
+    return OtherRuns(
+        folders,
+        seeds=sorted(seeds - judged),
+        retrained=sorted(seeds & judged),
+        shared=[name for name in shared.studies if name not in folders],
+        comparisons=shared.count,
+        level=shared.level,
+    )
 
 
 def _cells(folder: StudyFolder) -> list[Cell]:
@@ -69,27 +78,40 @@ def configs_in(judged: JudgedVariants) -> set[str]:
     for variant in judged.variants:
         if variant.name == BASELINE or variant.placebo:
             continue
-        configs |= {_key_of(config) for config in variant.configs}
+        configs |= {key_of_config(config) for config in variant.configs}
         for by_seed in variant.by_seed.values():
-            configs |= {_key_of(config) for config in by_seed}
+            configs |= {key_of_config(config) for config in by_seed}
     return configs
 
 
-def _key_of(config: Mapping[str, Any]) -> str:
+def key_of_config(config: Mapping[str, Any]) -> str:
     """Returns a key equal for configs that train the same: without the sections `metrics` and `data`."""
     return key_of({name: value for name, value in config.items() if name not in _NOT_TRAINED})
 
 
-def _seeds_of(configs: Collection[str], records: Path, excluded: Collection[str]) -> Iterator[int]:
-    """Yields the judging seeds of stored, finished trials of these configs, except those with excluded ids."""
-    for path in records.glob("*.json"):
-        if path.stem in excluded:
+@dataclass(frozen=True)
+class StoredTrial:
+    """A trial in the store that no other study lists."""
+
+    config: str
+    """The key of its config, as `key_of_config` returns it."""
+    seed: int
+    status: str
+
+
+def stored_elsewhere(folder: StudyFolder, excluded: Collection[str]) -> Iterator[StoredTrial]:
+    """Yields the trials in the store on judging seeds, without those that other studies list and those excluded."""
+    listed = {*excluded}
+    for other in StudyFolder.all(folder.results):
+        if other.name != folder.name:
+            listed |= {cell.id for cell in _cells(other)}
+    for path in (folder.results / "store" / "trials").glob("*.json"):
+        if path.stem in listed:
             continue
         try:
             record = json.loads(path.read_bytes())
-            is_same = _key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
-            seed = int(record["seed"])
+            stored = StoredTrial(key_of_config(record["config"]), int(record["seed"]), str(record["status"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # The store says what is wrong with a record when a study needs it.
-        if is_same and seed < TUNING_SEEDS_FROM:
-            yield seed
+        if stored.seed < TUNING_SEEDS_FROM:
+            yield stored

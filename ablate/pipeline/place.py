@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from ablate.base.errors import Problem, StudyError
+from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.text import at_results, masked, typed
 from ablate.base.wording import joined
 from ablate.core import names
@@ -90,34 +90,55 @@ def _in_words(path: PathKey, value: object) -> str:
 
 
 def refuse_another(study: Study, results: Path) -> None:
-    """Raises `StudyError` where the folder of a study reports another study than that of its file.
+    """Raises `StudyError` where a folder of a study reports another study than that of its file.
 
-    The same study are a file that was moved, one that says the same, and the study's own file in a folder of its
-    reports.
+    The same study are one that says the same, the study's own file in a folder of its reports, and a file of this name
+    where the reported one is gone, as it was moved.
     """
     name = study.config.name
-    folder = StudyFolder(results, names.confirmed(name) or name)
-    facts = folder.reported_facts()
-    if facts is None or not facts.source or _is_resolved(study.path, folder):
-        return
-    reported_file = Path(os.path.normpath(folder.path.resolve() / facts.source))
-    if not reported_file.is_file() or reported_file.samefile(study.path):
-        return
+    own = StudyFolder(results, names.confirmed(name) or name)
+    for folder in own.of_study():
+        facts = folder.reported_facts()
+        if facts is None or not facts.source or _is_same(study, folder, _file_of(facts.source, folder)):
+            continue
+        document = study.document
+        reported = _file_of(facts.source, folder)
+        raise StudyError(
+            [
+                Problem(
+                    f"is the name of another study: {folder.path} reports {reported}",
+                    ("name",),
+                    own.name,
+                    hint="Give it another name, or another --results",
+                    line=document.line(("name",)),
+                    source=str(study.path),
+                )
+            ]
+        )
+
+
+def _is_same(study: Study, folder: StudyFolder, reported: Path) -> bool:
+    """Returns whether a study is the one that a folder reports, from a file that may be gone."""
+    if _is_resolved(study.path, folder):
+        return True
+    if not reported.is_file():
+        return reported.name == study.path.name or _says_the_same(study, folder)
     document = study.document
-    if read_document(reported_file).data == (document.written or document.data):
-        return
-    raise StudyError(
-        [
-            Problem(
-                f"is the name of another study: {folder.path} reports {reported_file}",
-                ("name",),
-                folder.name,
-                hint="Give it another name, or another --results",
-                line=document.line(("name",)),
-                source=str(study.path),
-            )
-        ]
+    if reported.samefile(study.path):
+        return True
+    return read_document(reported).data == (document.written or document.data)
+
+
+def _says_the_same(study: Study, folder: StudyFolder) -> bool:
+    """Returns whether a study is the one that a folder reports, as far as its resolved file tells."""
+    from ablate.pipeline.reported import (
+        changed_sections,  # Which a report that is up to date must not wait for.
     )
+
+    try:
+        return not changed_sections(study, folder)
+    except AblateError:
+        return False
 
 
 def refuse_without_search(document: Document, folder: StudyFolder, options: Options) -> None:
@@ -143,14 +164,23 @@ def refuse_without_search(document: Document, folder: StudyFolder, options: Opti
 def source_of(path: Path, folder: StudyFolder) -> str:
     """Returns the study file of a report, relative to its folder.
 
-    A resolved file in a folder of its reports has the study file of that report.
+    A resolved file in a folder of its reports has the study file of that report. A copy of the study file takes over no
+    report of the file that is still there: else it could be edited, and report in its place.
     """
     if path.name == names.GIVEN:
         return ""
     if _is_resolved(path, folder):
         facts = StudyFolder.at(path.parent).reported_facts()
         return facts.source if facts is not None else ""
+    reported = folder.reported_facts()
+    if reported is not None and reported.source and _file_of(reported.source, folder).is_file():
+        return reported.source
     return Path(os.path.relpath(path.resolve(), folder.path.resolve())).as_posix()
+
+
+def _file_of(source: str, folder: StudyFolder) -> Path:
+    """Returns the study file of a report, which may be gone."""
+    return Path(os.path.normpath(folder.path.resolve() / source))
 
 
 def _is_resolved(path: Path, folder: StudyFolder) -> bool:

@@ -97,7 +97,7 @@ def report_data(folder: StudyFolder) -> ReportData:
 
     evidence = folder.evidence()
     # Other runs may have been added since the evidence was collected.
-    others = other_runs(folder, configs_of(folder), evidence.trials)
+    others = other_runs(folder, configs_of(folder), evidence)
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)

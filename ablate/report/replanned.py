@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ablate.analysis.chances import error_rate_of_best
 from ablate.core.dated_plan import PlanChanges
+from ablate.core.other_looks import SupersededRuns
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     from ablate.core.facts import StudyFacts
+    from ablate.core.other_looks import EarlierCalls, OtherRuns
     from ablate.report.section import ReportData
 
 MAX_CHANGES = 8
 """The changes of a plan that a sentence names."""
-LEAST_RUNS = 3
-"""The number of runs from which the error rate of the best of them is given."""
 
 
 def plan_lines(report_data: ReportData) -> Iterator[str]:
@@ -28,12 +27,15 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         yield changes_in_words(facts.replanned, facts)
     if facts.kept:
         yield message("replanned.kept", facts.kept, facts.planned)
+    yield from _superseded_in_words(facts)
+    yield from _calls_in_words(facts.earlier_calls)
     others = report_data.other_runs
     names = list(others.folders)
     if others.seeds:
         names.append(message("replanned.stored", in_words(others.seeds)))
     if names:
         yield _others_in_words(names)
+    yield from _shared_in_words(others, 0.0 if facts.replanned is None else facts.replanned.level or 0.0)
     if others.retrained:
         code = "replanned.retrained" if len(others.retrained) > 1 else "replanned.retrained_one"
         yield message(code, in_words(others.retrained))
@@ -73,12 +75,50 @@ def _changes_in_words(replanned: PlanChanges) -> list[str]:
     return words
 
 
+def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
+    """Yields how often runs failed or were trained again, where that differs between sides of a comparison."""
+    none = SupersededRuns(0, 0)
+    counts = {variant.name: facts.superseded.get(variant.name, none) for variant in facts.variants}
+    failed = {name: count.failed for name, count in counts.items()}
+    replaced = {name: count.replaced for name, count in counts.items()}
+    yield from _unequal("replanned.failed", failed, facts)
+    yield from _unequal("replanned.replaced", replaced, facts)
+
+
+def _unequal(code: str, counts: Mapping[str, int], facts: StudyFacts) -> Iterator[str]:
+    """Yields a sentence on the variants with another count than the baseline; none without any."""
+    names = names_of(facts)
+    baseline = facts.variants[0].name
+    unequal = [f"{names[name]} {count}" for name, count in counts.items() if count != counts[baseline]]
+    if unequal:
+        yield message(code, unequal, counts[baseline])
+
+
+def _calls_in_words(calls: EarlierCalls) -> Iterator[str]:
+    """Yields the earlier analyses of the same runs, with the level of all of them together."""
+    if not calls.looks:
+        return
+    looks = [message("replanned.call", look.differs, look.verdicts, look.report) for look in calls.looks]
+    yield message("replanned.calls", len(looks), looks)
+    if calls.level is None:
+        yield message("replanned.same_tests")
+    else:
+        yield message("replanned.any_call", calls.level)
+
+
 def _others_in_words(names: Sequence[str]) -> str:
-    """Returns the names of other runs in words, with the error rate of the best of all runs."""
-    line = message("replanned.others", len(names), names)
+    """Returns the names of other runs in words."""
     if len(names) == 1:
-        line = message("replanned.other", names[0])
-    runs = len(names) + 1
-    if runs < LEAST_RUNS:
-        return line
-    return f"{line} {message('replanned.best', runs, error_rate_of_best(runs))}"
+        return message("replanned.other", names[0])
+    return message("replanned.others", len(names), names)
+
+
+def _shared_in_words(others: OtherRuns, told: float) -> Iterator[str]:
+    """Yields who else compares by the same runs, and the error rate of all comparisons together.
+
+    told: the error rate that the changes of the plan have named already.
+    """
+    if others.shared:
+        yield message("replanned.shared", others.shared)
+    if others.level is not None and others.level > told:
+        yield message("replanned.together", others.comparisons, others.level)

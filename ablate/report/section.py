@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.errors import described
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.core.facts import Evidence, OtherRuns, frame_of
+from ablate.core.facts import Evidence, frame_of
+from ablate.core.other_looks import OtherRuns
 from ablate.report.words import Table, message
 
 if TYPE_CHECKING:

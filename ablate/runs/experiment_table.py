@@ -58,7 +58,8 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
         roles["step"] = [_STEP]
     metrics = [*itertools.chain(*columns.values())]
     kind = f"experiment {experiment.name!r} of MLflow"
-    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes)
+    content = [run.info.run_id for run in runs]
+    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes, content)
 
 
 def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:

@@ -18,6 +18,7 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line, typed
 from ablate.base.wording import significant
 from ablate.report.words import message
+from ablate.runs.content import digest_of_files
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.seeds_in_names import ends_with_seeds
@@ -85,7 +86,8 @@ class LmEvalResultReader(Reader):
         notes = [message("analyse.document_errors")]
         roles = {role: [role] for role in ("variant", "task") if role not in dict(options.column)}
         measured = [*metrics, *(f"{metric}{_ERROR}" for metric in metrics)]
-        return RunsFound(table, "results of lm-eval", roles, measured, notes)
+        content = [digest_of_files([file]) for file in _files(path)]
+        return RunsFound(table, "results of lm-eval", roles, measured, notes, content)
 
 
 def _files(path: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
 from ablate.runs.cells import is_number
+from ablate.runs.content import digest_of_files
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
@@ -107,7 +108,9 @@ class LogReader(Reader):
             read = patterns.rows_of(file)
             notes += read.notes
             name = file.relative_to(root).with_suffix("").as_posix()
-            runs.append(RunHistory(name, str(file), rows=read.rows, known=read.end))
+            runs.append(
+                RunHistory(name, str(file), rows=read.rows, known=read.end, content=digest_of_files([file]))
+            )
         endings = {Path(run.place).suffix for run in runs if run.rows}
         others = [run for run in runs if not run.rows and _is_no_log(Path(run.place), endings)]
         if not any(run.rows for run in runs):

@@ -22,6 +22,7 @@ from ablate.base.process import now
 from ablate.core.ending import COMPLETED
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
+from ablate.runs.content import digests_of_rows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
@@ -122,7 +123,9 @@ def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTa
         options.metric: values.to_numpy(dtype=float),
     }
     noise = pd.DataFrame(runs).set_index("id", drop=False)
-    return replace(table, rows=pd.concat([noise, table.rows]))
+    # Whoever judges single runs by the same noise looks at the same runs of the baseline.
+    content = [*table.content, *digests_of_rows(noise.drop(columns="id"))]
+    return replace(table, rows=pd.concat([noise, table.rows]), content=content)
 
 
 def _read(file: Path) -> KeptNoise:

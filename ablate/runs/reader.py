@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +27,7 @@ class RunsFound:
     - notes: what the reader was not sure of, in sentences without full stops.
     - endings: place of a row → how its run ended, as far as the format keeps that beside the table; of what stands in
       a column, `roles` names it under `status`.
+    - content: a digest of each run or row, the same whatever the call asks; empty where the rows of the table are.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -36,6 +37,7 @@ class RunsFound:
     metrics: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     endings: Mapping[str, Ending] = field(default_factory=dict)
+    content: Sequence[str] = ()
     are_summaries: bool = False
 
 

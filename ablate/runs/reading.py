@@ -20,6 +20,8 @@ from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
+from ablate.runs.calls import call_of
+from ablate.runs.content import digests_of_rows
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
@@ -66,6 +68,10 @@ class RunTable:
     """The columns that hold the seeds."""
     kept: Sequence[str] = ()
     """The ids of runs whose status says that a loop has kept the change."""
+    content: Sequence[str] = ()
+    """A digest of each run or row that was read, the same whatever the call asks of it."""
+    call: Mapping[str, str] = field(default_factory=dict)
+    """What the call asks of the runs: option → its value, with what was guessed."""
     are_summaries: bool = False
     """Whether each variant is known by a mean and a standard deviation over its runs."""
 
@@ -111,6 +117,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=roles.get("seed", ()),
         kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
+        content=found.content or digests_of_rows(found.table),
+        call=call_of(options, roles),
         are_summaries=found.are_summaries,
     )
 

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ablate.base.errors import Gather
 from ablate.base.files import write_text
 from ablate.base.locks import Say
+from ablate.base.text import printable
 from ablate.core import names
+from ablate.core.facts import Evidence
+from ablate.core.other_looks import EarlierCalls
 from ablate.pipeline.publish import Verdicts, make_report, publish
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
+from ablate.report.verdicts import planned_rows
+from ablate.report.words import message
+from ablate.runs import ledger
+from ablate.runs.calls import call_in, differences
 from ablate.runs.evidence import evidence_of
+from ablate.runs.ledger import Analysis
 from ablate.runs.reading import RunTable
 
 _CARD = "card.md"
@@ -31,24 +41,67 @@ def name_after(runs: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
-def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
-    """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste. Raises `AblateError`."""
-    _save_evidence(folder, table)
-    publish(folder, warn)
-    write_text(folder.path / _CARD, _card(folder))
+def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say) -> StudyFolder:
+    """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste; returns its folder.
+
+    A call that differs from the one whose report has its name reports beside it, and says so. source: RUNS as the call
+    has it; empty of a DataFrame. Raises `AblateError`.
+    """
+    evidence = _evidence_of(table, folder)  # What is refused leaves nothing behind.
+    with ledger.opened(folder.results, say) as kept:
+        now = ledger.line_of(table, source=source)
+        place = _place(folder, now, kept.lines)
+        if place.name != folder.name:
+            say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
+        _save_evidence(place, evidence, ledger.earlier_calls(now, kept.lines))
+        publish(place, warn)
+        write_text(place.path / _CARD, _card(place))
+        line = replace(now, report=place.name, date=place.facts().reported, verdicts=_verdicts_in(place))
+        last = ledger.last_of(place.name, kept.lines)
+        if last is None or not (last.looked_as(line) and last.verdicts == line.verdicts):
+            kept.add(line)
+    return place
 
 
-def judge_without_page(folder: StudyFolder, table: RunTable) -> None:
+def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> None:
     """Writes the evidence and verdicts of runs, for Python, which draws when it is asked. Raises `AblateError`."""
-    _save_evidence(folder, table)
+    kept = ledger.OF_THIS_PROCESS
+    now = ledger.line_of(table, source=source)
+    _save_evidence(folder, _evidence_of(table, folder), ledger.earlier_calls(now, kept.lines))
     for part in make_report(folder):
         if isinstance(part, Verdicts):
             folder.save_verdicts(part.tables, part.answer)
-            return
+            break
+    kept.add(replace(now, verdicts=_verdicts_in(folder)))
 
 
-def _save_evidence(folder: StudyFolder, table: RunTable) -> None:
-    """Writes the evidence of a report. Raises `AblateError`, also where its name is that of a study."""
+def _place(folder: StudyFolder, now: Analysis, lines: Sequence[Analysis]) -> StudyFolder:
+    """Returns the folder of the report of a call: the one of its name, unless that has the report of another call."""
+    facts = folder.reported_facts()
+    if facts is None:
+        return folder
+    held = ledger.last_of(folder.name, lines)
+    if held is not None:
+        return StudyFolder(folder.results, names.beside(folder.name, ledger.call_differences(held, now)))
+    # The ledger was removed, or the report is older than ledgers are.
+    told = call_in(facts)
+    asked = {name: value for name, value in now.call.items() if name in told or name == "margin"}
+    return StudyFolder(folder.results, names.beside(folder.name, differences(told, asked)))
+
+
+def _verdicts_in(folder: StudyFolder) -> list[str]:
+    """Returns the verdicts of a report in words: `gelu better`."""
+    facts = folder.facts()
+    several_tasks = len(facts.tasks) > 1
+    words = []
+    for row in planned_rows(folder.comparisons()):
+        where = f" on {row['task']}" if several_tasks else ""
+        words.append(printable(f"{row['variant']}{where} {row['verdict']}"))
+    return words
+
+
+def _evidence_of(table: RunTable, folder: StudyFolder) -> Evidence:
+    """Returns the evidence of a report. Raises `AblateError`, also where its name is none, or that of a study."""
     is_name = re.fullmatch(names.OWN, folder.name) and folder.name not in names.RESERVED
     with Gather() as at:
         at.refuse(
@@ -58,8 +111,13 @@ def _save_evidence(folder: StudyFolder, table: RunTable) -> None:
             folder.name,
             "letters, digits, `.`, `_`, `-`",
         )
-    evidence = evidence_of(table, table.options.metrics(), table.options, folder.name)
-    folder.save_evidence(evidence)
+    return evidence_of(table, table.options.metrics(), table.options, folder.name)
+
+
+def _save_evidence(folder: StudyFolder, evidence: Evidence, earlier: EarlierCalls) -> None:
+    """Writes the evidence of a report. Raises `AblateError`."""
+    facts = replace(evidence.facts, study=folder.name, earlier_calls=earlier)
+    folder.save_evidence(replace(evidence, facts=facts))
     folder.write_claims([])  # Those of an earlier call are none of this one.
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from ablate.base.errors import Invalid
 from ablate.report.words import message
 from ablate.runs.cells import number_in
+from ablate.runs.content import digest_of_files
 from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
 from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
 from ablate.runs.options import AnalysisOptions
@@ -135,6 +136,7 @@ def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], note
         overrides=overrides,
         ended=ending_in(rows),
         end=numbers_at_end,
+        content=digest_of_files([*folder.configs, *folder.results]),
     )
 
 

@@ -44,6 +44,8 @@ class RunHistory:
     ended: Ending = UNKNOWN
     end: Row = field(default_factory=dict)
     """The values of the run as a whole, which count where no row has them."""
+    content: str = ""
+    """The digest of its files."""
 
 
 def table_of(
@@ -75,7 +77,10 @@ def table_of(
     elif step == _ROW:
         table = table.drop(columns=step)
     all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
-    return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)], endings)
+    content = [run.content for run in runs]
+    return RunsFound(
+        table, kind, roles, measured, [*dict.fromkeys(all_notes)], endings=endings, content=content
+    )
 
 
 def _named_runs(

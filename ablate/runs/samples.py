@@ -12,6 +12,7 @@ import pandas as pd
 from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
+from ablate.runs.content import digest_of_files
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 
@@ -36,7 +37,9 @@ class SampleReader(Reader):
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row a document and model. Raises `AblateError`."""
         roles = {role: [role] for role in ("variant", "task", "example")}
-        return RunsFound(read_samples(path, options.metric), "samples of lm-eval", roles)
+        content = [digest_of_files([file]) for file in path.rglob("samples_*.jsonl")]
+        table = read_samples(path, options.metric)
+        return RunsFound(table, "samples of lm-eval", roles, content=content)
 
 
 def read_samples(folder: Path, metric: str) -> pd.DataFrame:

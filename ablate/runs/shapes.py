@@ -19,6 +19,7 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
+from ablate.runs.content import digests_of_rows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.tables import ReadTable, read_table_file
@@ -59,10 +60,15 @@ class TableReader(Reader):
 
 
 def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
-    """Returns the runs of a table of any of the shapes. Raises `Invalid`.
+    """Returns the runs of a table of any of the shapes, known again by the rows as they stand. Raises `Invalid`.
 
     metric, baseline: as the call names them; empty where it does not.
     """
+    return replace(_shaped(read, metric, baseline), content=digests_of_rows(read.table))
+
+
+def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
+    """Returns the runs of a table of any of the shapes. Raises `Invalid`."""
     names = [str(name) for name in read.table]
     if _runs_of_chart(names):
         return _of_chart(read)

@@ -10,6 +10,7 @@ from ablate.base.errors import Invalid
 from ablate.base.extras import refuse_missing
 from ablate.base.files import unreadable
 from ablate.base.text import first_line
+from ablate.runs.content import digest_of_files
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_history import RunHistory, table_of
@@ -75,6 +76,7 @@ def _history_of(folder: RunFolder) -> RunHistory:
         str(folder.path),
         rows=[rows[step] for step in sorted(rows)],
         settings=settings,
+        content=digest_of_files([*folder.configs, *folder.results]),
     )
 
 

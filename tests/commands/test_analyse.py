@@ -46,11 +46,13 @@ def test_runs_are_judged_and_reported_without_torch(tmp_path):
     assert "wide: paired with base by seed (5 pairs, correlation" in card
 
 
-def test_a_second_call_keeps_no_claims_of_the_first(tmp_path):
-    analyse(tmp_path, RUNS, "--claim", "wide beats base on loss")
+def test_a_call_again_writes_its_claims_once_and_another_call_has_its_own(tmp_path):
+    for _ in range(2):
+        analyse(tmp_path, RUNS, "--claim", "wide beats base on loss")
     refuted = analyse(tmp_path, RUNS, "--claim", "base beats wide on loss", "--gate")
     assert refuted.returncode == 1
-    assert len(StudyFolder(tmp_path / "results", "runs").claims()) == 1
+    reports = StudyFolder.all(tmp_path / "results")
+    assert [len(report.claims()) for report in reports] == [1, 1]
 
 
 def test_reference_values_of_a_paired_t_test(tmp_path):
@@ -168,15 +170,15 @@ def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
             (folder / f"samples_{task}_2025-01-02T10-11-12.345.jsonl").write_text(text)
     words = ("--baseline", "a__small", "--direction", "max", "--metric")
     for metric, more, n in (("acc", (), "120"), ("exact_match", ("--column", "source", "doc.page"), "120")):
-        done = ablate_here("analyse", "out", *words, metric, *more, cwd=tmp_path)
+        done = ablate_here("analyse", "out", *words, metric, *more, "--name", metric, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        row = rows(tmp_path, "out")["a__big"]
+        row = rows(tmp_path, metric)["a__big"]
         assert (row["n"], row["verdict"]) == (n, "better")
     assert row["task"] == "gsm8k,strict-match"
     # The folder has the sources of the documents.
-    assert ablate_here("report", "out", cwd=tmp_path).returncode == 0
-    assert rows(tmp_path, "out")["a__big"] == row
-    assert "fixed models" in (tmp_path / "results/out/report.md").read_text()
+    assert ablate_here("report", "exact_match", cwd=tmp_path).returncode == 0
+    assert rows(tmp_path, "exact_match")["a__big"] == row
+    assert "fixed models" in (tmp_path / "results/exact_match/report.md").read_text()
     again = tmp_path / "out/a__big/samples_arc_2025-02-02T10-11-12.345.jsonl"
     shutil.copy(next(tmp_path.glob("out/a__big/samples_arc*")), again)
     done = ablate_here("analyse", "out", *words, "acc", cwd=tmp_path)

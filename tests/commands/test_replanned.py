@@ -137,8 +137,23 @@ def test_a_raised_max_has_the_level_of_both_designs(run, tmp_path):
     found = report(tmp_path, looks.replace("max: 6", "max: 12"))
     assert {*marks(found).values()} == {"changed"}
     replanned = facts(tmp_path)
-    assert replanned.looked == ["0–5 with looks at 3 and 6"]
+    assert replanned.looked == ["0–2 with looks at 3"]  # All is decided there.
     assert 0.04 < replanned.level < 0.07
+
+
+def test_only_seeds_that_ran_were_seen(run, tmp_path):
+    # Each comparison is decided at the first look, so that later seeds have not run.
+    looks = (
+        STUDY.replace("0.2]", "2.0]")
+        .replace("0.1001]", "0.1]")
+        .replace("seeds: 3", "seeds: {min: 3, max: 9}")
+    )
+    looks = "\n".join(looks.replace(", model.noise: [0.1]", "").splitlines()[:-1])
+    run(looks)
+    found = report(tmp_path, looks.replace("{min: 3, max: 9}", "9"))
+    replanned = facts(tmp_path)
+    assert replanned.looked == ["0–2 with looks at 3"]
+    assert "The results on seeds 0–2 with looks at 3 were seen before" in answer(found)
 
 
 def test_an_added_variant_touches_its_row_and_one_left_out_those_that_gain_by_it(here):

@@ -81,7 +81,7 @@ def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(reposi
     assert done.returncode == 4
     assert "head" in done.stderr
     assert "seed 3" in done.stderr
-    assert len(repository.lines(KEPT)) == 7
+    assert ["run" in line for line in repository.lines(KEPT)] == [True] * 7 + [False]
     broken = repository.call(
         "compare", "base", "head", *MARGIN, "--", "sh", "-c", "echo so it ends; exit {seed}3"
     )
@@ -231,7 +231,7 @@ def test_a_run_that_changes_linked_data_ends_the_call_and_other_data_are_other_r
     done = repository.call(*call, *words)
     assert done.returncode == 4
     assert "--link data: changed since the first run began: data/b.txt" in done.stderr
-    finished = [line["seed"] for line in repository.lines(kept)]
+    finished = [line["seed"] for line in repository.lines(kept) if "run" in line]
     assert 1 not in finished[-1:]
     # What ran with the data as they were counts no longer.
     assert repository.call(*call, *words).returncode in (0, 1, 3)
@@ -239,13 +239,13 @@ def test_a_run_that_changes_linked_data_ends_the_call_and_other_data_are_other_r
     assert seeds.count(0) > finished.count(0)
     if command == "compare":
         assert repository.call(*call, *words).returncode in (0, 1, 3)
-        assert len(repository.lines(kept)) == len(seeds)
+        assert len(repository.lines(kept)) == len(seeds) + 1
     (repository.folder / "data/a.txt").write_text("d")
     done = repository.call(*call, *words)
     if command == "gate":
         assert (done.returncode, "tries.jsonl" in done.stderr) == (2, True)
     else:
-        assert len(repository.lines(kept)) == len(seeds) + 10
+        assert len(repository.lines(kept)) == len(seeds) + 11
 
 
 def test_what_runs_add_to_the_original_data_is_named(repository):
@@ -384,3 +384,37 @@ def test_another_call_on_the_same_commits_names_the_earlier_answers(repository):
     assert "--seeds 8 and margin 0.02: " in note
     (note,) = found(repository.call(*call, "0.05", "--seeds", "8"))["notes"]
     assert "--seeds 16 and margin 0.02: " in note
+
+
+def test_heads_that_were_tried_before_on_the_same_base_are_counted_with_their_level(repository):
+    repository.commit("measured", eval_py="")
+    call = ("compare", *MARGIN, "--seeds", "8", "--json", "--measures", "eval.py")
+    notes = []
+    for number in range(1, 9):
+        repository.losses(f"head{number}", drawn(number))
+        notes.append(" ".join(found(repository.call(*call, "measured", f"head{number}"))["notes"]))
+    assert notes[0] == ""
+    assert "1 other comparison" in notes[1]
+    assert "head1 (" in notes[1]
+    levels = [float(re.search(r"probability (0\.\d+)", note)[1]) for note in notes[1:]]
+    assert (levels[1], levels[6]) == (pytest.approx(0.13, abs=0.006), pytest.approx(0.27, abs=0.008))
+    # Another base shares nothing, unless a head is the same.
+    repository.losses("base2", drawn(20))
+    repository.losses("head20", drawn(21))
+    assert found(repository.call(*call, "base2", "head20"))["notes"] == []
+    (note,) = found(repository.call(*call, "base2", "head1"))["notes"]
+    assert "head1 (" in note
+
+
+def test_runs_that_failed_until_they_went_well_are_counted(repository, monkeypatch):
+    repository.losses("head", drawn(1))
+    monkeypatch.setenv("HOME", str(repository.folder.parent))
+    # Each run of the head fails once.
+    is_head = f"grep -q '^0 {drawn(1)[0]}$' losses.txt"
+    script = f'if {is_head} && mkdir "$HOME/{{seed}}"; then exit 1; fi; exec "$@"'
+    call = ("compare", "base", "head", *MARGIN, "--seeds", "3", "--json")
+    call = (*call, "--", "sh", "-c", script, "sh", *PRINTED)
+    codes = [repository.call(*call).returncode for _ in range(3)]
+    assert codes == [4, 4, 4]
+    note = " ".join(found(repository.call(*call))["notes"])
+    assert "3 of the head and 0 of the base" in note

@@ -1,5 +1,6 @@
 """Where a run reports, and what its options change of the study as written."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,5 +96,28 @@ def test_a_study_that_was_moved_copied_or_resolved_is_the_same(toy_study, write,
     assert source_of(folder.study_file, StudyFolder(results, "toy@seeds=2")) == "../../study.yaml"
     with pytest.raises(StudyError, match=r"results/toy reports .*study.yaml"):
         refuse(other, results, "toy@confirm")
+    # Where the file is gone, one of its name was moved; another one must say the same.
     toy_study.unlink()
-    refuse(other, results)
+    with pytest.raises(StudyError, match="another study"):
+        refuse(other, results)
+    (tmp_path / "moved").mkdir()
+    refuse(write(TOY_STUDY.replace("[0.2]", "[0.4]"), "moved/study.yaml"), results)
+
+
+def test_a_copy_takes_over_no_report_of_a_file_that_is_still_there(toy_study, write, tmp_path):
+    results = tmp_path / "results"
+    copy = write(TOY_STUDY, "copy.yaml")
+    for name in ("toy", "toy@seeds=2"):
+        folder = StudyFolder(results, name)
+        report(folder, source=source_of(toy_study, folder))
+        refuse(copy, results)
+        assert source_of(copy, folder) == "../../study.yaml"
+    copy.write_text(TOY_STUDY.replace("[0.2]", "[0.4]"))
+    with pytest.raises(StudyError, match="another study"):
+        refuse(copy, results)
+    # Also where only a run that differs from the study has a report.
+    shutil.rmtree(results / "toy")
+    with pytest.raises(StudyError, match="toy@seeds=2 reports"):
+        refuse(copy, results)
+    toy_study.write_text(TOY_STUDY.replace("[0.2]", "[0.8]"))
+    refuse(toy_study, results)

@@ -1,0 +1,76 @@
+"""Looks at the same question beside a report: other runs, trainings that do not count, earlier analyses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pydantic import ConfigDict
+
+# Kept facts with another key are of another version: a key that was renamed would load as nothing.
+_NO_OTHER_KEYS = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class SupersededRuns:
+    """The trainings of a variant that do not count, since their trials were trained again."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    failed: int
+    replaced: int  # They had a result, and those that count have another.
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """An earlier analysis of the same runs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    report: str  # The name of its report; empty where none was kept.
+    differs: list[str]  # How its call differs from this one: `margin=0.03`.
+    verdicts: list[str]  # Each in words: `gelu better`.
+
+
+@dataclass(frozen=True)
+class EarlierCalls:
+    """The earlier analyses of the same runs, under another metric, margin, baseline, filter or step."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    looks: list[LookedAt] = field(default_factory=list)
+    # The most that a false `better` or `worse` in any of them can have, at a nominal 0.05 each; None where all test
+    # the same.
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class OtherRuns:
+    """Other runs of the variants of a report, which are not counted."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    folders: list[str] = field(default_factory=list)
+    """The names of other reports."""
+    seeds: list[int] = field(default_factory=list)
+    """Seeds of trials in the store that are in no report."""
+    retrained: list[int] = field(default_factory=list)
+    """Seeds of the report for which the store has more trials, with other code, data or versions."""
+    shared: list[str] = field(default_factory=list)
+    """The names of further studies that compare other variants by runs of this report, as by those of its baseline."""
+    comparisons: int = 0
+    """The number of comparisons by runs of this report, or of its variants, its own among them; 0 without any other."""
+    level: float | None = None
+    """The probability that any of these, at a nominal 0.05 a report, gives a false verdict; None without any other."""
+
+    def __or__(self, other: OtherRuns) -> OtherRuns:
+        """Returns the other runs of both."""
+        more = self if self.comparisons > other.comparisons else other
+        return OtherRuns(
+            folders=list(dict.fromkeys([*self.folders, *other.folders])),
+            seeds=sorted({*self.seeds, *other.seeds}),
+            retrained=sorted({*self.retrained, *other.retrained}),
+            shared=list(dict.fromkeys([*self.shared, *other.shared])),
+            comparisons=more.comparisons,
+            level=more.level,
+        )

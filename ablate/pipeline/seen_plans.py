@@ -1,0 +1,83 @@
+"""The earlier plans of a study whose results were seen, by the seeds that ran, and the error rate of all looks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from ablate.base.errors import AblateError
+from ablate.base.wording import joined
+from ablate.core.dated_plan import DatedPlan, PlanChanges
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+from ablate.study.sections import in_words
+
+
+@dataclass(frozen=True)
+class SeenPlan:
+    """An earlier plan, and those of its seeds that ran."""
+
+    plan: DatedPlan
+    seeds: list[int]
+
+    @classmethod
+    def of(cls, plan: DatedPlan, seeds_run: Collection[int]) -> SeenPlan:
+        """Returns a plan with the seeds that ran, of those that were planned; with all where no trial tells."""
+        ran = [seed for seed in plan.seeds if seed in seeds_run]
+        return cls(plan, ran or plan.seeds)
+
+
+def seeds_run_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> set[int]:
+    """Returns the seeds of judged trials of a study that had begun before a plan was dated, as far as it lists them."""
+    seeds: set[int] = set()
+    for place in folder.of_study():
+        try:
+            cells = place.cells()
+        except AblateError:
+            continue
+        for cell in cells:
+            if not cell.judged or cell.seed in seeds:
+                continue
+            record = store.load(cell.id) if store.has(cell.id) else None
+            if record is not None and record.started_at < plan.declared:
+                seeds.add(cell.seed)
+    return seeds
+
+
+def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPlan]) -> PlanChanges:
+    """Returns changes with the error rate of a verdict on these seeds, after the looks of earlier plans."""
+    from ablate.analysis.earlier_looks import LEAST_CHOSEN, error_rate_of_best_subset
+
+    seen_seeds = sorted({*itertools.chain(*(earlier.seeds for earlier in seen))})
+    num_seeds = len(plan.seeds)
+    repeats_earlier_seeds = any(earlier.seeds == plan.seeds for earlier in seen)
+    # A prefix of the seeds is an interim look; any other subset may have been picked for its result.
+    is_picked = {*plan.seeds} < {*seen_seeds} and plan.seeds != seen_seeds[:num_seeds]
+    if repeats_earlier_seeds or not is_picked or num_seeds < LEAST_CHOSEN:
+        return _with_rate_of_looks(changes, plan, seen)
+    rate = error_rate_of_best_subset(len(seen_seeds))
+    return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True)
+
+
+def _with_rate_of_looks(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPlan]) -> PlanChanges:
+    """Returns changes with the error rate of the looks of all these plans together."""
+    from ablate.analysis.earlier_looks import error_rate_of_looks, looks_of
+
+    looks = looks_of(plan.seeds, plan.looks)
+    for earlier in seen:
+        # A sequential design that ended early would have gone on: all its looks are chances.
+        looks += looks_of(earlier.plan.seeds if earlier.plan.looks else earlier.seeds, earlier.plan.looks)
+    looked = list(dict.fromkeys(_seeds_in_words(earlier) for earlier in seen))
+    return replace(changes, looked=looked, level=error_rate_of_looks(looks))
+
+
+def _seeds_in_words(seen: SeenPlan) -> str:
+    """Returns `0–7`, or `0–9 with looks at 5 and 10`: the seeds that ran, and the looks that were taken."""
+    return planned_in_words(seen.seeds, [look for look in seen.plan.looks if look <= len(seen.seeds)])
+
+
+def planned_in_words(seeds: Sequence[int], looks: Sequence[int]) -> str:
+    """Returns `0–7`, or `0–19 with looks at 5, 10, 15 and 20`."""
+    words = in_words(seeds)
+    return f"{words} with looks at {joined([str(look) for look in looks])}" if looks else words

@@ -1,0 +1,88 @@
+"""How often the trials of each variant failed or were trained again, before the results that count."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ablate.base.errors import AblateError
+from ablate.core.other_looks import SupersededRuns
+from ablate.core.record import Record
+from ablate.core.trial import Cell
+from ablate.pipeline.other_runs import key_of_config, stored_elsewhere
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
+from ablate.study.study import Study
+
+
+def superseded_runs(
+    study: Study, cells: Sequence[Cell], records: Mapping[str, Record], folder: StudyFolder, store: Store
+) -> dict[str, SupersededRuns]:
+    """Returns variant → its failed and its replaced trainings; of variants that have some, without placebos.
+
+    A record that was removed is known by a report that has other numbers of its trial, and is noted in the store.
+    cells: all that were asked for. Raises `AblateError`.
+    """
+    placebos = {variant.name for variant in study.variants if variant.placebo}
+    judged = [cell for cell in cells if cell.judged and cell.variant not in placebos and cell.id in records]
+    ended = [cell for cell in judged if records[cell.id].status != "failed"]
+    for line in _removed({cell.id for cell in ended}, records, folder):
+        note_superseded(store.root, line, store.warn)
+    counts = Counter((line.trial, line.why) for line in superseded_in(store.root))
+    failed: Counter[str] = Counter()
+    replaced: Counter[str] = Counter()
+    for cell in ended:
+        failed[cell.variant] += counts[cell.id, "failed"] + records[cell.id].attempts - 1
+        replaced[cell.variant] += counts[cell.id, "replaced"]
+    failed += _failed_with_other_code(ended, folder)
+    names = [variant.name for variant in study.variants if failed[variant.name] or replaced[variant.name]]
+    return {name: SupersededRuns(failed[name], replaced[name]) for name in names}
+
+
+def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> Iterator[Superseded]:
+    """Yields the trainings that a report has otherwise, and whose records were gone before they were trained again."""
+    for report in StudyFolder.all(folder.results):
+        facts = report.reported_facts()
+        if facts is None or facts.given:
+            continue
+        for row in _rows_of(report):
+            record = records.get(row["id"]) if row["id"] in ids else None
+            if record is None or record.started_at <= facts.reported:
+                continue
+            if row["status"] == "failed":
+                # The driver knows failed trainings by their start, unless their records were gone.
+                if not any(line.trial == record.id for line in superseded_in(folder.results / "store")):
+                    yield Superseded(record.id, "failed", facts.reported)
+            elif not have_same_numbers(_numbers_of(row), record.metrics):
+                yield Superseded(record.id, "replaced", record.started_at)
+
+
+def _rows_of(report: StudyFolder) -> list[dict[str, Any]]:
+    """Returns the rows of the judged trials of a report; none where they cannot be read."""
+    try:
+        return [row for cell, row in report.rows() if cell.judged]
+    except AblateError:
+        return []
+
+
+def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Returns the numbers in the row of a trial; None for one without a value, as records have it."""
+    numbers: dict[str, float | None] = {}
+    for name, value in row.items():
+        if value is None or isinstance(value, float):
+            numbers[name] = None if value is None or math.isnan(value) else value
+    return numbers
+
+
+def _failed_with_other_code(cells: Sequence[Cell], folder: StudyFolder) -> Counter[str]:
+    """Returns variant → its trials in the store that failed with other code, data or versions, on the same seeds."""
+    variants = {(key_of_config(cell.trial.config), cell.seed): cell.variant for cell in cells}
+    counts: Counter[str] = Counter()
+    for stored in stored_elsewhere(folder, excluded={cell.id for cell in cells}):
+        variant = variants.get((stored.config, stored.seed))
+        if variant is not None and stored.status == "failed":
+            counts[variant] += 1
+    return counts

@@ -1,0 +1,62 @@
+"""`store/superseded.jsonl`: trainings whose results do not count, since their trials were trained again.
+
+A trial that fails is tried again by the next run, and its record replaced; `--fresh` and a record that was removed
+have trials trained again, too. Where runs fail because they go badly, those that are left are better than the variant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import TypeAdapter
+
+from ablate.base.kept import STRICT, Journal
+from ablate.base.locks import exclusive
+from ablate.core.metric import FREE
+
+_NAME = "superseded.jsonl"
+_REMEDY = "Restore it, or remove it: how often trials failed or were trained again is then no longer known"
+Why = Literal["failed", "replaced"]
+
+
+@dataclass(frozen=True)
+class Superseded:
+    """A line of the file: a training that does not count."""
+
+    __pydantic_config__: ClassVar[object] = STRICT
+
+    trial: str
+    """The id of its trial."""
+    why: Why
+    """`failed`, or `replaced`: it had a result, and a later training had another."""
+    moment: str
+    """The start of the failed training, or of the one that replaced it: by both, a line is known again."""
+
+
+_LINE = TypeAdapter(Superseded)
+
+
+def superseded_in(root: Path) -> list[Superseded]:
+    """Returns the trainings of a store that do not count. Raises `AblateError` for a damaged file."""
+    return _journal(root).lines
+
+
+def note_superseded(root: Path, line: Superseded, say: Callable[[str], None]) -> None:
+    """Keeps a training that does not count, once; other drivers of the store wait. Raises `AblateError`."""
+    with exclusive(root, _NAME, say):
+        journal = _journal(root)
+        if line not in journal.lines:
+            journal.add(line)
+
+
+def _journal(root: Path) -> Journal[Superseded]:
+    return Journal(root / _NAME, _LINE, _REMEDY)
+
+
+def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
+    """Returns whether two trainings agree in each metric that both have, but for those that measure time and memory."""
+    shared = [name for name in one if name in other and not name.endswith(FREE)]
+    return all(one[name] == other[name] for name in shared)

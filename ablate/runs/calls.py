@@ -1,0 +1,69 @@
+"""What a call of `ablate analyse` asks of its runs, and how one call differs from another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ablate.core.facts import BASELINE, StudyFacts
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.steps import LAST
+
+Call = Mapping[str, str]
+"""Option → its value as text; options that are not given are missing."""
+_ROLES = ("variant", "task", "seed", "example", "source", "status")
+_OF_THRESHOLDS = ("margin", "claim", "floor", "ceiling", "resolution")
+"""The options that set what counts as small, or what is claimed: the numbers that are tested stay the same."""
+NOT_GIVEN = "none"
+
+
+def call_of(options: AnalysisOptions, roles: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Returns what a call asks, with what it left to be guessed.
+
+    roles: the columns by their roles.
+    """
+    asked: dict[str, object] = {
+        "metric": options.metric,
+        "baseline": options.baseline,
+        "direction": options.direction,
+        "margin": options.margin,
+        "claim": "; ".join(sorted({*options.claim})),
+        "floor": options.floor,
+        "ceiling": options.ceiling,
+        "resolution": options.resolution or None,
+        "all-or-nothing": options.all_or_nothing,
+        "also": "; ".join(sorted(f"{name} {direction}" for name, direction in options.also)),
+        "where": "; ".join(sorted({*options.where})),
+        "at": "" if options.at == LAST else options.at,
+        "compare": options.compare,
+        "read": "; ".join(sorted(f"{name}={pattern}" for name, pattern in options.read)),
+        "experiment": options.experiment,
+        "replicates": "on" if options.replicates else "",
+        "known-noise": options.known_noise,
+    }
+    call: dict[str, str] = {}
+    for name, value in asked.items():
+        if value not in (None, ""):
+            call[name] = f"{value:g}" if isinstance(value, float) else str(value)
+    for role in _ROLES:
+        if role in roles:
+            call[role] = ",".join(roles[role])
+    return call
+
+
+def call_in(facts: StudyFacts) -> dict[str, str]:
+    """Returns what the call of a report asked, as far as its facts tell."""
+    call = {"metric": facts.metric, "baseline": facts.labels.get(BASELINE, BASELINE)}
+    if facts.margin is not None:
+        call["margin"] = f"{facts.margin:g}"
+    return call
+
+
+def differences(before: Call, now: Call) -> list[str]:
+    """Returns how a call differs from one before it: `margin=0.03`, each as the later call has it."""
+    names = dict.fromkeys([*now, *before])
+    return [f"{name}={now.get(name, NOT_GIVEN)}" for name in names if before.get(name) != now.get(name)]
+
+
+def tested(call: Call) -> tuple[tuple[str, str], ...]:
+    """Returns what a call tests, without what it calls small, or claims."""
+    return tuple(sorted((name, value) for name, value in call.items() if name not in _OF_THRESHOLDS))

@@ -1,0 +1,142 @@
+"""The analyses of runs so far: `store/analyses.jsonl` of a results folder, or in Python those of this process.
+
+Each call on the same runs, under another metric, margin, baseline, filter or step, is another look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from pydantic import TypeAdapter
+
+from ablate.analysis.chances import NOMINAL
+from ablate.base.kept import FINITE, Journal
+from ablate.base.locks import Say, exclusive
+from ablate.base.text import masked, printable
+from ablate.core.other_looks import EarlierCalls, LookedAt
+from ablate.runs.calls import differences, tested
+from ablate.runs.content import MOST_KEPT, sample_of, share_runs
+from ablate.runs.reading import RunTable
+
+LEDGER = "analyses.jsonl"
+_REMEDY = "Restore it, or remove it: earlier analyses of the same runs are then no longer known"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A line of the ledger: a call, the runs that it read, and its verdicts."""
+
+    __pydantic_config__: ClassVar[object] = FINITE
+
+    date: str
+    report: str
+    """The name of its report; empty of one in Python that was not kept."""
+    source: str
+    """RUNS as the call has it; empty of a DataFrame."""
+    runs: list[str]
+    """Digests of the runs or rows that were read, as `sample_of` chooses them."""
+    num_runs: int
+    """The number of different runs or rows that were read."""
+    call: dict[str, str]
+    verdicts: list[str]
+    """Each verdict in words: `gelu better`."""
+
+    def looked_as(self, other: Analysis) -> bool:
+        """Returns whether it asked the same of the same runs, so that it is no other look."""
+        return self.call == other.call and (self.runs, self.num_runs) == (other.runs, other.num_runs)
+
+    def is_within(self, other: Analysis) -> bool:
+        """Returns whether another has all its runs, and perhaps more."""
+        # Of samples, only what is not larger than the largest that the other keeps can be looked for.
+        largest = other.runs[-1] if len(other.runs) == MOST_KEPT else "g"
+        return {run for run in self.runs if run <= largest} <= {*other.runs}
+
+
+_LINE = TypeAdapter(Analysis)
+
+
+class Lines(Protocol):
+    """Lines that are kept and added to."""
+
+    lines: list[Analysis]
+
+    def add(self, line: Analysis) -> None:
+        """Keeps a line."""
+
+
+class _OfThisProcess:
+    """The analyses in Python whose reports were not kept, for as long as the process lasts."""
+
+    def __init__(self) -> None:
+        self.lines: list[Analysis] = []
+
+    def add(self, line: Analysis) -> None:
+        """Keeps a line."""
+        self.lines.append(line)
+
+
+OF_THIS_PROCESS = _OfThisProcess()
+
+
+@contextmanager
+def opened(results: Path, say: Say) -> Iterator[Lines]:
+    """Yields the ledger of a results folder, which no other process changes meanwhile.
+
+    Raises `AblateError` for one that was damaged.
+    """
+    path = results / "store" / LEDGER
+    with exclusive(path.parent, path.name, say):
+        yield Journal(path, _LINE, _REMEDY)
+
+
+def line_of(
+    table: RunTable, *, source: str, report: str = "", date: str = "", verdicts: Sequence[str] = ()
+) -> Analysis:
+    """Returns the line of an analysis."""
+    return Analysis(
+        date=date,
+        report=report,
+        source=masked(source),
+        runs=sample_of(table.content),
+        num_runs=len({*table.content}),
+        call=dict(table.call),
+        verdicts=list(verdicts),
+    )
+
+
+def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
+    """Returns the earlier looks at the runs of an analysis, the last of each kind, and what they make of its level."""
+    others: dict[tuple[object, ...], Analysis] = {}
+    for line in lines:
+        if share_runs(line.runs, now.runs) and not line.looked_as(now):
+            others[tuple(sorted(line.call.items())), tuple(line.runs)] = line
+    looks = [LookedAt(line.report, _differences(now, line), line.verdicts) for line in others.values()]
+    tests = {(tested(line.call), tuple(line.runs)) for line in [*others.values(), now]}
+    return EarlierCalls(looks, min(1.0, NOMINAL * len(tests)) if len(tests) > 1 else None)
+
+
+def _differences(now: Analysis, line: Analysis) -> list[str]:
+    """Returns how an earlier call differs from one, in its runs too."""
+    named = differences(now.call, line.call)
+    if (line.runs, line.num_runs) != (now.runs, now.num_runs):
+        named.append(f"rows={line.num_runs}")
+    return [printable(text) for text in named]
+
+
+def last_of(report: str, lines: Sequence[Analysis]) -> Analysis | None:
+    """Returns the last analysis that was reported under a name; None where the ledger has none."""
+    of_report = [line for line in lines if line.report == report]
+    return of_report[-1] if of_report else None
+
+
+def call_differences(held: Analysis, now: Analysis) -> list[str]:
+    """Returns how a call differs from the one whose report has its name; that runs were added is no difference."""
+    named = differences(held.call, now.call)
+    is_same_source = held.source == now.source != ""
+    if not is_same_source and not held.is_within(now):
+        named.append(f"runs={now.source or now.runs[0][:6]}")
+    return named

@@ -1,0 +1,113 @@
+"""Runs that failed before, and results that were replaced, are counted where their numbers differ between sides."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from harness import ablate_here
+
+from ablate.core.other_looks import SupersededRuns
+from ablate.records.folder import StudyFolder
+
+# Each run draws anew, as on a machine that does not repeat itself; where told, a bad run of gelu fails.
+TRAIN = """\
+import os, random, sys
+act, seed = sys.argv[1:3]
+value = 0.8 + random.SystemRandom().gauss(0, 0.01)
+if act == "gelu" and value < float(os.environ.get("LEAST", "0")):
+    sys.exit("the run went badly")
+print("acc", value)
+"""
+STUDY = """\
+name: own
+workload: {command: "python train.py {act} {seed}", read: {acc: 'acc (\\S+)'}}
+config: {act: relu}
+factors: {config.act: [gelu]}
+metrics: {acc: max}
+seeds: 3
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    monkeypatch.setenv("LEAST", "2")
+    return tmp_path
+
+
+def run(folder: Path, *options: object) -> tuple[int, str]:
+    done = ablate_here("run", "study.yaml", "--jobs", 0, "--json", *options, cwd=folder)
+    return done.returncode, " ".join(json.loads(done.stdout).get("answer", ()))
+
+
+def superseded(folder: Path) -> dict[str, SupersededRuns]:
+    return StudyFolder(folder / "results", "own").facts().superseded
+
+
+def records(folder: Path, variant: str) -> list[Path]:
+    rows = [row for _, row in StudyFolder(folder / "results", "own").rows()]
+    return [
+        folder / f"results/store/trials/{row['id']}.json" for row in rows if row["variant"].endswith(variant)
+    ]
+
+
+def test_runs_that_failed_until_they_went_well_are_counted(here, monkeypatch):
+    for _ in range(2):
+        code, words = run(here)
+        assert code == 1
+        assert "failed before" not in words  # Without a result, nothing stands in for them.
+    monkeypatch.setenv("LEAST", "0")
+    code, words = run(here)
+    assert code == 0
+    assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=6, replaced=0)}
+    assert "act GELU 6; baseline 0" in words
+    # They still are when the report is written again, also from a folder alone.
+    _, words = run(here, "--fresh")
+    assert "act GELU 6; baseline 0" in words
+    shutil.rmtree(here / "results/store")
+    assert ablate_here("report", "own", cwd=here).returncode == 0
+    assert "act GELU 6; baseline 0" in (here / "results/own/report.md").read_text()
+
+
+def test_failures_of_a_record_that_was_removed_are_known_by_the_report(here, monkeypatch):
+    run(here)
+    (here / "results/store/superseded.jsonl").unlink()
+    for path in records(here, "gelu"):
+        path.unlink()
+    monkeypatch.setenv("LEAST", "0")
+    run(here)
+    assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
+
+
+def test_results_that_were_removed_and_trained_again_are_counted_each_time(here, monkeypatch):
+    monkeypatch.setenv("LEAST", "0")
+    _, words = run(here)
+    assert superseded(here) == {}
+    for times in (1, 2):
+        first, *_ = records(here, "gelu")
+        first.unlink()
+        _, words = run(here)
+        assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=0, replaced=times)}
+        assert f"act GELU {times}; baseline 0" in words
+    # Of all sides alike, it says nothing.
+    _, words = run(here, "--fresh")
+    assert superseded(here)["baseline"] == SupersededRuns(0, 3)
+
+
+def test_a_damaged_list_ends_the_run_and_is_named(here):
+    run(here)
+    path = here / "results/store/superseded.jsonl"
+    path.write_text(path.read_text().replace("failed", "replaced", 1))
+    done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)
+    assert done.returncode == 2
+    assert "superseded.jsonl" in done.stderr
+
+
+def test_code_that_was_edited_after_failures_does_not_forget_them(here, monkeypatch):
+    run(here)
+    (here / "train.py").write_text(TRAIN.replace("0.01", "0.02"))
+    monkeypatch.setenv("LEAST", "0")
+    run(here, "--retrain")
+    assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
