@@ -14,7 +14,8 @@ from ablate.report import page as markdown
 from ablate.report import words as tables
 from ablate.report.reason_words import because
 from ablate.report.sections.runs import against
-from ablate.report.verdicts import family, verdict_tables
+from ablate.report.levels import family
+from ablate.report.verdicts import verdict_tables
 from ablate.report.words import Column
 
 
