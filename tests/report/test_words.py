@@ -97,7 +97,13 @@ def test_the_answer_has_reasons_in_few_words():
 def test_lists_and_levels():
     assert some(["a"]) == "a"
     assert some("abcd", 2) == "a, b and 2 more"
-    assert [level_word(1 - 0.05 / m) for m in (1, 7, 60, 100, 10_000)] == ["95", "99.3", "99.92", "99.95", "99.9995"]
+    assert [level_word(1 - 0.05 / m) for m in (1, 7, 60, 100, 10_000)] == [
+        "95",
+        "99.3",
+        "99.92",
+        "99.95",
+        "99.9995",
+    ]
     assert message("limits.missing", 1, 20) == "1 of 20 planned runs failed or have not run."
 
 

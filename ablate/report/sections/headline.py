@@ -59,7 +59,7 @@ class Headline(Section, title="Answer", needs_trials=False):
             if section.applies(report_data):
                 warnings += section.warnings(report_data)
         if not report_data.facts.given:
-            warnings += cautions_in_sentences(report_data.facts)
+            warnings += in_sentences(report_data.facts.cautions, report_data.facts)
         return [*warnings, *plan_lines(report_data), *repeat_lines(report_data)]
 
 
@@ -82,17 +82,19 @@ class Basis(Section, title="What the verdicts rest on", inside="learning, data, 
                     findings += section.findings(report_data)
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
-        if report_data.facts.given:
-            findings += cautions_in_sentences(report_data.facts)
+        facts = report_data.facts
+        if facts.given:
+            findings += in_sentences(facts.cautions, facts)
+        findings += in_sentences(facts.code_notes, facts)
         if findings:
             yield Items(findings, "findings")
 
 
-def cautions_in_sentences(facts: StudyFacts) -> list[str]:
-    """Returns the cautions as sentences, which begin with a capital unless they begin with a name."""
+def in_sentences(remarks: Sequence[str], facts: StudyFacts) -> list[str]:
+    """Returns cautions or notes as sentences, which begin with a capital unless they begin with a name."""
     names = (*facts.labels.values(), *(variant.name for variant in facts.variants))
     sentences = []
-    for caution in facts.cautions:
-        ended = f"{caution.removesuffix('.')}."
-        sentences.append(ended if caution.startswith(names) else as_sentence(ended))
+    for remark in remarks:
+        ended = f"{remark.removesuffix('.')}."
+        sentences.append(ended if remark.startswith(names) else as_sentence(ended))
     return sentences
