@@ -186,7 +186,7 @@ class External(Workload):
         files = dict.fromkeys(self.program(config).values())
         notes: list[CodeNote] = []
         for place in seeded(files, section.get("seed")):
-            notes.append(CodeNote(f"the code at {place} gives every trial the same seed there", "seeds"))
+            notes.append(CodeNote(f"every trial gets the same seed at {place}", "seeds"))
         named_in_code = named(files)
         command = str(section.get("command"))
         unnamed = [

@@ -21,7 +21,7 @@ CONSTANT = "import random, sys\nrandom.seed(0)\n"
 READS_SEED = "rng = random.Random(int(sys.argv[1]))\n"
 IGNORES_SEED = "rng = random.Random(0)\n"
 PRINTS = "print('loss', float(sys.argv[2]) + rng.random())\n"
-SEEDED = "the code at train.py:2: random.seed(0) gives every trial the same seed there"
+SEEDED = "every trial gets the same seed at train.py:2: random.seed(0)"
 UNREAD = "your code never mentions `unread`"
 
 
@@ -53,4 +53,4 @@ def test_a_note_stays_where_runs_agree_with_it(notes):
     kept, cautions, page = notes(CONSTANT + IGNORES_SEED + PRINTS)
     assert kept == [SEEDED, UNREAD]
     assert cautions == []
-    assert SEEDED.removeprefix("the ") in page
+    assert "<li><strong>Every trial gets the same seed at train.py:2:</strong> random.seed(0).</li>" in page
