@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 from ablate.base.errors import Gather
 from ablate.base.files import write_text
 from ablate.base.locks import Say
+from ablate.base.text import printable
 from ablate.core import names
 from ablate.pipeline.publish import Verdicts, make_report, publish
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
+from ablate.report.terms import with_terms
 from ablate.runs.evidence import evidence_of
 from ablate.runs.reading import RunTable
 
@@ -35,7 +37,7 @@ def judge(folder: StudyFolder, table: RunTable, warn: Say) -> None:
     """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste. Raises `AblateError`."""
     _save_evidence(folder, table)
     publish(folder, warn)
-    write_text(folder.path / _CARD, _card(folder))
+    write_text(folder.path / _CARD, printable(_card(folder)))
 
 
 def judge_without_page(folder: StudyFolder, table: RunTable) -> None:
@@ -78,7 +80,8 @@ def _card(folder: StudyFolder) -> str:
     facts = folder.facts()
     parts = [f"### {markdown(facts.question)}"]
     parts += [markdown(line) for line in folder.answer()]
-    parts += [f"{markdown_table(table)}\n\n{markdown(table.caption)}." for table in summary(folder)]
+    tables = [with_terms(table, facts) for table in summary(folder)]
+    parts += [f"{markdown_table(table)}\n\n{markdown(table.caption)}." for table in tables]
     parts += [f"- {markdown(caution)}" for caution in facts.cautions]
     parts.append(f"<sub>`{facts.environment['command']}`, {facts.reported[:10]}</sub>\n")
     return "\n\n".join(parts)
