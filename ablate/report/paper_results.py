@@ -16,6 +16,7 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.figures.facets import figure_names
 from ablate.report.levels import family, level_of
+from ablate.report.margin_words import margin_words
 from ablate.report.section import ReportData
 from ablate.report.verdict_words import EQUIVALENT, apart_from_zero
 from ablate.report.verdicts import (
@@ -99,7 +100,7 @@ def _variants(
         table_rows.append({"variant": row_name(row, names), **mean, **_judged(row, facts, scale)})
     columns = [Column("variant", "Variant"), *_mean_columns(facts, scale), *_judged_columns(rows, table_rows)]
     bold = _best(rows, task.metrics[facts.metric].direction == "max", names)
-    differences = _caption_of_differences(report_data, rows, scale)
+    differences = _caption_of_differences(report_data, task, rows, scale)
     caption = f"{_caption_of_means(facts, task, table_rows)}{differences}"
     if bold:
         caption = f"{caption} {message('paper.bold')}"
@@ -123,7 +124,7 @@ def _cells(report_data: ReportData, task: TaskFacts, rows: Sequence[Row], scale:
     caption = _caption_of_means(facts, task, table_rows)
     if rows:
         columns += _judged_columns(rows, table_rows)
-        caption += _caption_of_differences(report_data, rows, scale)
+        caption += _caption_of_differences(report_data, task, rows, scale)
     return tabulated(columns, table_rows, caption)
 
 
@@ -153,7 +154,7 @@ def _main_effects(report_data: ReportData, task: TaskFacts, rows: Sequence[Row],
     means_in_words = message(
         "paper.marginal_means", facts.metric, task.name_for_readers, better, seeds, facts.unit
     )
-    caption = f"{means_in_words}{_caption_of_differences(report_data, rows, scale)}"
+    caption = f"{means_in_words}{_caption_of_differences(report_data, task, rows, scale)}"
     dependence = dependence_sentence(
         rows_of(report_data.table("interactions")), task, facts, names, scale=scale
     )
@@ -212,7 +213,9 @@ def _caption_of_means(facts: StudyFacts, task: TaskFacts, table_rows: Sequence[M
     return message("paper.means", facts.metric, task.name_for_readers, better, seeds, facts.unit)
 
 
-def _caption_of_differences(report_data: ReportData, rows: Sequence[Row], scale: float) -> str:
+def _caption_of_differences(
+    report_data: ReportData, task: TaskFacts, rows: Sequence[Row], scale: float
+) -> str:
     """Returns the rest of a caption: what differences and verdicts are."""
     facts = report_data.facts
     against = compared_with(facts) or "the other variant"
@@ -232,7 +235,10 @@ def _caption_of_differences(report_data: ReportData, rows: Sequence[Row], scale:
     else:
         verdicts = message("paper.verdicts_with_margin", scale * facts.margin, rated)
     apart = _equivalent_apart_from_zero(rows, facts, scale)
-    return paragraph(differences, verdicts, message("paper.equivalent_but", apart) if apart else "")
+    notes = [message("paper.equivalent_but", apart)] if apart else []
+    if any(row["verdict"] == EQUIVALENT for row in rows):
+        notes.append(margin_words(report_data, task))
+    return paragraph(differences, verdicts, *notes)
 
 
 def _corrected_for(num_planned: int, size: int) -> str:

@@ -7,6 +7,7 @@ from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence
 from ablate.report.answer import answers_by_task, baseline_line
 from ablate.report.limits import basis, gaps, training_warnings
+from ablate.report.margin_words import claimed_margin_lines
 from ablate.report.noise_words import noise_lines
 from ablate.report.repeats import repeat_lines
 from ablate.report.replanned import plan_lines
@@ -54,7 +55,7 @@ class Headline(Section, title="Answer", needs_trials=False):
 
     def warnings(self, report_data: ReportData) -> list[str]:
         """Returns what training, tuning and other sections warn of, cautions, and a plan changed after results."""
-        warnings = [*training_warnings(report_data)]
+        warnings = [*training_warnings(report_data), *claimed_margin_lines(report_data)]
         for section in applying(self._below, report_data):
             if section.applies(report_data):
                 warnings += section.warnings(report_data)
