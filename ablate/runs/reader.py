@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -23,6 +24,7 @@ class RunsFound:
     - roles: role (variant, seed, task, example, status, step) → the columns that have it, as far as the format says.
     - metrics: the columns that are measured, as far as the format says.
     - notes: what the reader was not sure of, in sentences without full stops.
+    - declared: options of the call as the runs declare them, by name; they hold where the call does not say otherwise.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -32,6 +34,7 @@ class RunsFound:
     metrics: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     are_summaries: bool = False
+    declared: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reader(ABC):

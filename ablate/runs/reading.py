@@ -78,7 +78,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
     found = visible_runs(found)
-    options = visible_options(options)
+    options = visible_options(options).or_declared(found.declared)
     options.check_names()
     columns = columns_of(found, options)
     table, roles, options = columns.table, columns.roles, columns.options
