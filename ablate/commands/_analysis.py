@@ -124,7 +124,7 @@ def analyse(
 
 def _print(text: str) -> None:
     """Prints a line beside the results of a call."""
-    print(text, file=sys.stderr)
+    print(safe(text), file=sys.stderr)
 
 
 def _table(runs: object, options: AnalysisOptions) -> RunTable:

@@ -4,6 +4,7 @@ They are made from the files of a report alone, without pandas and torch, so tha
 answers at once.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,9 +22,14 @@ TEXT = {
 }
 
 
+_DECEIVING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u206f\u200b\u2060-\u2064\ufeff]")
+"""Characters that control a terminal or deceive, and that JSON may hold as they are."""
+
+
 def json_text(data: Mapping[str, Any]) -> str:
-    """Returns one JSON object as text; what JSON cannot say, NaN and infinity, is null."""
-    return to_json(data, inf_nan_mode="null", fallback=str).decode()
+    """Returns one JSON object as text, in which no character controls a terminal; NaN and infinity are null."""
+    text = to_json(data, inf_nan_mode="null", fallback=str).decode()
+    return _DECEIVING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: int = 0) -> dict[str, Any]:

@@ -127,7 +127,9 @@ class Results:
         return as_html(StudyFolder.at(self.folder))
 
     def __repr__(self) -> str:
-        return "\n".join([f"Results of {self.folder}", *StudyFolder.at(self.folder).answer()])
+        from ablate.report.notebook import as_text
+
+        return f"Results of {self.folder}\n{as_text(StudyFolder.at(self.folder))}"
 
 
 def run(

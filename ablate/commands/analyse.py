@@ -119,11 +119,10 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.pipeline.next_steps import print_results
     from ablate.records.environment import command_line
     from ablate.records.folder import StudyFolder
-    from ablate.report.words import message
     from ablate.runs import noise, report
     from ablate.runs.checking import checked
     from ablate.runs.options import AnalysisOptions
-    from ablate.runs.reading import read, shape_of
+    from ablate.runs.reading import read, reading_of
 
     given["read"] = [_named_pattern(text) for text in given["read"]]
     variant = given.pop("variant")
@@ -134,7 +133,8 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         say = saying(console)
         table = read(runs, options)
         options = table.options
-        say(message("analyse.read", table.kind, shape_of(table)))
+        reading = reading_of(table)
+        say(reading)
         if options.keep_noise is not None:
             given_runs = checked(table, options.metrics())
             say(noise.keep_noise(given_runs, options, options.keep_noise))
@@ -144,7 +144,8 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         folder = StudyFolder(results, options.name or report.name_after(runs))
         folder = report.judge(folder, table, runs, say, warn)
         for caution in folder.facts().cautions:
-            say(caution)
+            if caution != reading:
+                say(caution)
         print_results(folder, console)
         say(f"Card for a pull request: {folder.path / 'card.md'}")
     return exit_code_of(folder.path, None, as_json, gate, strict)

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from ablate.base.text import safe
+
 
 @click.command("check")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
@@ -25,5 +27,5 @@ def command(files: tuple[Path, ...]) -> int:
     if not checked:
         raise AblateError(f"{files[0]}: registers nothing; register a part with `@register(SLOT, NAME)`")
     for line in checked:
-        click.echo(f"{line.name}  {line.rule:9} {line.fault or 'holds'}")
+        click.echo(safe(f"{line.name}  {line.rule:9} {line.fault or 'holds'}"))
     return 2 if any(line.fault for line in checked) else 0

@@ -6,6 +6,7 @@ import click
 
 from ablate.base.errors import shown
 from ablate.base.numerals import POSITIVE, Domain
+from ablate.base.text import safe
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.commands._console import AS_JSON, RESULTS
 from ablate.core.metric import Direction
@@ -79,5 +80,5 @@ def command(
     call = Call([*command], metric, pattern, direction, [*links])
     ledger = results / "store" / "compare.jsonl"
     verdict, sentences = compare(call, ledger, [base, head], looks, margin, measures)
-    click.echo(json_text(verdict) if as_json else sentences)
+    click.echo(json_text(verdict) if as_json else safe(sentences))
     return int(verdict["exit_code"])

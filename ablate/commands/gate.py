@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from ablate.base.files import destination
+from ablate.base.text import safe
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.core.metric import Direction
 
@@ -51,6 +52,6 @@ def command(
     call = Call([*command], metric, pattern, direction, [*links])
     answer = gate(call, ledger, [base, head], measures)
     for note in answer["notes"]:
-        click.echo(f"{answer['commit']}: {note}", err=True)
+        click.echo(safe(f"{answer['commit']}: {note}"), err=True)
     click.echo(json_text(answer))
     return int(answer["exit_code"])

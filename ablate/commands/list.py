@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ablate.base.errors import AblateError
+from ablate.base.text import safe
 from ablate.commands._console import PLUGINS, RESULTS
 from ablate.core.names import confirmed
 
@@ -42,7 +43,7 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
     from ablate.stages import CONFIGS
 
     load_plugins(plugins)
-    click.echo(describe(slot, name, CONFIGS))
+    click.echo(safe(describe(slot, name, CONFIGS)))
 
 
 def overview(results: Path) -> Table:

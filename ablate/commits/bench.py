@@ -15,7 +15,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.kept import Journal
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
-from ablate.base.text import is_utf8
+from ablate.base.text import is_utf8, safe
 from ablate.commits.lines import LINE, Call, FailedRun, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
@@ -78,7 +78,7 @@ class Bench:
                 self.journal.add(FailedRun(key, tree.name, tree.digest, seed))
                 raise
             self.journal.add(Run(key, tree.name, tree.digest, seed, value, seconds))
-            click.echo(f"{tree.name}, seed {seed}: {self.call.metric} {value:g}", err=True)
+            click.echo(safe(f"{tree.name}, seed {seed}: {self.call.metric} {value:g}"), err=True)
         return value if self.call.direction == "max" else -value
 
     def _measure(self, tree: Tree, seed: int) -> tuple[float, float]:
@@ -172,15 +172,13 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterato
     if changed:
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
     data = _linked(call.links)
-    with exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)), interruptible():
+    with exclusive(path.parent, path.name, lambda said: click.echo(safe(said), err=True)), interruptible():
         journal = Journal(path, LINE, remedy)
         with checked_out(names, data) as (base, head):
             yield Bench(call, journal, base, head, data)
             for file in check_unchanged(data):
-                click.echo(
-                    f"{file}: was added to the linked data by a run, so that a later call starts anew",
-                    err=True,
-                )
+                added = f"{file}: was added to the linked data by a run, so that a later call starts anew"
+                click.echo(safe(added), err=True)
 
 
 def _linked(links: Sequence[str]) -> list[Data]:

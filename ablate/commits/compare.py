@@ -16,7 +16,7 @@ from ablate.commits.lines import Call
 from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
-from ablate.report.words import level, significant
+from ablate.report.words import level_word, significant
 
 EXIT_CODES = {"worse": 1, "inconclusive": 3}
 """Verdict → exit code; that of any other is 0."""
@@ -89,7 +89,7 @@ def _in_words(data: Mapping[str, Any], call: Call, max_seeds: int, alpha: float)
     better = "less" if call.direction == "min" else "more"
     lines = [
         f"{spelled(call.metric)} of {data['head']} against {data['base']}: {data['verdict']}",
-        f"difference {difference_of(data, call.direction)} at {level(alpha)}, {better} is better; "
+        f"difference {difference_of(data, call.direction)} at {level_word(1 - alpha)} %, {better} is better; "
         f"{data['n']} seeds each",
         f"margin {data['margin']:g}; {max_seeds} seeds detect {significant(data['mde'])} with 80 % power",
         *data["notes"],

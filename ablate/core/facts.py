@@ -179,6 +179,8 @@ class StudyFacts:
     rates: dict[str, str] = field(default_factory=dict)
     # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
     cautions: list[str] = field(default_factory=list)
+    # Signs in the source of the user's program that seeds or settings have no effect, which no run contradicts.
+    code_notes: list[str] = field(default_factory=list)
     # Name of a stage → what it keeps beside its frames, as plain data.
     features: dict[str, Any] = field(default_factory=dict)
     # Metric → the value on validation data whose first time is asked for; empty: none.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
+from ablate.core.code_note import CodeNote
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
 from ablate.core.speed import Operation
@@ -83,6 +84,10 @@ class Workload(ABC):
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """Returns what limits a verdict on `config`, known without training it: sentences without full stops."""
+        return []
+
+    def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
+        """Returns signs in the source of a user's program that seeds or settings have no effect; runs may differ."""
         return []
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:

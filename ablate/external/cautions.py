@@ -1,6 +1,10 @@
-"""Signs in the source of the user's code that a seed or a setting has no effect: constant seeds, unnamed settings."""
+"""Signs in the source of the user's code that a seed or a setting has no effect: constant seeds, unnamed settings.
+
+A constant counts only where nothing in the source may change it, since it is read and never run.
+"""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,23 +22,55 @@ def seeded(files: Iterable[str], given: str | None = None) -> Iterator[str]:
 
     `given`: the constant that gets the seed of a trial.
     """
-    for file in map(Path, files):
-        tree = parsed(file)
-        fixed = _fixed(tree) - {given}
+    trees = {Path(file): parsed(Path(file)) for file in files}
+    nodes = [*itertools.chain.from_iterable(ast.walk(tree) for tree in trees.values())]
+    is_shown = not any(_assigns_unseen(node) for node in nodes)
+    assigned = {
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    for file, tree in trees.items():
+        fixed = _fixed(tree) - assigned - {given} if is_shown else set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args and _SEEDING.search(ast.unparse(node.func)):
                 first = node.args[0]
-                if isinstance(first, ast.Constant) or getattr(first, "id", None) in fixed:
+                is_fixed = isinstance(first, ast.Name) and first.id in fixed
+                if is_fixed or (isinstance(first, ast.Constant) and first.value is not None):
                     yield f"{file.name}:{node.lineno}: {ast.unparse(node)}"
 
 
-def _fixed(tree: ast.Module) -> set[str | None]:
-    """Returns the names of a module whose value is always one literal."""
+def _fixed(tree: ast.Module) -> set[str]:
+    """Returns the names of a module whose value is always one literal, and that no function gives another meaning."""
     try:
         constants = Constants.of(tree)
     except UNREADABLE:
         return set()
-    return {name for name in constants.names() if isinstance(constants.values[name], ast.Constant)}
+    literals = {name for name in constants.names() if isinstance(constants.values[name], ast.Constant)}
+    return literals - _local_names(tree)
+
+
+def _local_names(tree: ast.Module) -> set[str]:
+    """Returns the names that mean something else in some function or class: parameters, and what is assigned there."""
+    names: set[str] = set()
+    scopes = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+    for scope in ast.walk(tree):
+        if not isinstance(scope, scopes):
+            continue
+        for node in ast.walk(scope):
+            if isinstance(node, ast.arg):
+                names.add(node.arg)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    return names
+
+
+def _assigns_unseen(node: ast.AST) -> bool:
+    """Returns whether a node may assign names that the source does not show: `exec`, `globals()`, `setattr`."""
+    match node:
+        case ast.Call(func=ast.Name("exec" | "eval" | "globals" | "vars" | "locals" | "setattr")):
+            return True
+        case ast.Attribute(attr="__dict__" | "modules"):
+            return True
+    return False
 
 
 def assigning(file: Path) -> Iterator[str]:

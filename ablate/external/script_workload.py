@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.registry import register
+from ablate.core.code_note import CodeNote
 from ablate.external import options, script
 from ablate.external.cautions import assigning
 from ablate.external.passing import check_exists
@@ -33,13 +34,16 @@ class ScriptWorkload(External):
     def sources(self, config: BaseModel) -> list[Any]:
         return [*super().sources(config), script.main]
 
-    def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        cautions = super().cautions(config)
+    def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
+        notes = super().code_notes(config)
+        settings = tuple(f"config.{name}" for name in config["config"])
         for place in assigning(self.folder / config["workload"]["script"]):
-            cautions.append(f"code at {place} may assign constants anew, unseen by ablate")
+            text = f"code at {place} may assign constants anew, unseen by ablate"
+            notes.append(CodeNote(text, "settings", settings))
         if not config["workload"]["seed"] and self.lacks_seed(config):
-            cautions.append(f"`workload:` has no `seed:` that names the constant of the seed, {UNSEEDED}")
-        return cautions
+            text = f"`workload:` has no `seed:` that names the constant of the seed, {UNSEEDED}"
+            notes.append(CodeNote(text, "seeds"))
+        return notes
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)

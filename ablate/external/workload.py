@@ -21,6 +21,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.registry import register
 from ablate.base.scratch import scratch
 from ablate.base.streams import stream_seed
+from ablate.core.code_note import CodeNote
 from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
@@ -41,7 +42,7 @@ from ablate.external.sources import locks_of, parsed, program_of
 from ablate.external.undeclared import STEP
 
 UNSEEDED = "and your code does not mention $ABLATE_SEED, so that no seed reaches it"
-"""The end of a caution on code that gets no seed."""
+"""The end of a note on code that gets no seed."""
 
 
 class External(Workload):
@@ -168,28 +169,33 @@ class External(Workload):
         return beside | locks_of(snapshot.root / snapshot.inside)
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        section = config["workload"]
-        files = dict.fromkeys(self.program(config).values())
         cautions: list[str] = []
-        if not section["isolate"]:
+        if not config["workload"]["isolate"]:
             cautions.append(
                 "trials run in the study's folder (`isolate: off`) and may find what earlier runs left there"
             )
-        for place in seeded(files, section.get("seed")):
-            cautions.append(f"a random generator at {place} has the same seed in every trial")
         doubts = [
             doubtful_direction(name, settings["direction"]) for name, settings in config["metrics"].items()
         ]
         doubts += [doubtful_choice(name) for name in config["metrics"]]
         cautions += filter(None, doubts)
+        return cautions
+
+    def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
+        section = config["workload"]
+        files = dict.fromkeys(self.program(config).values())
+        notes: list[CodeNote] = []
+        for place in seeded(files, section.get("seed")):
+            notes.append(CodeNote(f"every trial gets the same seed at {place}", "seeds"))
         named_in_code = named(files)
         command = str(section.get("command"))
         unnamed = [
             name for name in config["config"] if name not in named_in_code and f"{{{name}" not in command
         ]
         if unnamed:
-            cautions.append(f"your code never mentions {listed(f'`{name}`' for name in unnamed)}")
-        return cautions
+            text = f"your code never mentions {listed(f'`{name}`' for name in unnamed)}"
+            notes.append(CodeNote(text, "settings", tuple(f"config.{name}" for name in unnamed)))
+        return notes
 
     def reads_config(self, config: Mapping[str, Any]) -> bool:
         """Returns whether the program itself reads the config of a trial from its environment."""
@@ -270,12 +276,12 @@ class CommandWorkload(External):
         super().check(config)
         check_program(self.words(config, 0), self.folder, "workload.command")
 
-    def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        cautions = super().cautions(config)
+    def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
+        notes = super().code_notes(config)
         has_seed = self.words(config, 0) != self.words(config, 1)
         if not has_seed and self.lacks_seed(config):
-            cautions.append(f"the command has no `{{seed}}`, {UNSEEDED}")
-        return cautions
+            notes.append(CodeNote(f"the command has no `{{seed}}`, {UNSEEDED}", "seeds"))
+        return notes
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
         settings: dict[str, Any] = {}

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from ablate.base.errors import listed
 from ablate.base.registry import CATALOGUE
 from ablate.base.wording import exact
-from ablate.external.workload import External
+from ablate.pipeline.code_notes import code_notes, stored_runs
 from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study
-from ablate.study.twins import twins_of
 
 if TYPE_CHECKING:
     from ablate.tasks.task import Task
@@ -26,8 +25,9 @@ def print_limitations(study: Study, selecting: Sequence[Stage], session: Session
     """Prints how a run differs from its study, and the limitations of its verdicts."""
     if study.overrides:
         session.say(explained(session.folder, study.overrides))
-    for limitation in limitations(study, selects=any(stage.chooses for stage in selecting)):
-        session.say(f"note: {limitation}.")
+    notes = limitations(study, selects=any(stage.chooses for stage in selecting))
+    for note in [*notes, *code_notes(study, stored_runs(study, session.store))]:
+        session.say(f"note: {note}.")
 
 
 def limitations(study: Study, *, selects: bool) -> list[str]:
@@ -41,7 +41,6 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
         *study.notes,
         *_mixed(study),
         *_cautions(study),
-        *_twins(study),
         *_coarse_validation(study, selects=selects),
     ]
     if study.design.aliases:
@@ -105,20 +104,6 @@ def _cautions(study: Study) -> list[str]:
             lines.append(f"{where.strip()}, {caution}")
         else:
             lines.append(caution)
-    return lines
-
-
-def _twins(study: Study) -> list[str]:
-    """Says which variants have the command of another, unless the program reads their config by itself."""
-    workload = study.workload
-    if not isinstance(workload, External) or workload.reads_config(study.variants[0].configs[0]):
-        return []
-    lines: list[str] = []
-    for twin in twins_of(study.design, workload):
-        lines.append(
-            f"{twin.variant.name} has the same command as {twin.first.name}; they differ only if the program reads "
-            "$ABLATE_CONFIG"
-        )
     return lines
 
 

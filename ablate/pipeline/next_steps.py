@@ -13,6 +13,7 @@ from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
+from ablate.report.treatment_words import without_placebos
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import message
 
@@ -54,7 +55,8 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
 def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, str]]:
     """Returns purpose and command of what may settle what is open, or confirms verdicts.
 
-    None for the report of a run that differs from its study, and where more seeds would not help.
+    None for the report of a run that differs from its study, and where more seeds would not help. A placebo needs no
+    verdict.
 
     results: the words that name the results folder.
     """
@@ -63,7 +65,7 @@ def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, 
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
         return []
     command = "sweep" if facts.searched == "sweep" else "run"
-    rows = planned_rows(folder.comparisons())
+    rows = without_placebos(planned_rows(folder.comparisons()), facts)
     seeds_to_decide = [_seeds_to_decide(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]
     feasible = [seeds for seeds in seeds_to_decide if len(facts.seeds) < seeds <= MAX_SEEDS]
     if feasible:

@@ -16,6 +16,7 @@ from ablate.core.trial import Cell
 from ablate.external.workload import External
 from ablate.pipeline.cache import is_current
 from ablate.pipeline.claims import as_preregistered
+from ablate.pipeline.code_notes import code_notes
 from ablate.pipeline.dated_plans import expected_changes
 from ablate.pipeline.limitations import limitations, short_trainings
 from ablate.pipeline.other_code import OtherCode, other_code
@@ -146,6 +147,7 @@ def plan_study(
         limitations=[
             *short_trainings(study),
             *limitations(study, selects=any(stage.chooses for stage in selecting)),
+            *code_notes(study, runs={}),
         ],
         changes=_changes_in_words(study, judged, folder, store),
         previews={stage.name: stage.preview(study, store) for stage in stages},

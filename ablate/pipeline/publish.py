@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ablate.base.errors import AblateError
 from ablate.core.derived import DERIVED
 from ablate.records.folder import CLAIMS, COMPARISONS, StudyFolder
 
@@ -119,4 +120,14 @@ def report_data(folder: StudyFolder) -> ReportData:
         tables=tables,
         results=folder.results,
         other_runs=evidence.facts.other_runs | others,
+        dated=_dated(folder),
     )
+
+
+def _dated(folder: StudyFolder) -> str:
+    """Returns the date of the first plan of a study; empty where none was kept, or it cannot be read."""
+    try:
+        plans = folder.plans()
+    except AblateError:
+        return ""
+    return plans[0].declared if plans else ""

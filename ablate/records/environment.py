@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.git import without_repository
-from ablate.base.text import masked
+from ablate.base.text import masked, printable
 
 DRIVER = Path("/proc/driver/nvidia/gpus")
 PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "mlflow", "optuna", "scikit-learn")
@@ -25,7 +25,7 @@ def command_line(words: Sequence[str]) -> str:
     program, *arguments = words
     # `python -m ablate` is the same program.
     name = Path(program).name.replace("__main__.py", "ablate")
-    return shlex.join([name, *map(masked, arguments)])
+    return printable(shlex.join([name, *map(masked, arguments)]))
 
 
 ORIGIN = ("command", "commit", "dirty", "ablate_commit", "ablate_dirty")

@@ -28,6 +28,7 @@ from pydantic import ConfigDict, TypeAdapter
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.files import digest_of_file, remove_leftovers, write_files, write_text
 from ablate.base.kept import content_of, validated
+from ablate.base.text import printable
 from ablate.core import names
 from ablate.core.dated_plan import DatedPlan
 from ablate.core.judged_variants import JudgedVariants
@@ -297,15 +298,12 @@ class StudyFolder(EvidenceFolder):
         return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
 
     def save_verdicts(self, tables: Mapping[str, pd.DataFrame], answer: Sequence[str] = ()) -> None:
-        """Writes tables by the names of their files, and the answer, a sentence a line.
-
-        Of the tables `BESIDE` the verdicts, those without rows are removed.
-        """
+        """Writes tables by the names of their files, but no empty one `BESIDE` the verdicts, and the answer."""
         files: dict[str, str | None] = {}
         for name, frame in tables.items():
             empty = name in BESIDE and frame.empty
             files[name] = None if empty else frame.to_csv(index=False)
-        files[ANSWER] = "".join(f"{' '.join(sentence.split())}\n" for sentence in answer)
+        files[ANSWER] = "".join(f"{' '.join(printable(sentence).split())}\n" for sentence in answer)
         write_files(self.path, files)
 
 

@@ -13,6 +13,7 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
 from ablate.report.dependence import dependence_sentence, is_main_effect
+from ablate.report.margin_words import margin_words
 from ablate.report.reason_words import because
 from ablate.report.section import ReportData
 from ablate.report.verdict_words import apart_from_zero
@@ -60,18 +61,25 @@ def answers_by_task(report_data: ReportData) -> list[str]:
                     facts,
                     not_learned=not_learned.get(task.name, ""),
                     dependence=dependence,
+                    wide_margin=margin_words(report_data, task),
                 )
             )
     return paragraphs
 
 
 def answer_on_task(
-    rows: Sequence[Row], task: TaskFacts, facts: StudyFacts, *, not_learned: str = "", dependence: str = ""
+    rows: Sequence[Row],
+    task: TaskFacts,
+    facts: StudyFacts,
+    *,
+    not_learned: str = "",
+    dependence: str = "",
+    wide_margin: str = "",
 ) -> str:
     """Returns what differs, what is equivalent, and what is open on a task; the largest effect first.
 
     not_learned: what the baseline reached, where it did not learn the task. dependence: which changes interact, so that
-    a main effect does not say what they do.
+    a main effect does not say what they do. wide_margin: why equivalence within the margin says little.
     """
     placebos = [variant.name for variant in facts.variants if variant.placebo]
     placebo_rows = [row for row in rows if row["variant"] in placebos]
@@ -97,8 +105,10 @@ def answer_on_task(
     sentences += findings
     # Of a baseline that did not learn, only differences say something.
     if findings or not not_learned:
-        sentences += _equivalent(main_effects, metric, facts)
-        sentences += _equivalent(variants, metric, facts)
+        equivalent = [*_equivalent(main_effects, metric, facts), *_equivalent(variants, metric, facts)]
+        sentences += equivalent
+        if equivalent and wide_margin:
+            sentences.append(wide_margin)
         sentences += _inconclusive(judged, facts)
         if dependence:
             sentences.append(dependence)

@@ -17,9 +17,10 @@ from ablate.report.claim_tables import claim_table
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
+from ablate.report.levels import level_of_claims
 from ablate.report.page import markdown, markdown_table, marked
 from ablate.report.summary import Spent, spent
-from ablate.report.verdicts import level_of, planned_rows
+from ablate.report.verdicts import planned_rows
 from ablate.report.words import Table, difference, templates
 
 # Of claims, in the order of the page: what contradicts the literature comes first. `not confirmed` is what was decided
@@ -62,7 +63,7 @@ def card(folder: StudyFolder) -> Card | None:
     measured = [claim.text for claim in facts.claims if is_measured(claim)]
     agree = (claims["verdict"] == claims["claim"].map(confirmed)) | claims["claim"].isin(measured)
     claims = claims.assign(verdict=claims["verdict"].where(~is_decided | agree, OPEN))
-    table = claim_table(claims, facts, level_of(planned_rows(comparisons)))
+    table = claim_table(claims, facts, level_of_claims(planned_rows(comparisons), facts))
     return Card(facts, claims, table, spent(folder.evidence()))
 
 

@@ -13,6 +13,10 @@ WIDEST = 3.5
 """Inches of a figure that still stands in one column of a page."""
 LONG = 30
 """Characters of a first cell that takes several lines."""
+COLUMN = 48
+"""Characters that stand in one column of a page."""
+GAP = 2
+"""Characters that the gap between two columns of a table takes."""
 # What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument.
 SIGNS = str.maketrans(
     {
@@ -42,7 +46,7 @@ def paragraph(title: str, words: str) -> str:
 
 
 def tabular(table: Table, label: str, bold: Mapping[str, str] | None = None) -> str:
-    """Returns a table over all columns of a page, with the rules of booktabs.
+    """Returns a table with the rules of booktabs; over all columns of a page where it is wider than one.
 
     Of what stands below rows, the caption has the marks alone. bold: the first cell of a row → the column of the cell
     that is set in bold.
@@ -50,6 +54,7 @@ def tabular(table: Table, label: str, bold: Mapping[str, str] | None = None) -> 
     columns = [column for column in table.columns if not column.below]
     first = columns[0]
     bold = bold or {}
+    texts = [[row[column.key] for column in columns] for row in table.rows]
     rows = []
     for row in table.rows:
         cells = []
@@ -61,9 +66,11 @@ def tabular(table: Table, label: str, bold: Mapping[str, str] | None = None) -> 
     is_long = max(len(row[first.key]) for row in table.rows) > LONG
     formats = [r"p{0.4\linewidth}" if is_long else "l"]
     formats += ["r" if column.numeric else "l" for column in columns[1:]]
+    widths = [max(map(len, cells)) for cells in zip([c.heading for c in columns], *texts, strict=True)]
+    is_narrow = not is_long and sum(widths) + GAP * len(widths) <= COLUMN
     cells_of_table = pd.DataFrame(rows, columns=[latex(column.heading) for column in columns])
     return cells_of_table.style.hide(axis="index").to_latex(
-        environment="table*",
+        environment="table" if is_narrow else "table*",
         position="t",
         position_float="centering",
         hrules=True,

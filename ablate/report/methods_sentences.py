@@ -15,9 +15,10 @@ from ablate.report.data_words import (
     stated_of,
     step_words,
 )
+from ablate.report.dependence import is_main_effect
 from ablate.report.section import ReportData
 from ablate.report.verdicts import ALSO, planned_rows, shared_rate
-from ablate.report.words import message, text
+from ablate.report.words import from_to, message, text
 
 COMPARED = {
     "unpaired": "methods.runs_unpaired",
@@ -42,7 +43,8 @@ def comparison_sentences(report_data: ReportData) -> Iterator[str]:
         yield message(COMPARED[facts.how_given], _num_variants(facts))
     else:
         yield _design(facts)
-        yield from _choice_of_seeds(facts)
+        yield from _comparisons(report_data)
+        yield from _choice_of_seeds(report_data)
         yield from _data(facts)
         yield from _judged_number(report_data)
     yield from _tests(report_data)
@@ -65,17 +67,32 @@ def _design(facts: StudyFacts) -> str:
     else:
         sentence = "methods.trained_on_changed_tasks"
     tasks = len(facts.tasks) if len(facts.tasks) > 1 else 0
-    return message(sentence, _num_variants(facts), len(facts.seeds), tasks)
+    counts = [
+        len(facts.seeds_of(variant.name, task.name)) for variant in facts.variants for task in facts.tasks
+    ]
+    return message(sentence, _num_variants(facts), from_to(counts), tasks)
 
 
-def _choice_of_seeds(facts: StudyFacts) -> Iterator[str]:
-    """Yields how the number of seeds was chosen, where that is known."""
+def _comparisons(report_data: ReportData) -> Iterator[str]:
+    """Yields what is compared beside single variants with the baseline: levels of a factorial, a placebo."""
+    facts = report_data.facts
+    if any(is_main_effect(row, facts) for row in planned_rows(report_data.comparisons)):
+        yield message("methods.main_effects")
+    if any(variant.placebo for variant in facts.variants):
+        yield message("methods.placebo")
+
+
+def _choice_of_seeds(report_data: ReportData) -> Iterator[str]:
+    """Yields how the number of seeds was chosen, where a plan of the study shows it."""
+    facts = report_data.facts
     if facts.looks:
         yield message("methods.looks", facts.looks)
         return
     replanned = facts.replanned
-    if replanned is None or not (replanned.known or replanned.changes_path("seeds")):
-        yield message("methods.fixed_seeds")
+    if replanned is not None and (replanned.known or replanned.changes_path("seeds")):
+        return
+    if report_data.dated:
+        yield message("methods.fixed_seeds", report_data.dated[:10])
 
 
 def _data(facts: StudyFacts) -> Iterator[str]:
@@ -184,8 +201,9 @@ def _diverged(sides: Sequence[Side], num_runs: int, facts: StudyFacts) -> str:
         counted = "methods.diverged_at_floor" if _have_floors(facts) else "methods.diverged"
         return message(counted, diverged, num_runs)
     if facts.given:
-        return message("methods.none_marked")
-    return message("methods.none_diverged" if stated_of(facts) is None else "methods.none_infinite")
+        return message("methods.none_marked", num_runs)
+    code = "methods.none_diverged" if stated_of(facts) is None else "methods.none_infinite"
+    return message(code, num_runs)
 
 
 def _have_floors(facts: StudyFacts) -> bool:

@@ -15,14 +15,16 @@ from ablate.core.facts import BASELINE, StudyFacts, TaskFacts
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.figures.facets import figure_names
+from ablate.report.levels import family, level_of
+from ablate.report.margin_words import margin_words
 from ablate.report.section import ReportData
+from ablate.report.verdict_words import EQUIVALENT, apart_from_zero
 from ablate.report.verdicts import (
     better_word,
     compared_with,
+    difference_of,
     direction_of,
-    family,
     is_share,
-    level_of,
     names_of,
     num_pairs,
     own_direction,
@@ -34,11 +36,13 @@ from ablate.report.words import (
     Column,
     Row,
     Table,
+    count,
     decimals,
     fixed,
     from_to,
     message,
     number,
+    paragraph,
     rows_of,
     tabulated,
     text,
@@ -49,6 +53,14 @@ CELLS = "cells"
 """The table of the cells of a design whose results are main effects."""
 MEAN = "mean"
 """The column of the mean of each variant."""
+NUM_RUNS = "runs"
+"""The column of the runs that the mean of a variant is over."""
+PAIRS = "pairs"
+"""The column of the pairs, or runs of each side, that a difference rests on."""
+PAIRED = {"": "paper.paired", "runs": "paper.paired_where_shared", "documents": "paper.paired_by_document"}
+"""How runs were given → how their differences are paired; nothing where they are not."""
+ENDS = ("diff", "ci_low", "ci_high")
+"""The columns of a difference and its interval."""
 Bold = Mapping[str, str]
 """The first cell of a row → the column of the cell in bold."""
 
@@ -86,10 +98,10 @@ def _variants(
     for row in rows:
         mean = _mean_of(means, text(row["variant"]), scale)
         table_rows.append({"variant": row_name(row, names), **mean, **_judged(row, facts, scale)})
-    columns = [Column("variant", "Variant"), _mean_column(facts, scale), *_judged_columns(rows)]
+    columns = [Column("variant", "Variant"), *_mean_columns(facts, scale), *_judged_columns(rows, table_rows)]
     bold = _best(rows, task.metrics[facts.metric].direction == "max", names)
-    seeds = num_pairs(rows, facts)
-    caption = f"{_caption_of_means(facts, task, seeds)}{_caption_of_differences(rows, facts, scale)}"
+    differences = _caption_of_differences(report_data, task, rows, scale)
+    caption = f"{_caption_of_means(facts, task, table_rows)}{differences}"
     if bold:
         caption = f"{caption} {message('paper.bold')}"
     return tabulated(columns, table_rows, caption), bold
@@ -108,11 +120,11 @@ def _cells(report_data: ReportData, task: TaskFacts, rows: Sequence[Row], scale:
     for variant in facts.variants:
         mean = _mean_of(means, variant.name, scale)
         table_rows.append({"variant": names[variant.name], **mean, **judged.get(variant.name, {})})
-    columns = [Column("variant", "Cell"), _mean_column(facts, scale)]
-    caption = _caption_of_means(facts, task, from_to(int(count) for count in means["count"]))
+    columns = [Column("variant", "Cell"), *_mean_columns(facts, scale)]
+    caption = _caption_of_means(facts, task, table_rows)
     if rows:
-        columns += _judged_columns(rows)
-        caption += _caption_of_differences(rows, facts, scale)
+        columns += _judged_columns(rows, table_rows)
+        caption += _caption_of_differences(report_data, task, rows, scale)
     return tabulated(columns, table_rows, caption)
 
 
@@ -129,69 +141,126 @@ def _main_effects(report_data: ReportData, task: TaskFacts, rows: Sequence[Row],
             means[f"mean_{side}"] = fixed(None if mean is None else scale * mean, places)
         levels = {"level": row_name(row, names), "against": names.get(row["baseline"], row["baseline"])}
         table_rows.append({**levels, **means, **_judged(row, facts, scale)})
-    metric = _mean_column(facts, scale).heading
+    metric = _heading_of_means(facts, scale)
     columns = [
         Column("level", "Level"),
         Column("mean_variant", metric, True),
         Column("against", "Baseline’s level"),
         Column("mean_baseline", metric, True),
-        *_judged_columns(rows),
+        *_judged_columns(rows, table_rows),
     ]
     better = better_word(task.metrics[facts.metric].direction)
     seeds = num_pairs(rows, facts)
     means_in_words = message(
         "paper.marginal_means", facts.metric, task.name_for_readers, better, seeds, facts.unit
     )
-    caption = f"{means_in_words}{_caption_of_differences(rows, facts, scale)}"
+    caption = f"{means_in_words}{_caption_of_differences(report_data, task, rows, scale)}"
     dependence = dependence_sentence(
         rows_of(report_data.table("interactions")), task, facts, names, scale=scale
     )
     return tabulated(columns, table_rows, f"{caption} {dependence}".strip())
 
 
-def _mean_column(facts: StudyFacts, scale: float) -> Column:
-    """Returns the column of the mean of each variant."""
+def _heading_of_means(facts: StudyFacts, scale: float) -> str:
+    """Returns the heading of the means of the metric."""
     unit = " (%)" if scale != 1.0 else ""
-    return Column(MEAN, f"{as_sentence(spelled(facts.metric))}{unit}", True)
+    return f"{as_sentence(spelled(facts.metric))}{unit}"
 
 
-def _judged_columns(rows: Sequence[Row]) -> list[Column]:
-    """Returns the columns of differences and verdicts."""
-    return [Column("difference", f"Difference [{level_of(rows)}]", True), Column("verdict", "Verdict")]
+def _mean_columns(facts: StudyFacts, scale: float) -> list[Column]:
+    """Returns the columns of the mean of each variant and, where they differ, of the runs that it is over."""
+    return [
+        Column(MEAN, _heading_of_means(facts, scale), True),
+        Column(NUM_RUNS, "n", True, varying=True),
+    ]
+
+
+def _judged_columns(rows: Sequence[Row], table_rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Returns the columns of differences and verdicts.
+
+    Between them that of the pairs, where some row has other pairs than the runs of its mean, or than another row.
+    """
+    pairs = [(row[PAIRS], row.get(NUM_RUNS, "")) for row in table_rows if PAIRS in row]
+    is_shown = len({count for count, _ in pairs}) > 1 or any(count != runs != "" for count, runs in pairs)
+    columns = [Column("difference", f"Difference [{level_of(rows)}]", True)]
+    if is_shown:
+        columns.append(Column(PAIRS, "n of difference", True))
+    return [*columns, Column("verdict", "Verdict")]
 
 
 def _judged(row: Row, facts: StudyFacts, scale: float) -> dict[str, str]:
-    """Returns the difference of a row, with its interval, in the direction of the metric, and its verdict."""
-    turned = own_direction(row, direction_of(facts, row["task"], facts.metric))
-    ends = [turned[name] for name in ("diff", "ci_low", "ci_high")]
-    difference, low, high = [None if number(end) is None else scale * end for end in ends]
-    return {"difference": _difference(difference, low, high), "verdict": text(row["verdict"])}
+    """Returns the difference of a row, with its interval, in the direction of the metric, its pairs and its verdict."""
+    difference, low, high = _scaled_ends(
+        own_direction(row, direction_of(facts, row["task"], facts.metric)), scale
+    )
+    if number(row.get("solved_variant")) is None:
+        shown = _difference(difference, low, high)
+    else:
+        shown = difference_of(row, direction_of(facts, row["task"], facts.metric))
+    return {"difference": shown, PAIRS: count(row["n"]), "verdict": text(row["verdict"])}
 
 
-def _caption_of_means(facts: StudyFacts, task: TaskFacts, seeds: str) -> str:
+def _scaled_ends(row: Row, scale: float) -> list[float | None]:
+    """Returns the difference of a row and the ends of its interval, times `scale`."""
+    ends = [number(row[name]) for name in ENDS]
+    return [None if end is None else scale * end for end in ends]
+
+
+def _caption_of_means(facts: StudyFacts, task: TaskFacts, table_rows: Sequence[Mapping[str, Any]]) -> str:
     """Returns the start of the caption of the means of variants."""
     better = better_word(task.metrics[facts.metric].direction)
+    seeds = from_to(int(row[NUM_RUNS]) for row in table_rows if row.get(NUM_RUNS))
     return message("paper.means", facts.metric, task.name_for_readers, better, seeds, facts.unit)
 
 
-def _caption_of_differences(rows: Sequence[Row], facts: StudyFacts, scale: float) -> str:
+def _caption_of_differences(
+    report_data: ReportData, task: TaskFacts, rows: Sequence[Row], scale: float
+) -> str:
     """Returns the rest of a caption: what differences and verdicts are."""
+    facts = report_data.facts
     against = compared_with(facts) or "the other variant"
     if is_main_effect(rows[0], facts):
         against = message("paper.baseline_level")
-    members = family(rows, len(facts.looks) or 1)
     differences = message(
         "paper.differences",
         against,
-        message("paper.paired") if facts.has_seeds else "",
+        message(PAIRED[facts.how_given]) if facts.how_given in PAIRED else "",
         level_of(rows),
-        members if members > 1 else 0,
+        _corrected_for(len(planned_rows(report_data.comparisons)), family(rows, len(facts.looks) or 1)),
     )
+    is_rated = any(number(row.get("solved_variant")) is not None for row in rows)
+    rated = message("paper.rated", facts.unit) if is_rated else ""
     if facts.margin is None:
-        verdicts = message("paper.verdicts")
+        verdicts = message("paper.verdicts", rated)
     else:
-        verdicts = message("paper.verdicts_with_margin", scale * facts.margin)
-    return f"{differences} {verdicts}"
+        verdicts = message("paper.verdicts_with_margin", scale * facts.margin, rated)
+    apart = _equivalent_apart_from_zero(rows, facts, scale)
+    notes = [message("paper.equivalent_but", apart)] if apart else []
+    if any(row["verdict"] == EQUIVALENT for row in rows):
+        notes.append(margin_words(report_data, task))
+    return paragraph(differences, verdicts, *notes)
+
+
+def _corrected_for(num_planned: int, size: int) -> str:
+    """Returns the planned comparisons, and the claims beside them, in words; "" where the family is one."""
+    if size <= 1:
+        return ""
+    num_claims = max(0, size - num_planned)
+    return message(
+        "paper.comparisons", size - num_claims, message("paper.claims", num_claims) if num_claims else ""
+    )
+
+
+def _equivalent_apart_from_zero(rows: Sequence[Row], facts: StudyFacts, scale: float) -> list[str]:
+    """Returns the variants that are equivalent although their intervals exclude 0, each with its difference."""
+    names = names_of(facts)
+    told = []
+    for row in rows:
+        scaled = dict(zip(ENDS, _scaled_ends(row, scale), strict=True))
+        apart = apart_from_zero(scaled) if row["verdict"] == EQUIVALENT else ""
+        if apart:
+            told.append(f"{row_name(row, names)} ({apart})")
+    return told
 
 
 def _means(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
@@ -205,7 +274,7 @@ def _means(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
 
 
 def _mean_of(means: pd.DataFrame, variant: str, scale: float) -> dict[str, str]:
-    """Returns `95.8 ± 1.0` for a variant; nothing for one without runs."""
+    """Returns `95.8 ± 1.0` for a variant, and the runs that it is over; nothing for one without runs."""
     if variant not in means.index:
         return {MEAN: NOTHING}
     mean, spread = (scale * means.loc[variant, name] for name in ("mean", "std"))
@@ -213,7 +282,11 @@ def _mean_of(means: pd.DataFrame, variant: str, scale: float) -> dict[str, str]:
         return {MEAN: NOTHING}
     places = wording.decimals(spread)
     shown = wording.number(mean, places)
-    return {MEAN: shown if np.isnan(spread) else f"{shown} ± {wording.number(spread, places)}"}
+    runs = count(means.loc[variant, "count"])
+    return {
+        MEAN: shown if np.isnan(spread) else f"{shown} ± {wording.number(spread, places)}",
+        NUM_RUNS: runs,
+    }
 
 
 def _difference(difference: float | None, low: float | None, high: float | None) -> str:

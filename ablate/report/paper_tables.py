@@ -8,11 +8,12 @@ from ablate.base.text import word
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.claim_tables import claim_table
+from ablate.report.levels import level_of_claims
 from ablate.report.paper_results import result_tables
 from ablate.report.section import ReportData
 from ablate.report.speed_tables import brief_tables
+from ablate.report.terms import with_terms
 from ablate.report.verdicts import (
-    level_of,
     names_of,
     planned_rows,
     verdict_tables,
@@ -52,16 +53,16 @@ def paper_tables(
     judged_tasks = [task for task in facts.tasks if any(row["task"] == task.name for row in rows)]
     for i, task in enumerate(judged_tasks, start=1):
         for name, table, bold in result_tables(report_data, task, percent=percent):
-            yield PaperTable(_numbered(name, i), table, bold)
+            yield PaperTable(_numbered(name, i), with_terms(table, facts), bold)
     verdicts = verdict_tables(report_data.comparisons, facts, report_data.table("interactions"))
     for i, table in enumerate(verdicts, start=1):
-        yield PaperTable(_numbered("comparisons", i), table)
+        yield PaperTable(_numbered("comparisons", i), with_terms(table, facts))
     if settings:
         yield PaperTable(HYPERPARAMETERS, _hyperparameters(facts, settings))
     for i, table in enumerate(brief_tables(rows_of(report_data.table("speed")), names_of(facts)), start=1):
         yield PaperTable(_numbered("speed", i), table)
     if len(report_data.claims):
-        yield PaperTable("claims", claim_table(report_data.claims, facts, level_of(rows)))
+        yield PaperTable("claims", claim_table(report_data.claims, facts, level_of_claims(rows, facts)))
 
 
 def _numbered(name: str, number_of_table: int) -> str:

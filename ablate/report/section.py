@@ -35,6 +35,7 @@ class ReportData:
     - tables: name → what `analysis.stability` and `analysis.speed_tables` make of the evidence.
     - results: the results folder, in which the records of trials are kept.
     - other_runs: other runs of the variants, which are not counted.
+    - dated: ISO 8601 date and time of the first plan of the study; empty where none was kept.
     """
 
     evidence: Evidence
@@ -44,6 +45,7 @@ class ReportData:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     results: Path = DEFAULT_RESULTS
     other_runs: OtherRuns = field(default_factory=OtherRuns)
+    dated: str = ""
 
     def table(self, name: str) -> pd.DataFrame:
         """Returns one of the tables; without rows where there is none."""

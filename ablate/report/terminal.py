@@ -15,9 +15,10 @@ from rich.text import Text
 from ablate.base.text import printable
 from ablate.records.folder import SPEED, StudyFolder
 from ablate.report.claim_tables import claim_table
+from ablate.report.levels import level_of_claims
 from ablate.report.speed_tables import brief_tables
 from ablate.report.verdict_words import verdict_parts
-from ablate.report.verdicts import level_of, names_of, verdict_tables
+from ablate.report.verdicts import names_of, planned_rows, verdict_tables
 from ablate.report.words import Column, Table, text
 
 INTERACTIONS = "interactions.csv"
@@ -55,7 +56,7 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
         tables += verdict_tables(comparisons, facts, folder.beside(INTERACTIONS))
     claims = [row for row in folder.claims() if text(row["verdict"])]
     if claims:
-        tables.append(claim_table(claims, facts, level_of(comparisons)))
+        tables.append(claim_table(claims, facts, level_of_claims(planned_rows(comparisons), facts)))
     tables += brief_tables(folder.beside(SPEED), names_of(facts))
     return tables
 

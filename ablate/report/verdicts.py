@@ -16,6 +16,7 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.dependence import dependence_column
+from ablate.report.levels import family, level_of
 from ablate.report.lost_runs import left_out_column
 from ablate.report.reason_words import because
 from ablate.report.resolution_words import resolution_column
@@ -31,6 +32,7 @@ from ablate.report.words import (
     Column,
     Row,
     Table,
+    count,
     decimals,
     difference,
     fixed,
@@ -45,6 +47,7 @@ from ablate.report.words import (
 )
 
 ALSO = "also "  # Precedes a runner-up among the settings of a row.
+OPEN = "open"  # The reason of a comparison that more seeds may settle.
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
 # The plan mark of a row → its words.
 PLAN_MARKS = {
@@ -141,6 +144,7 @@ def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
     size = size_column(rows, facts)
     if size is not None:
         columns.append(size)
+    columns.append(pairs_column(facts))
     columns += mean_columns(spare=True)
     columns.append(treatment_column(shown=not are_treated_alike(rows, facts)))
     columns.append(reason_column(facts, marked=not are_marked_alike(rows)))
@@ -192,16 +196,6 @@ def better_word(direction: str) -> str:
     return "less" if direction == "min" else "more"
 
 
-def family(rows: Sequence[Row], looks: int) -> int:
-    """Returns M of the level 1 − 0.05·w/M at which the rows of a study are judged; w is the share of their look."""
-    shares = []
-    for row in rows:
-        level = number(row.get("level"))
-        if level is not None and level < 1:
-            shares.append((1 - level) / (number(row.get("look")) or 1))
-    return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
-
-
 def plan_mark(row: Row) -> str:
     """Returns `changed after results`, `added after results` or `planned after results` for a row; else ""."""
     mark = text(row.get("plan"))
@@ -228,6 +222,12 @@ def variant_column(names: Names) -> Column:
     return Column("variant", "Variant", show=lambda row: row_name(row, names))
 
 
+def pairs_column(facts: StudyFacts) -> Column:
+    """Returns the column of what each comparison rests on: seeds, runs of each side or documents; where rows differ."""
+    unit = "document" if facts.given == "documents" else facts.unit
+    return Column("n", as_sentence(f"{unit}s"), True, show=lambda row: count(row.get("n")), varying=True)
+
+
 def mean_columns(*, spare: bool = False) -> list[Column]:
     """Returns the columns of the means of both sides, as exact as the interval, and of the detectable difference."""
 
@@ -244,27 +244,23 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
 def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
     """Returns the column of why a verdict is what it is, in words; what all that are equivalent have is in the caption.
 
-    marked: whether it says of a row that it was planned after results.
+    Of a placebo not how many seeds would settle it: it has no difference to find. marked: whether the column says of a
+    row that it was planned after results.
     """
     names = names_of(facts)
+    placebos = {variant.name for variant in facts.variants if variant.placebo}
 
     def reason(row: Row) -> str:
         parts = []
         code = text(row.get("reason"))
-        if not code.startswith(UNSEEN):
+        is_advice = row.get("variant") in placebos and code.startswith(OPEN)
+        if not code.startswith(UNSEEN) and not is_advice:
             parts.append(in_short_names(because(code, unit=facts.unit), names))
         if marked:
             parts.append(plan_mark(row))
         return "; ".join(filter(None, parts))
 
     return Column("reason", "Reason", below=True, show=reason)
-
-
-def level_of(rows: Sequence[Row]) -> str:
-    """Returns `99.3 %`: the level of the intervals of some rows."""
-    levels = [number(row.get("level")) for row in rows]
-    known = [level for level in levels if level is not None]
-    return f"{100 * max(known, default=0.95):.3g} %"
 
 
 def direction_of(facts: StudyFacts, task: Any, metric: str) -> Direction:

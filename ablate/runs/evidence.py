@@ -31,7 +31,7 @@ from ablate.runs.checking import CheckedRuns, checked
 from ablate.runs.clusters import source_limitations
 from ablate.runs.compared import compared
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import KEY, RunTable
+from ablate.runs.reading import KEY, RunTable, reading_of
 from ablate.runs.seeds_in_names import hint_of_numbers
 from ablate.runs.slips import differences_beside, likely_slips
 from ablate.study.claims import Claimable, parse_claim
@@ -117,6 +117,7 @@ def _cautions(
 ) -> list[str]:
     """Returns the sentences on how the runs were read and compared."""
     return [
+        reading_of(table),
         *table.notes,
         *likely_slips(runs.trials, options, table.seeds),
         *differences_beside(table.differing, options.baseline),

@@ -59,7 +59,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
     metrics = [*itertools.chain(*columns.values())]
     kind = f"experiment {experiment.name!r} of MLflow"
     content = [run.info.run_id for run in runs]
-    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes, content)
+    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes, content=content)
 
 
 def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:

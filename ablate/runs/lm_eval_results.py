@@ -87,7 +87,7 @@ class LmEvalResultReader(Reader):
         roles = {role: [role] for role in ("variant", "task") if role not in dict(options.column)}
         measured = [*metrics, *(f"{metric}{_ERROR}" for metric in metrics)]
         content = [digest_of_files([file]) for file in _files(path)]
-        return RunsFound(table, "results of lm-eval", roles, measured, notes, content)
+        return RunsFound(table, "results of lm-eval", roles, measured, notes, content=content)
 
 
 def _files(path: Path) -> list[Path]:

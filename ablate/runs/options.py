@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ablate.base.errors import Gather, Invalid, Problem, listed
 from ablate.core.derived import DERIVED
@@ -13,6 +14,8 @@ from ablate.core.facts import TRIAL_COLUMNS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
 
+OF_ANY_METRIC = ("baseline", "compare")
+"""Options that runs may declare whatever metric is judged."""
 RESERVED = (*TRIAL_COLUMNS, "example", "source", *DERIVED)
 """Names that no metric may have: of columns, and of metrics that are derived from the runs."""
 
@@ -80,6 +83,16 @@ class AnalysisOptions:
         for name, direction in self.also:
             metrics[name] = Metric(direction)
         return metrics
+
+    def or_declared(self, declared: Mapping[str, Any]) -> AnalysisOptions:
+        """Returns the options with what runs declare where the call says nothing; of another metric nothing is used."""
+        is_of_metric = self.metric in ("", declared.get("metric"))
+        filled = {}
+        for name, value in declared.items():
+            is_given = getattr(self, name) not in (None, "", 0.0)
+            if not is_given and (is_of_metric or name in OF_ANY_METRIC):
+                filled[name] = value
+        return replace(self, **filled)
 
     def check_names(self) -> None:
         """Raises `Invalid` for names of metrics that tables use for something else, and for those named twice."""

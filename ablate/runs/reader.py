@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ class RunsFound:
     - endings: place of a row → how its run ended, as far as the format keeps that beside the table; of what stands in
       a column, `roles` names it under `status`.
     - content: a digest of each run or row, the same whatever the call asks; empty where the rows of the table are.
+    - declared: options of the call as the runs declare them, by name; they hold where the call does not say otherwise.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -39,6 +40,7 @@ class RunsFound:
     endings: Mapping[str, Ending] = field(default_factory=dict)
     content: Sequence[str] = ()
     are_summaries: bool = False
+    declared: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reader(ABC):

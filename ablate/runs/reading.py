@@ -38,6 +38,7 @@ from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_set
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import ends_of, is_kept, worse
 from ablate.runs.steps import LAST, rows_at
+from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]
 RUN = (*KEY, "example")
@@ -85,6 +86,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by the roles of their columns, one row a run or an example. Raises `AblateError`."""
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
+    found = visible_runs(found)
+    options = visible_options(options).or_declared(found.declared)
     options.check_names()
     columns = columns_of(found, options)
     table, roles, options = columns.table, columns.roles, columns.options
@@ -177,6 +180,11 @@ def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Seque
     defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all"}
     measured = {name: kept[name] for name in metrics}
     return pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
+
+
+def reading_of(table: RunTable) -> str:
+    """Returns as what runs were read, and how many there are, as a sentence."""
+    return message("analyse.read", table.kind, shape_of(table))
 
 
 def shape_of(table: RunTable) -> str:

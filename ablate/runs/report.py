@@ -19,6 +19,7 @@ from ablate.pipeline.publish import Verdicts, make_report, publish
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
+from ablate.report.terms import with_terms
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import message
 from ablate.runs import ledger
@@ -55,7 +56,7 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
             say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
         _save_evidence(place, evidence, ledger.earlier_calls(now, kept.lines))
         publish(place, warn)
-        write_text(place.path / _CARD, _card(place))
+        write_text(place.path / _CARD, printable(_card(place)))
         line = replace(now, report=place.name, date=place.facts().reported, verdicts=_verdicts_in(place))
         last = ledger.last_of(place.name, kept.lines)
         if last is None or not (last.looked_as(line) and last.verdicts == line.verdicts):
@@ -136,7 +137,8 @@ def _card(folder: StudyFolder) -> str:
     facts = folder.facts()
     parts = [f"### {markdown(facts.question)}"]
     parts += [markdown(line) for line in folder.answer()]
-    parts += [f"{markdown_table(table)}\n\n{markdown(table.caption)}." for table in summary(folder)]
+    tables = [with_terms(table, facts) for table in summary(folder)]
+    parts += [f"{markdown_table(table)}\n\n{markdown(table.caption)}." for table in tables]
     parts += [f"- {markdown(caution)}" for caution in facts.cautions]
     parts.append(f"<sub>`{facts.environment['command']}`, {facts.reported[:10]}</sub>\n")
     return "\n\n".join(parts)

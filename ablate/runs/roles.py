@@ -98,6 +98,7 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
             guessed.append(f"--seed {shlex.quote(SEED_AT_END)}")
     for role in ("task", "example"):
         named = [str(name) for name in table if _bare(name) == role and name not in _taken(roles)]
+        named = [name for name in named if (table[name] != "").any()]
         if role not in roles and named:
             guess(role, [role] if role in named else named[:1])
     if "status" not in roles:

@@ -30,8 +30,6 @@ def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence
     values = trials[options.metric].abs().dropna()
     if _has_both_scales(values):
         yield message("analyse.scales", options.metric)
-    if options.margin is not None and len(values) and options.margin >= values.max():
-        yield message("analyse.margin", options.margin, options.metric, float(values.max()))
     if _is_small_for_percent(values, options):
         yield message("analyse.percent", options.margin, options.metric, float(values.median()))
     for name in filter(is_fold, seeds):

@@ -14,10 +14,12 @@ from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_folders import RunFolderReader
 from ablate.runs.samples import SampleReader
 from ablate.runs.shapes import TableReader
+from ablate.runs.study_trials import StudyTrialsReader
 from ablate.runs.table_folders import TableFolderReader
 from ablate.runs.tensorboard import TensorBoardReader
 
 READERS: tuple[Reader, ...] = (
+    StudyTrialsReader(),
     MlflowFolderReader(),
     MlflowDatabaseReader(),
     SampleReader(),

@@ -234,9 +234,11 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
 
 
 def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
-    """Returns the error that names each run that changed nothing, with the workload's cautions."""
+    """Returns the error that names each run that changed nothing, with the workload's cautions and notes."""
     reasons = [f"{_place(study, cell)} changes nothing" for cell in dead]
-    reasons += study.workload.cautions(study.variants[0].configs[0])
+    baseline = study.variants[0].configs[0]
+    reasons += study.workload.cautions(baseline)
+    reasons += [note.text for note in study.workload.code_notes(baseline)]
     lines = "\n".join(f"  {reason}" for reason in reasons)
     return AblateError(
         f"{study.path}: in short runs, some changes had no effect, so nothing else was trained:\n{lines}\n"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.process import interruptible
-from ablate.base.text import first_line
+from ablate.base.text import first_line, safe
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, database_uri, opened
@@ -52,7 +52,7 @@ def serve(results: Path, port: int) -> int:
         )
     _check_port(port)
     print(f"Bringing MLflow up to date with the studies in {results} …", flush=True)
-    experiments = bring_up_to_date(results, lambda warning: print(warning, file=sys.stderr))
+    experiments = bring_up_to_date(results, lambda warning: print(safe(warning), file=sys.stderr))
     print(f"Starting MLflow's server on port {port} …", flush=True)
     with interruptible(), tempfile.TemporaryFile() as messages:
         server = subprocess.Popen(

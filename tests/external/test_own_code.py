@@ -287,6 +287,37 @@ def test_the_line_of_a_fixed_seed_is_named(folder):
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "seed = 1\ndef main(seed):\n    random.seed(seed)\n",
+        "seed = 1\ndef main(seed=seed):\n    random.seed(seed)\n",
+        "seed = 1\nrun = lambda seed: random.seed(seed)\n",
+        "seed = 1\ndef main():\n    seed = int(sys.argv[1])\n    random.seed(seed)\n",
+        "seed = 1\ndef main():\n    global seed\n    seed = 2\nrandom.seed(seed)\n",
+        "seed = 1\nglobals().update(vars(parser.parse_args()))\nrandom.seed(seed)\n",
+        "seed = 1\nglobals()['seed'] = 2\nrandom.seed(seed)\n",
+        "seed = 1\nexec(open('configurator.py').read())\nrandom.seed(seed)\n",
+        "seed = 1\nsetattr(sys.modules[__name__], 'seed', 2)\nrandom.seed(seed)\n",
+        "seed = 1\nfrom flags import *\nrandom.seed(seed)\n",
+        "seed = int(os.environ['ABLATE_SEED'])\nrandom.seed(seed)\n",
+        "random.seed(None)\n",
+    ],
+)
+def test_a_seed_that_the_source_may_change_is_not_called_fixed(tmp_path, source):
+    (tmp_path / "train.py").write_text(f"import os, random, sys\n{source}")
+    assert [*seeded([tmp_path / "train.py"])] == []
+
+
+def test_a_seed_that_another_file_sets_is_not_called_fixed(tmp_path):
+    (tmp_path / "train.py").write_text("import random\nseed = 1\ndef main():\n    random.seed(seed)\n")
+    (tmp_path / "main.py").write_text("import train\ntrain.main()\n")
+    files = [tmp_path / "train.py", tmp_path / "main.py"]
+    assert [*seeded(files)] == ["train.py:4: random.seed(seed)"]
+    (tmp_path / "main.py").write_text("import sys, train\ntrain.seed = int(sys.argv[1])\ntrain.main()\n")
+    assert [*seeded(files)] == []
+
+
+@pytest.mark.parametrize(
     ("kind", "config", "lost"),
     [
         ("function", {"rate": 0.5, "steps": 4, "heads": 4, "depth": 2}, "`heads`, `depth`"),

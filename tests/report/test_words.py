@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, nodes
 import ablate
 from ablate.report import words
 from ablate.report.reason_words import because
-from ablate.report.words import codes, level, message, some
+from ablate.report.words import codes, level_word, message, some
 
 ROOT = Path(ablate.__file__).parent
 FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
@@ -97,7 +97,13 @@ def test_the_answer_has_reasons_in_few_words():
 def test_lists_and_levels():
     assert some(["a"]) == "a"
     assert some("abcd", 2) == "a, b and 2 more"
-    assert [level(alpha) for alpha in (0.05, 0.05 / 7, 0.05 / 100)] == ["95 %", "99.3 %", "99.95 %"]
+    assert [level_word(1 - 0.05 / m) for m in (1, 7, 60, 100, 10_000)] == [
+        "95",
+        "99.3",
+        "99.92",
+        "99.95",
+        "99.9995",
+    ]
     assert message("limits.missing", 1, 20) == "1 of 20 planned runs failed or have not run."
 
 

@@ -1,6 +1,7 @@
 """`ablate.analyse` in Python: as the command line, of a DataFrame, without what a light core lacks."""
 
 import gc
+import html
 import subprocess
 import sys
 from pathlib import Path
@@ -134,3 +135,23 @@ def test_it_needs_nothing_of_training():
     code = ABSENT.format(absent=absent) + LIGHT.format(path=str(CASES / "five_runs_each.csv"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_shown_in_python_carries_every_caution_of_the_command_and_the_guesses(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "variant": ["base"] * 4 + ["wide"] * 4,
+            "seed": [0, 1, 2, 3] * 2,
+            "acc": [0.70, 0.72, 0.71, 0.69, 0.75, 0.76, 0.74, 0.77],
+            "width": [8] * 4 + [16] * 4,
+        }
+    )
+    results = ablate.analyse(frame, baseline="base", margin=2.0)
+    cautions = results.evidence.facts.cautions
+    # The reading, the guesses, an absurd margin, what differs beside the names, and the pairs.
+    assert len(cautions) >= 5
+    shown = html.unescape(results._repr_html_())
+    for caution in cautions:
+        rest = caution[1:].removesuffix(".")  # A sentence begins with a capital.
+        assert rest in repr(results)
+        assert rest in shown

@@ -58,7 +58,10 @@ def test_percent_throughout_are_one_scale(tmp_path):
 
 
 def test_a_margin_in_another_unit(tmp_path):
-    assert "as large as any value" in said(tmp_path, table(), "--margin", "1")
+    told = said(tmp_path, table(), "--margin", "0.5")
+    assert "The margin 0.5 is 50 % of the metric’s range" in told
+    assert "If 0.5 points were meant, it is 0.005." in told
+    assert "points were meant" not in said(tmp_path, table(), "--margin", "0.005")
 
 
 def test_folds_as_seeds(tmp_path):

@@ -19,9 +19,10 @@ from ablate.report.figures.rows import MAX_ROWS, largest
 from ablate.report.figures.seeds import seed_differences
 from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
+from ablate.report.levels import level_of
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
-from ablate.report.verdicts import compared_with, level_of, names_of, own_direction, row_name
+from ablate.report.verdicts import compared_with, names_of, own_direction, row_name
 from ablate.report.words import decimals, message, number, paragraph, rows_of
 
 MAIN_EFFECTS = "main effects"

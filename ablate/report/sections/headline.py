@@ -7,6 +7,7 @@ from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence
 from ablate.report.answer import answers_by_task, baseline_line
 from ablate.report.limits import basis, gaps, training_warnings
+from ablate.report.margin_words import claimed_margin_lines
 from ablate.report.noise_words import noise_lines
 from ablate.report.repeats import repeat_lines
 from ablate.report.replanned import plan_lines
@@ -54,12 +55,12 @@ class Headline(Section, title="Answer", needs_trials=False):
 
     def warnings(self, report_data: ReportData) -> list[str]:
         """Returns what training, tuning and other sections warn of, cautions, and a plan changed after results."""
-        warnings = [*training_warnings(report_data)]
+        warnings = [*training_warnings(report_data), *claimed_margin_lines(report_data)]
         for section in applying(self._below, report_data):
             if section.applies(report_data):
                 warnings += section.warnings(report_data)
         if not report_data.facts.given:
-            warnings += cautions_in_sentences(report_data.facts)
+            warnings += in_sentences(report_data.facts.cautions, report_data.facts)
         return [*warnings, *plan_lines(report_data), *repeat_lines(report_data)]
 
 
@@ -82,17 +83,19 @@ class Basis(Section, title="What the verdicts rest on", inside="learning, data, 
                     findings += section.findings(report_data)
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
-        if report_data.facts.given:
-            findings += cautions_in_sentences(report_data.facts)
+        facts = report_data.facts
+        if facts.given:
+            findings += in_sentences(facts.cautions, facts)
+        findings += in_sentences(facts.code_notes, facts)
         if findings:
             yield Items(findings, "findings")
 
 
-def cautions_in_sentences(facts: StudyFacts) -> list[str]:
-    """Returns the cautions as sentences, which begin with a capital unless they begin with a name."""
+def in_sentences(remarks: Sequence[str], facts: StudyFacts) -> list[str]:
+    """Returns cautions or notes as sentences, which begin with a capital unless they begin with a name."""
     names = (*facts.labels.values(), *(variant.name for variant in facts.variants))
     sentences = []
-    for caution in facts.cautions:
-        ended = f"{caution.removesuffix('.')}."
-        sentences.append(ended if caution.startswith(names) else as_sentence(ended))
+    for remark in remarks:
+        ended = f"{remark.removesuffix('.')}."
+        sentences.append(ended if remark.startswith(names) else as_sentence(ended))
     return sentences

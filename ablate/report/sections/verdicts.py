@@ -9,8 +9,10 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.report.claim_tables import claim_table
 from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.figures.facets import cells_of, figure_names
+from ablate.report.levels import level_of_claims
 from ablate.report.resolution_words import resolution_column
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
+from ablate.report.terms import detectable_meaning
 from ablate.report.treatment_words import size_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
@@ -20,7 +22,6 @@ from ablate.report.verdicts import (
     direction_of,
     less_in_caption,
     less_is_better,
-    level_of,
     mean_columns,
     names_of,
     planned_rows,
@@ -46,9 +47,6 @@ from ablate.report.words import (
     text,
 )
 
-REPLICATES = {"": "seed", "documents": "document"}
-"""How runs were given → what repeats a measurement; else it is a run."""
-
 
 class Verdicts(Section, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
@@ -65,7 +63,7 @@ def _guide(rows: Sequence[Row], facts: StudyFacts) -> list[tuple[str, str]]:
     present = {row["verdict"] for row in rows}
     terms = [(verdict, meaning) for verdict, meaning in _meanings(rows, facts).items() if verdict in present]
     terms.append(("Difference", message(_difference_code(facts))))
-    terms.append(("Detectable", message("verdicts.detectable", REPLICATES.get(facts.given, "run"))))
+    terms.append(("Detectable", detectable_meaning(facts)))
     size = size_column(rows, facts)
     if size is not None:
         terms.append((size.heading, message("treatment.sizes")))
@@ -163,9 +161,12 @@ class Claims(Section, title="Claims", needs_trials=False, open=True):
         return [" ".join(sentences)] if sentences else []
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts = report_data.facts
         if len(report_data.claims):
             yield claim_table(
-                report_data.claims, report_data.facts, level_of(planned_rows(report_data.comparisons))
+                report_data.claims,
+                facts,
+                level_of_claims(planned_rows(report_data.comparisons), facts),
             )
 
 

@@ -111,7 +111,6 @@ def _module(file: str) -> ModuleType:
         "joined": lambda words: wording.joined([str(word) for word in words]),
         "some": some,
         "with_name": with_name,
-        "level": level,
         "spelled": spelled,
         "spelled_paths": lambda paths: list(spelled_paths(paths).values()),
         "as_sentence": as_sentence,
@@ -121,10 +120,12 @@ def _module(file: str) -> ModuleType:
     return found
 
 
-def level(alpha: float) -> str:
-    """Returns `95 %`, `99.3 %`: the level of an interval at 1 − `alpha`."""
-    shown = f"{100 * (1 - alpha):.4g}" if alpha < 0.001 else f"{100 * (1 - alpha):.3g}"
-    return f"{shown} %"
+def level_word(level: float) -> str:
+    """Returns the level of an interval in percent, `95`, `99.3`, `99.95`: below 100, whatever the number of digits."""
+    outside = 100 * (1 - level)
+    if outside <= 0 or outside >= 0.1:
+        return f"{100 * level:.3g}"
+    return f"{100 * level:.{-math.floor(math.log10(outside))}f}"
 
 
 NOTHING = "–"

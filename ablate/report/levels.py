@@ -1,0 +1,46 @@
+"""The levels of the intervals of a study, in words; imports neither pandas nor matplotlib."""
+
+from collections.abc import Sequence
+
+from ablate.core.derived import DERIVED
+from ablate.core.facts import StudyFacts
+from ablate.report.words import Row, level_word, number
+
+
+def family(rows: Sequence[Row], looks: int) -> int:
+    """Returns M of the level 1 − 0.05·w/M at which the rows of a study are judged; w is the share of their look."""
+    shares = []
+    for row in rows:
+        level = number(row.get("level"))
+        if level is not None and level < 1:
+            shares.append((1 - level) / (number(row.get("look")) or 1))
+    return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
+
+
+def level_of(rows: Sequence[Row]) -> str:
+    """Returns `99.3 %`, the level of the intervals of some rows; `95 to 97.5 %` where they stopped at other looks."""
+    levels = [number(row.get("level")) for row in rows]
+    known = [level for level in levels if level is not None]
+    return _levels_in_words(known or [0.95])
+
+
+def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns the level of the intervals of claims in a study with these planned rows.
+
+    With looks it is the range over all of them, since each claim stops by itself.
+    """
+    if not facts.looks:
+        return level_of(rows)
+    num_looks = len(facts.looks)
+    size = family(rows, num_looks)
+    share = 0.1 / (num_looks * (num_looks + 1)) / size
+    levels = [1 - look * share for look in range(1, num_looks + 1)]
+    if any(claim.metric in DERIVED and DERIVED[claim.metric].kind == "ratio" for claim in facts.claims):
+        levels.append(1 - 0.05 / size)  # What is measured is looked at once.
+    return _levels_in_words(levels)
+
+
+def _levels_in_words(levels: Sequence[float]) -> str:
+    """Returns `99.3 %`, or `95 to 97.5 %`."""
+    ends = dict.fromkeys(level_word(level) for level in (min(levels), max(levels)))
+    return f"{' to '.join(ends)} %"

@@ -1,0 +1,112 @@
+"""The files that `ablate run` writes, given to `ablate analyse`: the trials are judged as the study judged them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_evidence import LOSS, study
+
+import ablate
+from ablate.base.errors import Invalid
+from ablate.core.facts import NAMELESS_TASK
+from ablate.core.metric import Sampling
+from ablate.pipeline.publish import publish
+from ablate.records.folder import StudyFolder
+
+PUBLISHED = Path(__file__).parents[2] / "results"
+NUMBERS = [
+    "variant",
+    "n",
+    "mean_variant",
+    "mean_baseline",
+    "diff",
+    "ci_low",
+    "ci_high",
+    "level",
+    "p",
+    "verdict",
+]
+VALUES = {
+    "baseline": [0.80, 0.82, 0.81, 0.79],
+    "config.lr=0.2": [0.85, 0.86, 0.87, 0.86],
+    "config.lr=0.3": [0.80, 0.81, 0.82, 0.80],
+}
+
+
+def folder(results, evidence):
+    found = StudyFolder(results, "s")
+    found.save_evidence(replace(evidence, facts=replace(evidence.facts, study="s")))
+    publish(found, pytest.fail)
+    return found
+
+
+def planned(results):
+    rows = results.comparisons
+    return rows[~rows["exploratory"].astype(bool)][NUMBERS].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("file", ["", "trials.parquet"])
+@pytest.mark.parametrize(
+    "tasks", [{NAMELESS_TASK: {"loss": LOSS}}, {"": {"loss": LOSS}}, {"digits": {"loss": LOSS}}]
+)
+def test_trials_are_judged_as_their_study_judged_them(tmp_path, file, tasks):
+    evidence = study(
+        VALUES, metric="loss", tasks=tasks, margin=0.03, statuses={("config.lr=0.3", 2): "diverged"}
+    )
+    found = folder(tmp_path, evidence)
+    judged = ablate.analyse(found.path / file)
+    pd.testing.assert_frame_equal(planned(judged), planned(ablate.load(found.path)))
+    assert judged.evidence.facts.margin == 0.03
+
+
+def test_test_examples_count_as_in_the_study(tmp_path):
+    rng = np.random.default_rng(0)
+    base = rng.random((5, 40)) < 0.7
+    better = base | (rng.random((5, 40)) < 0.2)
+    examples = {"baseline": base.astype(float), "a": better.astype(float)}
+    values = {name: outcomes.mean(axis=1) for name, outcomes in examples.items()}
+    found = folder(tmp_path, study(values, examples=examples, sampling=Sampling("held_out", 40)))
+    pd.testing.assert_frame_equal(planned(ablate.analyse(found.path)), planned(ablate.load(found.path)))
+
+
+def test_frames_of_a_study_can_be_judged(tmp_path):
+    found = ablate.load(folder(tmp_path, study(VALUES, metric="loss", tasks={"": {"loss": LOSS}})).path)
+    judged = ablate.analyse(found.trials, baseline="baseline", metric="loss", direction="min")
+    pd.testing.assert_frame_equal(planned(judged), planned(found))
+
+
+def test_another_metric_takes_nothing_that_is_declared_of_the_judged_one(tmp_path):
+    others = {"other": {name: np.add(values, 1) for name, values in VALUES.items()}}
+    tasks = {"": {"loss": LOSS, "other": LOSS}}
+    found = folder(tmp_path, study(VALUES, metric="loss", tasks=tasks, others=others, margin=0.03))
+    judged = ablate.analyse(found.path, metric="other", direction="min")
+    assert judged.evidence.facts.margin is None
+    assert judged.evidence.facts.metric == "other"
+
+
+def test_what_the_report_counts_beside_is_said():
+    facts = ablate.analyse(PUBLISHED / "quickstart").evidence.facts
+    assert any(
+        "its claims and runner-up settings too: ablate report" in caution for caution in facts.cautions
+    )
+
+
+@pytest.mark.parametrize(
+    "file", ["comparisons.csv", "claims.csv", "curves.parquet", "report.md", "answer.txt"]
+)
+def test_files_without_runs_are_refused_with_the_way_on(tmp_path, file):
+    found = folder(tmp_path, study(VALUES, metric="loss", tasks={"": {"loss": LOSS}}))
+    with pytest.raises(Invalid, match=r"ablate analyse \S+/s"):
+        ablate.analyse(found.path / file)
+
+
+def test_folders_of_others_are_none_of_a_study(tmp_path):
+    for name in ("trials", "store"):
+        place = tmp_path / name
+        place.mkdir()
+        for variant in ("a", "b"):
+            (place / f"{variant}.csv").write_text("seed,acc\n0,0.71\n1,0.72\n")
+        assert len(ablate.analyse(place, baseline="a").trials) == 4
+    assert len(ablate.analyse(tmp_path / "trials", baseline="a").trials) == 4
