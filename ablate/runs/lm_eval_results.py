@@ -6,7 +6,6 @@ says nothing about other seeds. Several models of one variant, as of several see
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line, typed
 from ablate.base.wording import significant
 from ablate.report.words import message
+from ablate.runs.once import loads
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.seeds_in_names import ends_with_seeds
@@ -101,11 +101,12 @@ def _results_of(file: Path) -> Mapping[str, object] | None:
         content = read_plain(file, _MAX_BYTES)
         if not content.lstrip().startswith(b"{") or not all(key in content for key in _KEYS):
             return None
-        document = json.loads(content)
+        document = loads(content)
     except (NotReadableError, ValueError, RecursionError) as error:
         raise AblateError(
             f"{file}: cannot be read ({first_line(error)}); let lm-eval write it again, or remove it"
         ) from None
+    assert isinstance(document, dict)  # It begins with a brace.
     results = document.get("results")
     if not isinstance(results, dict) or not isinstance(document.get("versions"), dict):
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
-from ablate.runs.tables import as_text
+from ablate.runs.cells import as_text
+from ablate.runs.once import TwiceError, loads, put_once
 
 _MAX_BYTES = 2**22
 _MAX_DEPTH = 40
@@ -82,7 +82,7 @@ def _read(file: Path) -> object:
     try:
         text = read_plain(file, _MAX_BYTES).decode("utf-8-sig")
         if file.suffix.lower() == ".json":
-            return json.loads(text)
+            return loads(text)
         if file.suffix.lower() == ".toml":
             return tomllib.loads(text)
         return _plain_yaml(text)
@@ -126,9 +126,9 @@ class _Composed:
         if self._count > _MAX_VALUES or depth > _MAX_DEPTH:
             raise ValueError(f"it has more than {_MAX_VALUES:,} values, or more than {_MAX_DEPTH} levels")
         if isinstance(node, MappingNode):
-            entries = {}
+            entries: dict[str, object] = {}
             for key, value in node.value:
-                entries[str(key.value)] = self.plain(value, depth + 1)
+                put_once(entries, str(key.value), self.plain(value, depth + 1))
             return entries
         if isinstance(node, SequenceNode):
             return [self.plain(item, depth + 1) for item in node.value]
@@ -150,7 +150,12 @@ def _flat(file: Path, content: object, prefix: str = "", depth: int = 0) -> dict
         return {as_text(prefix): _text(content)}
     values: dict[str, str] = {}
     for name, value in entries.items():
-        values |= _flat(file, value, f"{prefix}.{name}" if prefix else name, depth + 1)
+        below = _flat(file, value, f"{prefix}.{name}" if prefix else name, depth + 1)
+        for path, text in below.items():
+            try:
+                put_once(values, path, text)
+            except TwiceError as error:
+                raise Invalid("", f"{file}: {error}") from None
     return values
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
+from ablate.runs.once import loads
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 
@@ -101,7 +102,7 @@ def _samples_of(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _sample(line: bytes) -> Mapping[str, object]:
     """Returns the sample of a line. Raises `ValueError` or `RecursionError`."""
-    sample = json.loads(line)
+    sample = loads(line)
     if b"\\ud" in line.lower():  # Half of a surrogate pair, which no column of text can hold, becomes `?`.
         sample = json.loads(json.dumps(sample, ensure_ascii=False).encode(errors="replace"))
     if not isinstance(sample, dict):
