@@ -39,7 +39,10 @@ def _name_of(column: object) -> str:
 
 
 def _cells(column: pd.Series) -> list[object]:
-    """Returns the cells of a column, empty text for a missing value; whole numbers that a missing value has made floats are whole."""
+    """Returns the cells of a column, empty text for a missing value.
+
+    Whole numbers that a missing value has made floats are whole.
+    """
     is_missing = column.isna().tolist()
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in column.tolist()]
     numbers = [cell for cell, missing in zip(cells, is_missing, strict=True) if not missing]

@@ -23,6 +23,7 @@ class RunsFound:
     - roles: role (variant, seed, task, example, status, step) → the columns that have it, as far as the format says.
     - metrics: the columns that are measured, as far as the format says.
     - notes: what the reader was not sure of, in sentences without full stops.
+    - rows_are_runs: whether the format says that each row is a run, whatever its columns are called.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -31,6 +32,7 @@ class RunsFound:
     roles: dict[str, list[str]] = field(default_factory=dict)
     metrics: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    rows_are_runs: bool = False
     are_summaries: bool = False
 
 

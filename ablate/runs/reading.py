@@ -15,20 +15,21 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from ablate.analysis.treatments import is_length
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.filters import rows_where
+from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import (
+    STEPS,
     RunColumns,
     check_columns,
     columns_of,
     guesses_in_words,
     joined_column,
-    step_column,
 )
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
@@ -37,8 +38,6 @@ from ablate.runs.statuses import num_not_completed
 from ablate.runs.steps import LAST, rows_at
 
 KEY = ["variant", "task", "seed"]
-RUN = (*KEY, "example")
-"""The roles that tell runs, and examples of runs, apart."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,14 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     check_columns(columns, metrics)
     notes = [*guesses_in_words(columns), *found.notes]
     kept = _kept_rows(columns, notes)
-    kept = _one_row_each(replace(columns, table=kept), notes)
+    kept, steps = _one_row_each(replace(columns, table=kept), found, notes)
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
+    numbering = [name for name in kept if str(name).lower() in STEPS]
+    others = [name for name in settings if name not in numbering]
+    if others or steps is not None or "seed" in roles:
+        settings = others  # A step is a setting only where nothing else tells runs apart.
     if settings and not options.replicates:
-        refuse_settings(kept, roles, settings)
+        refuse_settings(kept, roles, settings, has_steps=bool(numbering) and steps is None)
     if settings:
         notes.append(message("analyse.replicates", settings))
     if "seed" not in roles:
@@ -94,8 +97,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
     rows = _rows(kept, roles, metrics)
     used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
-    others = kept.drop(columns=[*used & {*kept}])
-    lengths = _lengths(others, rows["variant"])
+    unused = kept.drop(columns=[*used & {*kept}])
+    lengths = _lengths(unused, rows["variant"])
     columns_of_length = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
@@ -104,7 +107,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
+        differing=differing_between(unused.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=roles.get("seed", ()),
         are_summaries=found.are_summaries,
     )
@@ -123,21 +126,23 @@ def _kept_rows(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
     return kept
 
 
-def _one_row_each(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
-    """Returns the row of each run that counts where a run has one for each step, and notes which that is.
+def _one_row_each(
+    columns: RunColumns, found: RunsFound, notes: list[str]
+) -> tuple[pd.DataFrame, Steps | None]:
+    """Returns the row of each run that counts, and its steps where it has one for each; notes which row that is.
 
     Raises `Invalid` for a call that asks for a step of runs that have none.
     """
-    roles, options = columns.roles, columns.options
-    step = step_column(columns)
-    if step is None:
-        if options.at:
-            raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
-        return columns.table
-    run = roles.get("run") or [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
-    kept, sentence = rows_at(columns.table, run, step, options.at or LAST, options.directions)
-    notes.append(sentence)
-    return kept
+    options = columns.options
+    metrics = [*dict.fromkeys([*options.metrics(), *found.metrics])]
+    steps = steps_in(columns, found, metrics)
+    if steps is None:
+        return columns.table, None
+    at = options.at or LAST
+    chosen = rows_at(columns.table, steps, at, options.directions, metrics)
+    reason = steps.in_words(len(columns.table), len(chosen.table))
+    notes += [*filter(None, [reason]), *chosen.notes]
+    return chosen.table, steps
 
 
 def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:

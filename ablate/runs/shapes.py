@@ -82,13 +82,9 @@ def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     summaries = [name for name in names if _is_summary(read.table[name])]
     if summaries:
         return _of_means(read, summaries)
-    return RunsFound(read.table, _kind(read, names), notes=read.notes)
-
-
-def _kind(read: ReadTable, names: Sequence[str]) -> str:
-    """Returns what a table of one row a run is, in words."""
-    is_of_wandb = "Name" in names and "State" in names
-    return "a W&B runs export" if is_of_wandb else read.kind
+    if "Name" in names and "State" in names:
+        return RunsFound(read.table, "a W&B runs export", notes=read.notes, rows_are_runs=True)
+    return RunsFound(read.table, read.kind, notes=read.notes)
 
 
 def _is_numeric(column: pd.Series) -> bool:
