@@ -34,7 +34,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import num_not_completed
+from ablate.runs.statuses import endings, num_not_completed
 from ablate.runs.steps import LAST, rows_at
 
 KEY = ["variant", "task", "seed"]
@@ -138,9 +138,14 @@ def _one_row_each(
     steps = steps_in(columns, found, metrics)
     if steps is None:
         return columns.table, None
-    at = options.at or LAST
-    chosen = rows_at(columns.table, steps, at, options.directions, metrics)
-    reason = steps.in_words(len(columns.table), len(chosen.table))
+    table = columns.table
+    has_ended = pd.Series(True, table.index)
+    if "status" in columns.roles:
+        has_ended = endings(table[columns.roles["status"][0]]).map(
+            lambda ending: ending.outcome == "completed"
+        )
+    chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_ended)
+    reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
     return chosen.table, steps
 

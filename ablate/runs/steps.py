@@ -30,12 +30,17 @@ class ChosenRows:
 
 
 def rows_at(
-    table: pd.DataFrame, steps: Steps, at: str, directions: Mapping[str, Direction], metrics: Sequence[str]
+    table: pd.DataFrame,
+    steps: Steps,
+    at: str,
+    directions: Mapping[str, Direction],
+    metrics: Sequence[str],
+    has_ended: pd.Series,
 ) -> ChosenRows:
     """Returns one row of each run, in which a metric has the value that was measured last until then.
 
     - at: `last`, `best METRIC` or `step N`. directions: those of the metrics that the call names.
-    - metrics: the measured columns.
+    - metrics: the measured columns. has_ended: whether the run of a row has come to its end, as far as is known.
 
     Raises `Invalid`.
     """
@@ -52,7 +57,8 @@ def rows_at(
         metrics = [*dict.fromkeys([*metrics, match["what"]])]
     history = _carried_forward(table, steps, numbers, metrics)
     if match["kind"] == "step":
-        kept, sentence = _rows_of_step(history.table, steps, history.numbers, match["what"])
+        kept = _rows_of_step(history, steps, match["what"], has_ended)
+        sentence = message("analyse.at_step", match["what"])
     elif match["kind"] == "best":
         kept, sentence = _best_rows(history.table, steps, history.numbers, match["what"], directions)
     else:
@@ -121,20 +127,24 @@ def _first_of_each(table: pd.DataFrame, run: Sequence[str], order: NDArray[np.in
     return table.iloc[sorted(order[is_first])]
 
 
-def _rows_of_step(
-    table: pd.DataFrame, steps: Steps, numbers: pd.Series, asked: str
-) -> tuple[pd.DataFrame, str]:
-    """Returns the rows of one step. Raises `Invalid` where a run lacks it."""
+def _rows_of_step(history: _History, steps: Steps, asked: str, has_ended: pd.Series) -> pd.DataFrame:
+    """Returns the rows of one step, and without values those of runs that did not get there, as their status says.
+
+    Raises `Invalid` where another run lacks the step.
+    """
     run = [*steps.run]
+    table, numbers = history.table, history.numbers
     kept = table[numbers == number_in(asked)]
-    num_runs = len(table.drop_duplicates(run))
-    if len(kept) < num_runs:
-        steps_of_runs = numbers
-        common = sorted(steps_of_runs[steps_of_runs.map(steps_of_runs.value_counts()) >= num_runs].unique())
+    last = table[~table.duplicated(run, keep="last")]
+    lacking = last[~last[run].agg(tuple, axis=1).isin(kept[run].agg(tuple, axis=1))]
+    if has_ended[lacking.index].any():
+        counts = numbers.map(numbers.value_counts())
+        common = sorted(numbers[counts >= len(last)].unique())
         raise Invalid(
             "--at", "must be a step of every run", asked, listed(f"{each:g}" for each in common) or "none"
         )
-    return kept, message("analyse.at_step", asked)
+    blank = dict.fromkeys(history.measured_at, "")
+    return pd.concat([kept, lacking.assign(**blank)])
 
 
 def _best_rows(

@@ -137,7 +137,7 @@ def test_a_run_without_any_value_has_none():
 def test_an_id_says_whose_steps_rows_are():
     """A learning rate that falls from step to step is no setting of the run, as its id says."""
     frame = history(lr=lambda runs: 0.1 * 0.9 ** runs["step"])
-    with pytest.raises(AblateError, match="differ in lr: .*--at last"):
+    with pytest.raises(AblateError, match=r"differ in lr: .*--at last"):
         ablate.analyse(frame, baseline="base", metric="acc")
     expected = values(rows_of(history()))
     assert values(rows_of(frame, at="last")) == expected
@@ -170,6 +170,18 @@ def test_a_row_that_was_written_again_counts_and_is_said():
     assert any("3 rows with step as in a later row of the same run" in note for note in table.notes)
     with pytest.raises(AblateError, match="step twice: row 27 and row 48"):
         rows_of(both.drop(columns="run_id"), at="last")
+
+
+def test_a_run_that_failed_before_a_step_has_no_result_there():
+    frame = history(state="finished")
+    is_lost = (frame["variant"] == "x") & (frame["seed"] == 1)
+    frame.loc[is_lost, "state"] = "crashed"
+    frame = frame[~(is_lost & (frame["step"] > 2))]
+    frame["acc"] = frame["acc"].fillna(frame["acc"].shift())
+    compared = ablate.analyse(frame, baseline="base", metric="acc", at="step 5").comparisons
+    assert compared["n"].tolist() == [len(SEEDS) - 1]
+    with pytest.raises(AblateError, match="must be a step of every run"):
+        ablate.analyse(frame.drop(columns="state"), baseline="base", metric="acc", at="step 5")
 
 
 def test_rows_without_seeds_that_may_be_either_are_refused():
