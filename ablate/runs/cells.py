@@ -17,6 +17,8 @@ from ablate.runs.number_marks import comma_readings, is_marked_number, without_m
 
 MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—", "?", "missing")
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
+NO_VALUE = "n/a"
+"""The cell of a measured column that says itself that there is no value, so that none before it counts."""
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SPREAD = re.compile(rf"\$?\s*({_NUMBER})\s*%?\s*(?:±|\+/-|\+-|\\pm)\s*({_NUMBER})\s*%?\s*\$?")

@@ -16,7 +16,8 @@ from ablate.runs.options import AnalysisOptions
 class RunsFound:
     """Runs as a format has them: what a reader returns.
 
-    - table: a row a run, or a step or an example of a run. Cells are text, empty where there is no value; a setting of
+    - table: a row a run, or a step or an example of a run. Cells are text, empty where there is no value, and `n/a`
+      where a row says itself that a metric has none; a setting of
       a run has the name `config.NAME`, a measured number its own name. The index says where each row was read, and no
       two rows have the same place.
     - kind: what was read, in words: `a W&B runs export`.

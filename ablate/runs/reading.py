@@ -19,6 +19,7 @@ from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
+from ablate.runs.cells import NO_VALUE
 from ablate.runs.filters import rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
@@ -158,7 +159,7 @@ def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Seque
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
     defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all", "status": ""}
-    measured = {name: kept[name] for name in metrics}
+    measured = {name: kept[name].mask(kept[name] == NO_VALUE, "") for name in metrics}
     return pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
 
 

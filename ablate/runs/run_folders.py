@@ -155,7 +155,8 @@ def _other_values(folder: RunFolder, files: Mapping[Path, MetricRows], last: Row
     notes = []
     for file, read in files.items():
         (end,) = numbers_in([{**read.end, **_last_values(read.rows)}])
-        other = [name for name in end if name in last and number_in(end[name]) != number_in(last[name])]
+        shared = [name for name in end if name in last and end[name] != last[name]]
+        other = [name for name in shared if number_in(end[name]) != number_in(last[name])]
         if other:
             notes.append(message("analyse.other_end", file.relative_to(folder.path).as_posix(), other))
     return notes

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
-from ablate.runs.cells import number_in
+from ablate.runs.cells import NO_VALUE, number_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
@@ -54,7 +54,7 @@ def table_of(
     """
     step = _step_of(runs)
     histories = [_joined_by_step(run, step) for run in runs]
-    is_failed = [not any(history.values()) for history in histories]
+    is_failed = [not any(map(_has_value, history.values())) for history in histories]
     head, names = _named_runs(runs, is_failed, options)
     metrics: dict[str, None] = {}
     for history in histories:
@@ -70,6 +70,10 @@ def table_of(
         table = table.drop(columns=step)
     all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
     return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)])
+
+
+def _has_value(row: Row) -> bool:
+    return any(value not in ("", NO_VALUE) for value in row.values())
 
 
 def _named_runs(

@@ -513,3 +513,39 @@ def test_results_as_tools_write_them(tool, tmp_path):
     assert rows["variant"].tolist() == ["m0"] * 3 + ["m1"] * 3
     assert rows["seed"].tolist() == ["0", "1", "2"] * 2
     assert [*map(number_in, rows["val.acc"])] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+
+
+# No value hides another
+
+
+def test_a_log_that_ends_with_a_word_has_no_last_value(tmp_path):
+    """`acc: n/a` was passed over, and the value before it counted."""
+    files = runs_of(("m%(v)d_s%(s)d.log", "acc: 0.1\nacc: %(acc)r\n"))
+    files["m1_s1.log"] += "acc: n/a\n"
+    files["m1_s2.log"] = f"acc: n/a\nacc: {value(1, 2)!r}\n"
+    write(tmp_path, files)
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", read=(("acc", r"acc: (\S+)"),)))
+    by_run = table.rows.set_index(["variant", "seed"])["acc"]
+    assert by_run["m1", "1"] == ""
+    others = by_run.drop(("m1", "1"))
+    assert sorted(map(number_in, others)) == sorted(
+        value(v, s) for v in range(2) for s in SEEDS if (v, s) != (1, 1)
+    )
+    assert any("m1_s1.log ends without a value of acc" in note and "n/a" in note for note in table.notes)
+
+
+def test_logs_of_one_name_are_runs_of_their_own(tmp_path):
+    """`base.log` and `base.out` were one run, the longer of which counted."""
+    write(tmp_path, {"a/base.log": "acc=1", "a/base.out": "x\nacc=2", "b/x.log": "acc=3", "b/x.out": "acc=4"})
+    table = find_runs(
+        str(tmp_path), AnalysisOptions("base", "acc", "max", read=(("acc", r"acc=(\S+)"),))
+    ).table
+    assert sorted(table["acc"]) == ["1", "2", "3", "4"]
+    assert table["run"].is_unique
+
+
+def test_a_log_of_two_runs_is_refused(tmp_path):
+    write(tmp_path, {"base.log": "seed 0\nacc=1\nseed 1\nacc=2", "x.log": "seed 0\nacc=1\nseed 0\nacc=2"})
+    patterns = (("acc", r"acc=(\S+)"), ("seed", r"seed (\d+)"))
+    with pytest.raises(AblateError, match=r"base\.log, line 3: says another seed"):
+        find_runs(str(tmp_path), AnalysisOptions("base", "acc", "max", read=patterns))
