@@ -26,7 +26,7 @@ def with_metric(
         metric = _only_outcome(table, taken)
         guessed.append(f"--metric {shlex.quote(metric)}")
     elif metric not in table:
-        meant = [str(name) for name in table if _spelled_alike(str(name), metric)]
+        meant = [str(name) for name in table if is_spelled_alike(str(name), metric)]
         if len(meant) == 1:
             metric = meant[0]
             guessed.append(f"--metric {shlex.quote(metric)}")
@@ -86,7 +86,7 @@ def is_measured(table: pd.DataFrame, name: str) -> bool:
     return is_outcome(str(name)) and bool(present.map(is_number).all())
 
 
-def _spelled_alike(name: str, metric: str) -> bool:
+def is_spelled_alike(name: str, metric: str) -> bool:
     """Returns whether two names differ in signs and capitals alone, or one is the end of the other's dotted name."""
     spelled = re.sub(r"[^a-z0-9]+", "_", name.lower())
     asked = re.sub(r"[^a-z0-9]+", "_", metric.lower())

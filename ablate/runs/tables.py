@@ -17,7 +17,7 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import as_text, cleaned
-from ablate.runs.json_documents import objects_of
+from ablate.runs.json_documents import objects_of, passed_over
 from ablate.runs.once import TwiceError, loads, put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.text_tables import lines_of_table
@@ -171,6 +171,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     Raises `Invalid`.
     """
     objects: Sequence[object]
+    notes: list[str] = []
     lines: list[object] = []
     places: list[str] = []
     try:
@@ -194,13 +195,15 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     else:
         kind = "JSON"
         objects = objects_of(document, options)
+        beside = passed_over(document)
+        notes += [message("analyse.passed_over_beside", beside)] if beside else []
         places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
     wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
     if wrong or not objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
     clean = cleaned(flat_cells(objects, places), "", options.baseline)
-    return ReadTable(clean.table, kind, clean.notes)
+    return ReadTable(clean.table, kind, [*notes, *clean.notes])
 
 
 def flat_table(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
