@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 
@@ -80,6 +82,17 @@ def named(
     else:
         result.notes.append(message("analyse.by_settings", differing))
     return result
+
+
+def names_by_folder(files: Iterable[Path], root: Path) -> dict[Path, str]:
+    """Returns file → the name of its folder, or the path to it where several folders have this name."""
+    folders = {file: file.resolve().parent for file in files}
+    counts = Counter(folder.name for folder in {*folders.values()})
+    names = {}
+    for file, folder in folders.items():
+        is_only = counts[folder.name] == 1
+        names[file] = folder.name if is_only else file.parent.relative_to(root).as_posix()
+    return names
 
 
 def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: RunNames) -> list[str] | None:

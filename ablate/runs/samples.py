@@ -15,6 +15,8 @@ from ablate.base.text import first_line
 from ablate.runs.once import loads
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_names import names_by_folder
+from ablate.runs.tables import flat_table
 
 _SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
 """The name of a file of samples: its task, and when it was written."""
@@ -48,11 +50,13 @@ def read_samples(folder: Path, metric: str) -> pd.DataFrame:
     """
     tables: list[pd.DataFrame] = []
     fields: dict[str, None] = {}
-    for path in sorted(folder.rglob("samples_*.jsonl")):
-        table = _table_of(path)
+    files = sorted(folder.rglob("samples_*.jsonl"))
+    models = names_by_folder(files, folder)
+    for path in files:
+        table = _table_of(path, models[path])
         fields |= dict.fromkeys(map(str, table.columns))
         if metric in table:
-            tables.append(table[table[metric].notna()])
+            tables.append(table[table[metric] != ""])
     with Gather() as at:
         at.refuse(
             not tables,
@@ -65,13 +69,14 @@ def read_samples(folder: Path, metric: str) -> pd.DataFrame:
     return pd.concat(tables).fillna("").astype(str)
 
 
-def _table_of(path: Path) -> pd.DataFrame:
+def _table_of(path: Path, model: str) -> pd.DataFrame:
     """Returns the samples of one file, with the columns `variant`, `task` and `example`."""
     samples = dict(_samples_of(path))
     if not samples:
         raise AblateError(f"{path}: is empty. {_REMEDY}")
+    places = [f"{path}, line {line}" for line in samples]
     try:
-        table = pd.json_normalize([*samples.values()])
+        table = flat_table([*samples.values()], places)
     except RecursionError:
         raise AblateError(f"{path}: has a sample that is nested too deeply. {_REMEDY}") from None
     examples = [f"{sample['doc_id']}{sample.get('doc_hash') or ''}" for sample in samples.values()]
@@ -79,8 +84,7 @@ def _table_of(path: Path) -> pd.DataFrame:
     filters = [sample.get("filter") or "none" for sample in samples.values()]
     task = _SAMPLES.sub(r"\1", path.name)
     tasks = [task if name == "none" else f"{task},{name}" for name in filters]
-    table = table.assign(variant=path.parent.name, task=tasks, example=examples)
-    return table.set_axis([f"{path}, line {line}" for line in samples])
+    return table.assign(variant=model, task=tasks, example=examples)
 
 
 def _samples_of(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
