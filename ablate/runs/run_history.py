@@ -12,6 +12,7 @@ import pandas as pd
 from ablate.base.errors import Invalid
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, number_in
+from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
@@ -52,6 +53,7 @@ def table_of(
 
     A later row counts for what an earlier one said of the same step. A run without a number has failed.
     """
+    _refuse_one_name(runs)
     step = _step_of(runs)
     histories = [_joined_by_step(run, step) for run in runs]
     is_failed = [not any(map(_has_value, history.values())) for history in histories]
@@ -70,6 +72,13 @@ def table_of(
         table = table.drop(columns=step)
     all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
     return RunsFound(table, kind, roles, measured, [*dict.fromkeys(all_notes)])
+
+
+def _refuse_one_name(runs: Sequence[RunHistory]) -> None:
+    """Raises `TwiceError` for two runs of one name, of which one would hide the other."""
+    places: dict[str, str] = {}
+    for run in runs:
+        put_once(places, run.name, run.place)
 
 
 def _has_value(row: Row) -> bool:

@@ -13,7 +13,9 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.numerals import in_one_form
 from ablate.base.text import first_line
+from ablate.report.words import message
 from ablate.runs.cells import as_text
 from ablate.runs.once import TwiceError, loads, put_once
 
@@ -22,11 +24,19 @@ _MAX_DEPTH = 40
 _MAX_VALUES = 20_000
 
 
-def settings_in(files: Sequence[Path]) -> dict[str, str]:
-    """Returns name → value as text, of all files; the first file that has a name gives its value. Raises `Invalid`."""
+def settings_in(files: Sequence[Path], notes: list[str]) -> dict[str, str]:
+    """Returns name → value as text, of all files; the first file that has a name gives its value.
+
+    Adds to the notes what other files say of it. Raises `Invalid`.
+    """
     settings: dict[str, str] = {}
     for file in files:
-        settings = _settings_of(file) | settings
+        of_file = _settings_of(file)
+        shared = [name for name in of_file if name in settings]
+        other = [name for name in shared if in_one_form(of_file[name]) != in_one_form(settings[name])]
+        if other:
+            notes.append(message("analyse.other_settings", str(file), files[0].name, other))
+        settings = of_file | settings
     return settings
 
 
