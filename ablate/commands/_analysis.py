@@ -14,6 +14,7 @@ from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.extras import needed_by
 from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.scratch import scratch
+from ablate.base.text import safe
 from ablate.commands._results import Results, load, refuse_unknown
 from ablate.core.metric import Direction
 from ablate.records.folder import StudyFolder

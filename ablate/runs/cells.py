@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Number
 
 import pandas as pd
 
@@ -15,6 +17,8 @@ from ablate.runs.number_marks import comma_readings, is_marked_number, without_m
 
 MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—", "?", "missing")
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
+NO_VALUE = "n/a"
+"""The cell of a measured column that says itself that there is no value, so that none before it counts."""
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SPREAD = re.compile(rf"\$?\s*({_NUMBER})\s*%?\s*(?:±|\+/-|\+-|\\pm)\s*({_NUMBER})\s*%?\s*\$?")
@@ -32,17 +36,20 @@ class Cleaned:
 
 
 def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
-    """Returns a table of text without words for missing values, percent signs, decimal commas and marks of thousands.
+    """Returns a table as text without words for missing values, percent signs, decimal commas and marks of thousands.
 
+    - table: cells as their format has them. A number that the format types is the number that it is: signs and marks
+      are read in text alone, and text decides nothing about numbers beside it.
     - delimiter: what parts the cells: a comma where none of theirs is a decimal point.
     - baseline: the name of the baseline: a column in which it stands has names, and stays as it is written.
     """
     columns: dict[str, pd.Series] = {}
     missing: dict[str, None] = {}
     percent: list[str] = []
-    numbers: dict[str, list[str]] = {}
+    numbers: dict[str, pd.Series] = {}
     for name in table:
-        cells = table[name].str.strip()
+        is_typed = table[name].map(_is_typed_number)
+        cells = table[name].map(as_text)
         columns[str(name)] = cells
         is_missing = cells.str.lower().isin(MISSING)
         is_present = ~is_missing & (cells != "")
@@ -64,7 +71,9 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
             cells = cells.str.replace(r"\s*%", "", regex=True)
             percent.append(str(name))
         columns[str(name)] = cells
-        numbers[str(name)] = cells[cells != ""].tolist()
+        written = cells[(cells != "") & ~is_typed]
+        if len(written):
+            numbers[str(name)] = written
     notes = []
     if missing:
         notes.append(message("analyse.missing", list(missing)))
@@ -75,18 +84,20 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
 
 
 def _without_marks(
-    columns: dict[str, pd.Series], numbers: Mapping[str, Sequence[str]], delimiter: str
+    columns: dict[str, pd.Series], numbers: Mapping[str, pd.Series], delimiter: str
 ) -> list[str]:
     """Rewrites columns of numbers with decimal points and without marks of thousands; returns what was taken for what.
 
-    numbers: column → its cells that are numbers.
+    numbers: column → its cells that are numbers, written as text.
     """
     commas: list[str] = []
     thousands: list[str] = []
-    readings = comma_readings(numbers, separates=delimiter == ",", is_usual=delimiter == ";")
+    texts = {name: cells.tolist() for name, cells in numbers.items()}
+    readings = comma_readings(texts, separates=delimiter == ",", is_usual=delimiter == ";")
     for name, reading in readings.items():
-        marked = columns[name]
-        columns[name] = pd.Series(without_marks(marked, reading), marked.index, dtype=marked.dtype)
+        marked = numbers[name]
+        plain = pd.Series(without_marks(marked, reading), marked.index, dtype=marked.dtype)
+        columns[name] = plain.reindex(columns[name].index).fillna(columns[name])
         if reading == "decimal" and marked.str.contains(",").any():
             commas.append(name)
         if marked.str.contains("," if reading == "thousands" else ".", regex=False).any():
@@ -97,6 +108,18 @@ def _without_marks(
     if thousands:
         notes.append(message("analyse.thousands", thousands))
     return notes
+
+
+def as_text(cell: object) -> str:
+    """Returns a value as text, numbers with all their digits; empty for none."""
+    if cell is None or (isinstance(cell, float) and cell != cell):
+        return "" if cell is None else "nan"
+    if isinstance(cell, str):
+        # Half of a surrogate pair, which no column of text can hold, becomes `?`.
+        return cell.encode(errors="replace").decode().strip()
+    if isinstance(cell, (list, dict)):
+        return json.dumps(cell, default=str)
+    return repr(cell) if isinstance(cell, float) else str(cell)
 
 
 def number_in(text: str) -> float:
@@ -123,6 +146,10 @@ def is_spread_of_last_digits(text: str) -> bool:
     """Returns whether the brackets of `91.2(4)` may hold an error of the last digits, here 0.4, as physicists write."""
     match = _IN_BRACKETS.fullmatch(text.strip())
     return match is not None and "." in match[1] and "." not in match[2]
+
+
+def _is_typed_number(cell: object) -> bool:
+    return isinstance(cell, Number) and not isinstance(cell, bool)
 
 
 def _is_not_finite(text: str) -> bool:

@@ -170,7 +170,7 @@ def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
     one, other, *_ = duplicates.index
     hint = (
         "Keep the one that counts, by --where COLUMN=VALUE, or name the column that tells them apart: "
-        "--column ROLE NAME"
+        "--column ROLE NAME; where such rows are steps of one run, --at last"
     )
     raise Invalid("", f"{one} and {other} are the same run: {run}", hint=hint)
 

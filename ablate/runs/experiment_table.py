@@ -5,11 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import isclose
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import Gather
 from ablate.core.stages import FINAL
 from ablate.report.words import message
+from ablate.runs.judged import is_spelled_alike
+from ablate.runs.once import put_once
 from ablate.runs.options import RESERVED, AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.tables import flat_table
@@ -28,11 +32,11 @@ _STEP = "step"
 
 def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOptions) -> RunsFound:
     """Returns the runs of an experiment, without those that have runs below them. Raises `Invalid`."""
-    runs = _runs_of(client, experiment.experiment_id)
+    notes: list[str] = []
+    runs = _without_summaries(_runs_of(client, experiment.experiment_id), options, notes)
     with Gather() as at:
         hint = "Deleted runs do not count: restore them in MLflow first"
         at.refuse(not runs, "RUNS", "is an experiment without runs", experiment.name, hint=hint)
-    notes = []
     roles = {"status": ["status"]}
     is_of_ablate = all(STATUS_TAG in run.data.tags for run in runs)
     if is_of_ablate:
@@ -45,17 +49,20 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
     columns = _columns_of_metrics(runs, options)
     rows: list[object] = []
     places = []
+    repeated: dict[str, None] = {}
     for run in runs:
         settings = _settings_of(run)
         if not options.at:
             rows.append(settings | _in_columns(run.data.metrics, columns))
             places.append(run.info.run_id)
             continue
-        for step, values in _history_of(client, run, _needed(columns, options)):
+        for step, values in _history_of(client, run, _needed(columns, options), repeated):
             rows.append({**settings, _STEP: step, **_in_columns(values, columns)})
             places.append(f"{run.info.run_id}, step {step}")
     if options.at:
-        roles["step"] = [_STEP]
+        roles |= {"step": [_STEP], "run": ["run_id"]}
+    if repeated:
+        notes.append(message("analyse.step_logged_twice", [*repeated]))
     metrics = [*itertools.chain(*columns.values())]
     kind = f"experiment {experiment.name!r} of MLflow"
     content = [run.info.run_id for run in runs]
@@ -63,7 +70,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
 
 
 def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
-    """Returns the runs of an experiment that are not deleted, the first that started first, without parents."""
+    """Returns the runs of an experiment that are not deleted, the first that started first."""
     runs: list[Run] = []
     token = None
     while True:
@@ -74,8 +81,60 @@ def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
         token = page.token
         if not token:
             break
-    parents = {run.data.tags.get(PARENT_TAG) for run in runs}
-    return [run for run in runs if run.info.run_id not in parents]
+    return runs
+
+
+def _without_summaries(runs: Sequence[Run], options: AnalysisOptions, notes: list[str]) -> list[Run]:
+    """Returns the runs that count, of those that are nested in one another, and notes the others.
+
+    A parent with a value of the judged metric that is neither that of a run below it nor their mean is a run, and what
+    is nested in it without this metric is a part of it. Any other parent sums up the runs below it.
+    """
+    below: dict[str, list[Run]] = {}
+    for run in runs:
+        below.setdefault(run.data.tags.get(PARENT_TAG, ""), []).append(run)
+    parents = [run for run in runs if run.info.run_id in below]
+    are_runs = {run.info.run_id for run in parents if _has_own_result(run, below, options)}
+    summaries = [run for run in parents if run.info.run_id not in are_runs]
+    parts = []
+    for parent in are_runs:
+        parts += [run for run in below[parent] if not _judged_values(run, options)]
+    parts = [run for run in parts if run.info.run_id not in below]
+    if any(_judged_values(run, options) for run in summaries):
+        notes.append(message("analyse.parents", [_name_of(run) for run in summaries]))
+    if parts:
+        notes.append(message("analyse.nested", [_name_of(run) for run in parts]))
+    left_out = {run.info.run_id for run in [*summaries, *parts]}
+    return [run for run in runs if run.info.run_id not in left_out]
+
+
+def _has_own_result(parent: Run, below: Mapping[str, Sequence[Run]], options: AnalysisOptions) -> bool:
+    """Returns whether a parent has a value of a judged metric that sums up none of the runs below it."""
+    of_children = [_judged_values(run, options) for run in below[parent.info.run_id]]
+    shared = {*itertools.chain(*of_children)}
+    for name, value in _judged_values(parent, options).items():
+        if not options.metric and name not in shared:
+            continue  # It counts the runs below it, or the like.
+        values = [values[name] for values in of_children if name in values]
+        summaries = [*values, fmean(values)] if values else []
+        if not any(isclose(value, summary, rel_tol=1e-9) for summary in summaries):
+            return True
+    return False
+
+
+def _judged_values(run: Run, options: AnalysisOptions) -> dict[str, float]:
+    """Returns metric → value of the judged metric of a run, or of all where the call names none."""
+    judged = options.metric.removeprefix("metrics.")
+    metrics = run.data.metrics
+    return {
+        name: value
+        for name, value in metrics.items()
+        if judged in ("", name) or is_spelled_alike(name, judged)
+    }
+
+
+def _name_of(run: Run) -> str:
+    return str(run.info.run_name or run.info.run_id)
 
 
 def _settings_of(run: Run) -> dict[str, object]:
@@ -103,7 +162,7 @@ def _columns_of_metrics(runs: Sequence[Run], options: AnalysisOptions) -> dict[s
     said = " ".join(words)
     columns: dict[str, list[str]] = {}
     for name in logged:
-        is_taken = name in (*RESERVED, *_INFO, _STEP) or name.startswith(("params.", "tags."))
+        is_taken = name in (*RESERVED, *_INFO, _STEP) or name.startswith(("params.", "tags.", "metrics."))
         columns[name] = [] if is_taken else [name]
         if is_taken or f"metrics.{name}" in said:
             columns[name].append(f"metrics.{name}")
@@ -114,7 +173,8 @@ def _in_columns(values: Mapping[str, float], columns: Mapping[str, Sequence[str]
     """Returns the values of metrics by the columns that they have."""
     cells: dict[str, object] = {}
     for name, value in values.items():
-        cells |= dict.fromkeys(columns[name], value)
+        for column in columns[name]:
+            put_once(cells, column, value)
     return cells
 
 
@@ -128,11 +188,11 @@ def _needed(columns: Mapping[str, Sequence[str]], options: AnalysisOptions) -> l
 
 
 def _history_of(
-    client: MlflowClient, run: Run, needed: Sequence[str]
+    client: MlflowClient, run: Run, needed: Sequence[str], repeated: dict[str, None]
 ) -> Iterator[tuple[int, dict[str, float]]]:
     """Yields the steps of a run at which the first of some metrics has a value, and the values at each.
 
-    A metric that was logged once is of the whole run.
+    A metric that was logged once is of the whole run. Adds to `repeated` each metric of which a step has two values.
     """
     by_step: dict[int, dict[str, float]] = {}
     of_run: dict[str, float] = {}
@@ -144,6 +204,8 @@ def _history_of(
             of_run[name] = history[0].value
             continue
         steps = steps or {point.step for point in history}
+        if len({point.step for point in history}) < len(history):
+            repeated[f"{name} of {_name_of(run)}"] = None
         for point in history:
             by_step.setdefault(point.step, {})[name] = point.value
     if not steps:  # A run without the metric has one row all the same, and its status says why.

@@ -10,7 +10,7 @@ from ablate.runs.cells import cleaned
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.shapes import shaped
-from ablate.runs.tables import ReadTable, as_text
+from ablate.runs.tables import ReadTable
 
 
 def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
@@ -27,7 +27,7 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
         raise Invalid("runs", "must have a name for each column, and none twice", listed(repeated))
     labels = map(str, frame.index if frame.index.is_unique else range(len(frame)))
     places = [f"row {label}" for label in labels]
-    columns = {name: _texts(frame.iloc[:, place]) for place, name in enumerate(names)}
+    columns = {name: _cells(frame.iloc[:, place]) for place, name in enumerate(names)}
     clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
     return shaped(ReadTable(clean.table, "a DataFrame", clean.notes), options.metric, options.baseline)
 
@@ -38,16 +38,19 @@ def _name_of(column: object) -> str:
     return ".".join(str(level) for level in levels if level != "")
 
 
-def _texts(column: pd.Series) -> list[str]:
-    """Returns the cells of a column as text; whole numbers that a missing value has made floats are whole."""
+def _cells(column: pd.Series) -> list[object]:
+    """Returns the cells of a column, empty text for a missing value.
+
+    Whole numbers that a missing value has made floats are whole.
+    """
     is_missing = column.isna().tolist()
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in column.tolist()]
     numbers = [cell for cell, missing in zip(cells, is_missing, strict=True) if not missing]
     are_whole = any(is_missing) and all(isinstance(cell, float) and cell.is_integer() for cell in numbers)
-    texts = []
+    present: list[object] = []
     for cell, missing in zip(cells, is_missing, strict=True):
         if missing:
-            texts.append("")
+            present.append("")
         else:
-            texts.append(as_text(int(cell) if are_whole else cell))
-    return texts
+            present.append(int(cell) if are_whole else cell)
+    return present

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ablate.base.errors import Invalid
+from ablate.runs.once import TwiceError, put_once
 from ablate.runs.options import AnalysisOptions
 
 _SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
@@ -27,10 +28,9 @@ def objects_of(document: object, options: AnalysisOptions) -> Sequence[object]:
         return document
     if not isinstance(document, dict):
         return [document]
-    lists = [value for value in document.values() if isinstance(value, list) and value]
-    lists = [value for value in lists if all(isinstance(each, dict) for each in value)]
+    lists = _lists_of_objects(document)
     if len(lists) == 1:
-        return lists[0]
+        return next(iter(lists.values()))
     if _has_names_of_variants(document, options):
         nested = _NestedRuns(options)
         nested.add(document, ())
@@ -39,8 +39,24 @@ def objects_of(document: object, options: AnalysisOptions) -> Sequence[object]:
     if columns:
         return _rows_of(columns)
     if len(document) > 1 and all(isinstance(value, dict) for value in document.values()):
-        return [{"name": name, **value} for name, value in document.items()]
+        column = "name" if all("name" not in value for value in document.values()) else "key"
+        return [{column: name, **value} for name, value in document.items()]
     return [document]
+
+
+def passed_over(document: object) -> list[str]:
+    """Returns the names of objects and lists that stand beside the only list of runs in a document."""
+    if not isinstance(document, dict) or len(_lists_of_objects(document)) != 1:
+        return []
+    (runs,) = _lists_of_objects(document)
+    return [
+        name for name, value in document.items() if name != runs and isinstance(value, (dict, list)) and value
+    ]
+
+
+def _lists_of_objects(document: Mapping[str, object]) -> dict[str, list[object]]:
+    lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
+    return {name: value for name, value in lists.items() if all(isinstance(each, dict) for each in value)}
 
 
 def _has_names_of_variants(document: Mapping[str, object], options: AnalysisOptions) -> bool:
@@ -79,7 +95,7 @@ class _NestedRuns:
         elif not isinstance(values, dict):
             metric = columns.get("metric", self.options.metric or "value")
             run = tuple((column, name) for column, name in keys if column != "metric")
-            self.runs.setdefault(run, {})[metric] = values
+            self._put(run, metric, values)
         elif "variant" not in columns:
             self._add_below(
                 values, keys, "variant" if self.options.baseline in values else self._outer(values)
@@ -92,7 +108,7 @@ class _NestedRuns:
             self._add_below(values, keys, "metric")
         else:
             run = tuple((column, name) for column, name in keys if column != "metric")
-            self.runs.setdefault(run, {})[columns["metric"]] = values
+            self._put(run, columns["metric"], values)
 
     def objects(self) -> list[dict[str, object]]:
         """Returns an object for each run, with its names and values.
@@ -102,10 +118,25 @@ class _NestedRuns:
         listed_runs = {run[:-1] for run in self.runs if run and run[-1][0] == PLACE}
         for run, metric, values in self.beside:
             if run in self.runs:
-                self.runs[run][metric] = values
+                self._put(run, metric, values)
             for place, value in enumerate(values):
-                self.runs.get((*run, (PLACE, str(place))), {})[metric] = value
-        return [{**values, **dict(run)} for run, values in self.runs.items() if run not in listed_runs]
+                of_place = (*run, (PLACE, str(place)))
+                if of_place in self.runs:
+                    self._put(of_place, metric, value)
+        objects = []
+        for run, values in self.runs.items():
+            if run in listed_runs:
+                continue
+            for column, name in run:
+                if str(values.get(column, name)) != name:
+                    raise TwiceError(f"{'.'.join(name for _, name in run)}.{column}")
+            objects.append({**values, **dict(run)})
+        return objects
+
+    def _put(self, run: Keys, metric: str, value: object) -> None:
+        """Adds a value of a run. Raises `TwiceError` where another name of it has one, as `s0` and `seed_0` do."""
+        said = ".".join([*(name for _, name in run), metric])
+        put_once(self.runs.setdefault(run, {}), metric, value, said=said)
 
     def _outer(self, values: Mapping[str, object]) -> str:
         return "metric" if self.options.metric in values else "task"
@@ -144,11 +175,14 @@ def _columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list
 
     A column has the baseline as a cell.
     """
+    columns: dict[str, list[object]] = {}
     names, rows = document.get("columns"), document.get("data")
     if isinstance(names, list) and isinstance(rows, list):
         is_table = all(isinstance(row, list) and len(row) == len(names) for row in rows)
-        return {str(name): [row[at] for row in rows] for at, name in enumerate(names)} if is_table else {}
-    columns: dict[str, list[object]] = {}
+        if is_table:
+            for at, name in enumerate(names):
+                put_once(columns, str(name), [row[at] for row in rows])
+        return columns
     for name, cells in document.items():
         if isinstance(cells, dict):
             columns[name] = list(cells.values())

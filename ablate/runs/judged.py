@@ -10,7 +10,7 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed
 from ablate.core.directions import usual_direction
-from ablate.runs.cells import is_number
+from ablate.runs.cells import NO_VALUE, is_number
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import PREFIXES, data_rank, is_outcome
 
@@ -26,7 +26,7 @@ def with_metric(
         metric = _only_outcome(table, taken)
         guessed.append(f"--metric {shlex.quote(metric)}")
     elif metric not in table:
-        meant = [str(name) for name in table if _spelled_alike(str(name), metric)]
+        meant = [str(name) for name in table if is_spelled_alike(str(name), metric)]
         if len(meant) == 1:
             metric = meant[0]
             guessed.append(f"--metric {shlex.quote(metric)}")
@@ -82,11 +82,11 @@ def is_measured(table: pd.DataFrame, name: str) -> bool:
     """Returns whether a column holds numbers that say how a run came out; those of settings do not."""
     if str(name).lower().startswith(PREFIXES):
         return False
-    present = table[name][table[name] != ""]
+    present = table[name][~table[name].isin(["", NO_VALUE])]
     return is_outcome(str(name)) and bool(present.map(is_number).all())
 
 
-def _spelled_alike(name: str, metric: str) -> bool:
+def is_spelled_alike(name: str, metric: str) -> bool:
     """Returns whether two names differ in signs and capitals alone, or one is the end of the other's dotted name."""
     spelled = re.sub(r"[^a-z0-9]+", "_", name.lower())
     asked = re.sub(r"[^a-z0-9]+", "_", metric.lower())

@@ -6,7 +6,6 @@ says nothing about other seeds. Several models of one variant, as of several see
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -19,8 +18,10 @@ from ablate.base.text import first_line, typed
 from ablate.base.wording import significant
 from ablate.report.words import message
 from ablate.runs.content import digest_of_files
+from ablate.runs.once import loads, put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_names import names_by_folder
 from ablate.runs.seeds_in_names import ends_with_seeds
 from ablate.runs.tables import flat_table
 
@@ -60,7 +61,7 @@ class LmEvalResultReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row a model and task. Raises `Invalid` where each model was evaluated once."""
-        scores = _last_scores(path)
+        scores, again = _last_scores(path)
         metrics = [*dict.fromkeys(score.metric for score in scores)]
         if not scores:
             raise Invalid("RUNS", "are results of lm-eval without a number", str(path))
@@ -68,7 +69,8 @@ class LmEvalResultReader(Reader):
         places: dict[tuple[str, str], str] = {}
         for score in scores:
             row = rows.setdefault((score.model, score.task), {"variant": score.model, "task": score.task})
-            row |= {score.metric: score.value, f"{score.metric}{_ERROR}": score.error}
+            put_once(row, score.metric, score.value)
+            put_once(row, f"{score.metric}{_ERROR}", score.error)
             places[score.model, score.task] = f"{score.place}, {score.task}"
         kept = {key: row for key, row in rows.items() if not options.metric or options.metric in row}
         if not kept:
@@ -84,6 +86,8 @@ class LmEvalResultReader(Reader):
         if not says_seeds and not ends_with_seeds(table.drop_duplicates("variant"), ["variant"]):
             raise _refusal(path, scores, options)
         notes = [message("analyse.document_errors")]
+        if again:
+            notes.append(message("analyse.evaluated_again", again))
         roles = {role: [role] for role in ("variant", "task") if role not in dict(options.column)}
         measured = [*metrics, *(f"{metric}{_ERROR}" for metric in metrics)]
         content = [digest_of_files([file]) for file in _files(path)]
@@ -103,32 +107,42 @@ def _results_of(file: Path) -> Mapping[str, object] | None:
         content = read_plain(file, _MAX_BYTES)
         if not content.lstrip().startswith(b"{") or not all(key in content for key in _KEYS):
             return None
-        document = json.loads(content)
+        document = loads(content)
     except (NotReadableError, ValueError, RecursionError) as error:
         raise AblateError(
             f"{file}: cannot be read ({first_line(error)}); let lm-eval write it again, or remove it"
         ) from None
+    assert isinstance(document, dict)  # It begins with a brace.
     results = document.get("results")
     if not isinstance(results, dict) or not isinstance(document.get("versions"), dict):
         return None
     return document if all(isinstance(task, dict) for task in results.values()) else None
 
 
-def _last_scores(path: Path) -> list[_Score]:
-    """Returns the numbers of all files at a path; of a model that was evaluated again, the later ones."""
-    scores: dict[tuple[str, str, str], _Score] = {}
+def _last_scores(path: Path) -> tuple[list[_Score], list[str]]:
+    """Returns the numbers of all files at a path, and what was evaluated again, of which the later ones count."""
+    documents: dict[Path, Mapping[str, object]] = {}
     for file in _files(path):  # The name of a file ends with its time.
         results = _results_of(file)
-        if results is None:
-            continue
-        for score in _scores(file, results, path):
-            scores[score.model, score.task, score.metric] = score
-    return [*scores.values()]
+        if results is not None:
+            documents[file] = results
+    names = names_by_folder(documents, path)
+    scores: dict[tuple[str, str, str], _Score] = {}
+    again: dict[str, None] = {}
+    for file, results in documents.items():
+        of_file: dict[tuple[str, str, str], _Score] = {}
+        model = _model_of(file, results, path, names)
+        for score in _scores(file, results, model):
+            key = (score.model, score.task, score.metric)
+            put_once(of_file, key, score, said=f"{score.task}.{score.metric}")
+            if key in scores:
+                again[f"{score.model} on {score.task}"] = None
+        scores |= of_file
+    return [*scores.values()], [*again]
 
 
-def _scores(file: Path, document: Mapping[str, object], root: Path) -> Iterator[_Score]:
+def _scores(file: Path, document: Mapping[str, object], model: str) -> Iterator[_Score]:
     """Yields the numbers in a file of results; of answers that were filtered in several ways, each is a task."""
-    model = _model_of(file, document, root)
     results = document["results"]
     assert isinstance(results, dict)
     for task, values in results.items():
@@ -151,14 +165,14 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _model_of(file: Path, document: Mapping[str, object], root: Path) -> str:
+def _model_of(file: Path, document: Mapping[str, object], root: Path, names: Mapping[Path, str]) -> str:
     """Returns the name of a model: that of its folder, as for samples; where several lie together, its own."""
     if not file.stem.startswith("results"):
         return file.stem
     own = document.get("model_name_sanitized")
     if file.parent == root and isinstance(own, str) and own:
         return own
-    return file.resolve().parent.name
+    return names[file]
 
 
 def _refusal(path: Path, scores: list[_Score], options: AnalysisOptions) -> AblateError:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed
 from ablate.base.files import NotReadableError, read_plain
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
-from ablate.runs.cells import is_number
+from ablate.runs.cells import NO_VALUE, is_number
 from ablate.runs.content import digest_of_files
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
@@ -56,27 +58,34 @@ class LogPatterns:
         rows: list[dict[str, str]] = []
         of_run: dict[str, str] = {}
         notes: dict[str, None] = {}
+        last_words: dict[str, str] = {}
         for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
             try:
                 matches = matching.found(_TERMINAL.sub("", line))
             except AblateError as error:
                 raise Invalid("", f"{file}, line {number}: {error}") from None
-            of_run = {name: matches[name].strip() for name in _OF_RUN if name in matches} | of_run
             row: dict[str, str] = {}
-            for name in matches:
+            for name, match in matches.items():
                 if name in _OF_RUN:
+                    _refuse_other_run(f"{file}, line {number}", name, match.strip(), of_run)
+                    of_run[name] = match.strip()
                     continue
-                value = matches[name].strip().rstrip(",;)]}").rstrip(".")
+                value = match.strip().rstrip(",;)]}").rstrip(".")
                 if value.endswith("%"):
                     notes |= {message("analyse.percent_signs", [name]): None}
                 value = value.removesuffix("%").rstrip()
                 if is_number(value):
                     row[name] = value
+                    last_words.pop(name, None)
                 else:
-                    notes |= {message("analyse.no_numbers", name): None}
+                    row[name] = NO_VALUE
+                    last_words[name] = value
             if row:
                 rows.append(row)
-        return MetricRows(rows, of_run, [*notes])
+        for name, word in last_words.items():
+            notes[message("analyse.ends_with_a_word", name, str(file), word)] = None
+        has_numbers = any({*row.values()} != {NO_VALUE} for row in rows)
+        return MetricRows(rows if has_numbers else [], of_run, [*notes])
 
 
 class LogReader(Reader):
@@ -111,6 +120,7 @@ class LogReader(Reader):
             runs.append(
                 RunHistory(name, str(file), rows=read.rows, known=read.end, content=digest_of_files([file]))
             )
+        runs = _named_apart(runs, root)
         endings = {Path(run.place).suffix for run in runs if run.rows}
         others = [run for run in runs if not run.rows and _is_no_log(Path(run.place), endings)]
         if not any(run.rows for run in runs):
@@ -118,6 +128,25 @@ class LogReader(Reader):
         if others:
             notes.append(message("analyse.passed_over", [run.place for run in others]))
         return table_of([run for run in runs if run not in others], "logs", options, notes)
+
+
+def _refuse_other_run(place: str, name: str, text: str, of_run: Mapping[str, str]) -> None:
+    """Raises `Invalid` for a line that says another variant or seed than one above it."""
+    if of_run.get(name, text) != text:
+        rule = f"says another {name} than a line above it: a log has one run"
+        hint = "Part the runs, or let the pattern find the line that says it alone"
+        raise Invalid("", f"{place}: {rule}", f"{of_run[name]!r}, then {text!r}", hint=hint)
+
+
+def _named_apart(runs: Sequence[RunHistory], root: Path) -> list[RunHistory]:
+    """Returns runs by the names of their files without endings, or with them where two would have one name."""
+    counts = Counter(run.name for run in runs if run.rows)
+    named = []
+    for run in runs:
+        if counts[run.name] > 1:
+            run = replace(run, name=Path(run.place).relative_to(root).as_posix())
+        named.append(run)
+    return named
 
 
 def found_nothing(where: str, options: AnalysisOptions) -> Invalid:

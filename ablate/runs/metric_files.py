@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +12,11 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
+from ablate.runs.once import TwiceError, loads
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 from ablate.runs.statuses import STATUSES, ending_of_word
-from ablate.runs.tables import flat_table, read_table_file
+from ablate.runs.tables import flat_cells, read_table_file
 
 _MAX_BYTES = 2**28
 _MAX_DEPTH = 40
@@ -79,12 +79,14 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
     """Returns the rows of a document, or of JSON lines. Raises `Invalid`."""
     try:
         try:
-            document = json.loads(text)
+            document = loads(text)
+        except TwiceError as error:
+            raise Invalid("", f"{file}: {error}") from None
         except ValueError:
             lines = [line for line in text.split("\n") if line.strip()]
             if len(lines) < 2:
                 raise
-            document = [json.loads(line) for line in lines]
+            document = [loads(line) for line in lines]
         if _depth(document) > _MAX_DEPTH:
             raise RecursionError
     except RecursionError:
@@ -96,8 +98,10 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         raise Invalid(
             "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
         )
-    rows = cleaned(flat_table(objects, [str(place) for place in range(len(objects))]), ",")
-    beside = cleaned(flat_table([end], ["beside"]), ",")
+    rows = cleaned(
+        flat_cells(objects, [f"{file}, object {number}" for number in range(1, len(objects) + 1)]), ","
+    )
+    beside = cleaned(flat_cells([end], [str(file)]), ",")
     return MetricRows(
         rows.table.to_dict("records"),
         beside.table.to_dict("records")[0],

@@ -18,7 +18,8 @@ from ablate.runs.options import AnalysisOptions
 class RunsFound:
     """Runs as a format has them: what a reader returns.
 
-    - table: a row a run, or a step or an example of a run. Cells are text, empty where there is no value; a setting of
+    - table: a row a run, or a step or an example of a run. Cells are text, empty where there is no value, and `n/a`
+      where a row says itself that a metric has none; a setting of
       a run has the name `config.NAME`, a measured number its own name. The index says where each row was read, and no
       two rows have the same place.
     - kind: what was read, in words: `a W&B runs export`.
@@ -29,6 +30,7 @@ class RunsFound:
       a column, `roles` names it under `status`.
     - content: a digest of each run or row, the same whatever the call asks; empty where the rows of the table are.
     - declared: options of the call as the runs declare them, by name; they hold where the call does not say otherwise.
+    - rows_are_runs: whether the format says that each row is a run, whatever its columns are called.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -39,6 +41,7 @@ class RunsFound:
     notes: list[str] = field(default_factory=list)
     endings: Mapping[str, Ending] = field(default_factory=dict)
     content: Sequence[str] = ()
+    rows_are_runs: bool = False
     are_summaries: bool = False
     declared: Mapping[str, Any] = field(default_factory=dict)
 

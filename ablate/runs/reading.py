@@ -15,23 +15,25 @@ from dataclasses import dataclass, field, replace
 import pandas as pd
 
 from ablate.analysis.treatments import is_length
-from ablate.base.errors import Gather, Invalid
+from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.calls import call_of
+from ablate.runs.cells import NO_VALUE
 from ablate.runs.content import digests_of_rows
 from ablate.runs.filters import rows_where
+from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import (
+    STEPS,
     RunColumns,
     check_columns,
     columns_of,
     guesses_in_words,
     joined_column,
-    step_column,
 )
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
@@ -41,8 +43,6 @@ from ablate.runs.steps import LAST, rows_at
 from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]
-RUN = (*KEY, "example")
-"""The roles that tell runs, and examples of runs, apart."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,14 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     notes = [*guesses_in_words(columns), *found.notes]
     ends = _ends(found, columns)
     kept = _kept_rows(columns, ends, notes)
-    kept = _one_row_each(replace(columns, table=kept), notes)
+    kept, steps = _one_row_each(replace(columns, table=kept), ends[kept.index], found, notes)
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
+    numbering = [name for name in kept if str(name).lower() in STEPS]
+    others = [name for name in settings if name not in numbering]
+    if others or steps is not None or "seed" in roles:
+        settings = others  # A step is a setting only where nothing else tells runs apart.
     if settings and not options.replicates:
-        refuse_settings(kept, roles, settings)
+        refuse_settings(kept, roles, settings, has_steps=bool(numbering) and steps is None)
     if settings:
         notes.append(message("analyse.replicates", settings))
     if "seed" not in roles:
@@ -107,8 +111,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
     used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
-    others = kept.drop(columns=[*used & {*kept}])
-    lengths = _lengths(others, rows["variant"])
+    unused = kept.drop(columns=[*used & {*kept}])
+    lengths = _lengths(unused, rows["variant"])
     columns_of_length = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
@@ -117,7 +121,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
+        differing=differing_between(unused.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=roles.get("seed", ()),
         kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
         content=found.content or digests_of_rows(found.table),
@@ -152,21 +156,24 @@ def _kept_rows(columns: RunColumns, ends: pd.Series, notes: list[str]) -> pd.Dat
     return kept
 
 
-def _one_row_each(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
-    """Returns the row of each run that counts where a run has one for each step, and notes which that is.
+def _one_row_each(
+    columns: RunColumns, ends: pd.Series, found: RunsFound, notes: list[str]
+) -> tuple[pd.DataFrame, Steps | None]:
+    """Returns the row of each run that counts, and its steps where it has one for each; notes which row that is.
 
     Raises `Invalid` for a call that asks for a step of runs that have none.
     """
-    roles, options = columns.roles, columns.options
-    step = step_column(columns)
-    if step is None:
-        if options.at:
-            raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
-        return columns.table
-    run = roles.get("run") or [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
-    kept, sentence = rows_at(columns.table, run, step, options.at or LAST, options.directions)
-    notes.append(sentence)
-    return kept
+    options = columns.options
+    metrics = [*dict.fromkeys([*options.metrics(), *found.metrics])]
+    steps = steps_in(columns, found, metrics)
+    if steps is None:
+        return columns.table, None
+    table = columns.table
+    has_ended = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_ended)
+    reason = steps.in_words(len(table), len(chosen.table))
+    notes += [*filter(None, [reason]), *chosen.notes]
+    return chosen.table, steps
 
 
 def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:
@@ -178,7 +185,7 @@ def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Seque
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
     defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all"}
-    measured = {name: kept[name] for name in metrics}
+    measured = {name: kept[name].mask(kept[name] == NO_VALUE, "") for name in metrics}
     return pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
 from ablate.report.words import message
-from ablate.runs.cells import number_in
 from ablate.runs.judged import is_measured, with_baseline, with_metric
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
@@ -61,7 +60,7 @@ class RunColumns:
     """The guesses as options: `--column variant Name`."""
 
 
-def _bare(name: object) -> str:
+def bare(name: object) -> str:
     """Returns the name of a column in small letters, without what says that it is a setting."""
     text = str(name).lower()
     prefix = next((prefix for prefix in PREFIXES if text.startswith(prefix)), "")
@@ -97,7 +96,7 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
             roles["seed"] = ["seed"]
             guessed.append(f"--seed {shlex.quote(SEED_AT_END)}")
     for role in ("task", "example"):
-        named = [str(name) for name in table if _bare(name) == role and name not in _taken(roles)]
+        named = [str(name) for name in table if bare(name) == role and name not in _taken(roles)]
         named = [name for name in named if (table[name] != "").any()]
         if role not in roles and named:
             guess(role, [role] if role in named else named[:1])
@@ -111,36 +110,6 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         variants = joined_column(table, roles["variant"])
         options = with_baseline(options, variants, guessed, is_stream=is_stream)
     return RunColumns(table, options, roles, guessed)
-
-
-def step_column(columns: RunColumns) -> str | None:
-    """Returns the column that numbers the steps of runs: the one that the format names, or else by name and values.
-
-    None where no run has several rows. Rows without a column of seeds are steps of one run where all variants go
-    through much the same steps, in order; else they are runs.
-    """
-    table, roles = columns.table, columns.roles
-    if "step" in roles:
-        return roles["step"][0]
-    named = [name for name in table if str(name).lower() in STEPS and name not in _taken(roles)]
-    run = [
-        *itertools.chain(*(roles[role] for role in ("variant", "task", "seed", "example") if role in roles))
-    ]
-    if not named or not table.duplicated(run).any():
-        return None
-    for name in sorted(named, key=lambda name: STEPS.index(str(name).lower())):
-        is_unique = not table.duplicated([*run, name]).any()
-        if is_unique and ("seed" in roles or _are_in_step(table[name], table[run].agg(tuple, axis=1))):
-            return str(name)
-    return None
-
-
-def _are_in_step(steps: pd.Series, runs: pd.Series) -> bool:
-    """Returns whether the steps of each run rise from row to row, and most are those of another run too."""
-    numbers = steps.map(number_in)
-    by_run = numbers.groupby(runs.to_numpy(), sort=False)
-    is_shared = numbers.map(numbers.value_counts()) > 1
-    return bool(by_run.apply(lambda of_run: of_run.is_monotonic_increasing).all() and is_shared.mean() > 0.5)
 
 
 def _named_metrics(options: AnalysisOptions) -> list[str]:
@@ -173,8 +142,8 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
         SEED_AT_END if not options.seed or options.seed in table else checked_pattern(options.seed, table)
     )
     by_name = sorted(
-        (name for name in open_columns if _bare(name) in _VARIANTS),
-        key=lambda name: _VARIANTS.index(_bare(name)),
+        (name for name in open_columns if bare(name) in _VARIANTS),
+        key=lambda name: _VARIANTS.index(bare(name)),
     )
     if not baseline:
         candidates = by_name
@@ -202,7 +171,7 @@ def _variant_columns(table: pd.DataFrame, options: AnalysisOptions, taken: set[s
 def _seed_columns(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Returns the column that holds the seeds: the one of this name, or the only one whose name says so."""
     named = [str(name) for name in table if is_seed(str(name)) and name not in taken]
-    exact = [name for name in named if _bare(name) == "seed"]
+    exact = [name for name in named if bare(name) == "seed"]
     if exact:
         return exact[:1]
     return named if len(named) == 1 else []

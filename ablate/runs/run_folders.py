@@ -52,7 +52,8 @@ class RunFolderReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row a run and step. Raises `Invalid`."""
-        folders = run_folders(path, _kind_of_files(options))
+        notes: list[str] = []
+        folders = run_folders(path, _kind_of_files(options), notes)
         kind = _kind(folders)
         if not options.read and not folders:
             folders = run_files(path)
@@ -65,7 +66,6 @@ class RunFolderReader(Reader):
         read_file: Callable[[Path], MetricRows] = rows_of
         if options.read:
             read_file = LogPatterns(options.read).rows_of
-        notes: list[str] = []
         runs = [_history_of(folder, read_file, notes) for folder in folders]
         if options.read:
             # A text in which no pattern finds anything is a log only where a run has its settings.
@@ -108,7 +108,7 @@ def _kind_of_files(options: AnalysisOptions) -> FileKind:
 
 def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], notes: list[str]) -> RunHistory:
     """Returns the settings and results of one run; adds what is not sure to the notes. Raises `Invalid`."""
-    settings = settings_in(folder.configs)
+    settings = settings_in(folder.configs, notes)
     overrides = overrides_in(folder.path / _HYDRA / "overrides.yaml") if folder.is_of_hydra else None
     files = {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
     most_rows = max((len(read.rows) for read in files.values()), default=0)
@@ -157,7 +157,8 @@ def _other_values(folder: RunFolder, files: Mapping[Path, MetricRows], last: Row
     notes = []
     for file, read in files.items():
         (end,) = numbers_in([{**read.end, **_last_values(read.rows)}])
-        other = [name for name in end if name in last and number_in(end[name]) != number_in(last[name])]
+        shared = [name for name in end if name in last and end[name] != last[name]]
+        other = [name for name in shared if number_in(end[name]) != number_in(last[name])]
         if other:
             notes.append(message("analyse.other_end", file.relative_to(folder.path).as_posix(), other))
     return notes

@@ -12,7 +12,8 @@ import pandas as pd
 from ablate.base.errors import Invalid
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
-from ablate.runs.cells import number_in
+from ablate.runs.cells import NO_VALUE, number_in
+from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
@@ -55,9 +56,10 @@ def table_of(
 
     A later row counts for what an earlier one said of the same step. A run without a number has failed.
     """
+    _refuse_one_name(runs)
     step = _step_of(runs)
     histories = [_joined_by_step(run, step) for run in runs]
-    is_failed = [not any(history.values()) for history in histories]
+    is_failed = [not any(map(_has_value, history.values())) for history in histories]
     head, names = _named_runs(runs, is_failed, options)
     metrics: dict[str, None] = {}
     for history in histories:
@@ -81,6 +83,17 @@ def table_of(
     return RunsFound(
         table, kind, roles, measured, [*dict.fromkeys(all_notes)], endings=endings, content=content
     )
+
+
+def _refuse_one_name(runs: Sequence[RunHistory]) -> None:
+    """Raises `TwiceError` for two runs of one name, of which one would hide the other."""
+    places: dict[str, str] = {}
+    for run in runs:
+        put_once(places, run.name, run.place)
+
+
+def _has_value(row: Row) -> bool:
+    return any(value not in ("", NO_VALUE) for value in row.values())
 
 
 def _named_runs(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pandas as pd
 
@@ -21,6 +23,10 @@ _NUMBERED = re.compile(r"[^/\d][^/]*/(\d+)$")
 _NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
 _RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
 """The end of a path in which a tool has numbered the runs."""
+_NUMBERING = re.compile(r"(version|run|trial|rep|seed|s|job|fold)?[-_ =]?\d*|\d[\d._:T-]*", re.IGNORECASE)
+"""A part of a path that numbers runs, or says when they began."""
+_FOLDER = "folders"
+"""The column with what the folders of a run say beside its variant and seed."""
 _TASK = "task"
 """The name of the setting that says what a run learns, which is no part of its variant."""
 _MARKS = " _-/.,="
@@ -68,11 +74,13 @@ def named(
         settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
     differing = _differing(settings.drop(columns=_TASK, errors="ignore"), seeds, result.notes)
     variants = [_joined(row, differing) for row in settings.to_dict("records")]
-    folders = _by_folders(names, seeds, options.baseline)
+    folders, parts = _by_folders(names, seeds, options.baseline)
     baseline = re.sub(r",\s*", ", ", options.baseline)
     is_by_folder = not differing or (options.baseline in folders and baseline not in variants)
     if is_by_folder:
         variants = folders
+        if len({*parts}) > 1:
+            result.columns[_FOLDER] = parts
     result.columns["variant"] = variants
     result.roles["variant"] = ["variant"]
     if is_by_folder:
@@ -80,6 +88,17 @@ def named(
     else:
         result.notes.append(message("analyse.by_settings", differing))
     return result
+
+
+def names_by_folder(files: Iterable[Path], root: Path) -> dict[Path, str]:
+    """Returns file → the name of its folder, or the path to it where several folders have this name."""
+    folders = {file: file.resolve().parent for file in files}
+    counts = Counter(folder.name for folder in {*folders.values()})
+    names = {}
+    for file, folder in folders.items():
+        is_only = counts[folder.name] == 1
+        names[file] = folder.name if is_only else file.parent.relative_to(root).as_posix()
+    return names
 
 
 def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: RunNames) -> list[str] | None:
@@ -159,28 +178,50 @@ def _joined(settings: Mapping[str, str], names: Sequence[str]) -> str:
     return ", ".join(f"{name}={settings[name]}" for name in names if settings[name] != "") or "default"
 
 
-def _by_folders(names: Sequence[str], seeds: Sequence[str] | None, baseline: str) -> list[str]:
+def _by_folders(
+    names: Sequence[str], seeds: Sequence[str] | None, baseline: str
+) -> tuple[list[str], list[str]]:
     """Returns the variants by the names of folders: all of a name but the seed, or the part in which the baseline is.
 
-    Folders without seeds that lie together, as `wide/version_0` and `wide/version_1`, are runs of one variant.
+    And what else the names say of each run, as `lr=1` in `lr=1/wide/run0`: runs of one variant that differ in it are
+    no replicates. Folders without seeds that lie together, as `wide/version_0` and `wide/version_1`, are runs of one
+    variant.
     """
     names = _without_shared([*names])
     whole = without_seeds(names, seeds)
+    nothing = [""] * len(names)
     if baseline in whole:
-        return whole
+        return whole, nothing
     part = _part_with(baseline, names)
     if part is not None:
-        return [name.split("/")[part] for name in names]
+        parts = [name.split("/") for name in names]
+        others = ["/".join([*path[:part], *path[part + 1 :]]) for path in parts]
+        return [path[part] for path in parts], [
+            _without_number(name) for name in _without_seeds(others, seeds)
+        ]
     outer = [name.rpartition("/")[0] for name in names]
     is_together = seeds is None and all(outer) and len({*outer}) < len(names)
-    return outer if is_together and all(_RUN.search(name) for name in names) else whole
+    is_numbered = is_together and all(_RUN.search(name) for name in names)
+    return outer if is_numbered else whole, nothing
+
+
+def _without_seeds(names: Sequence[str], seeds: Sequence[str] | None) -> list[str]:
+    if seeds is None:
+        return [*names]
+    return [_without_seed(name, seed) for name, seed in zip(names, seeds, strict=True)]
+
+
+def _without_number(name: str) -> str:
+    """Returns a path without the parts that only number or date runs, as `version_3` does."""
+    parts = [part for part in name.split("/") if not _NUMBERING.fullmatch(part)]
+    return "/".join(parts)
 
 
 def without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
     """Returns the names of folders without the seed of each, or as they are where one is nothing but its seed."""
     if seeds is None:
         return names
-    shorter = [_without_seed(name, seed) for name, seed in zip(names, seeds, strict=True)]
+    shorter = _without_seeds(names, seeds)
     return shorter if all(shorter) else names
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,19 +13,30 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.numerals import in_one_form
 from ablate.base.text import first_line
-from ablate.runs.tables import as_text
+from ablate.report.words import message
+from ablate.runs.cells import as_text
+from ablate.runs.once import TwiceError, loads, put_once
 
 _MAX_BYTES = 2**22
 _MAX_DEPTH = 40
 _MAX_VALUES = 20_000
 
 
-def settings_in(files: Sequence[Path]) -> dict[str, str]:
-    """Returns name → value as text, of all files; the first file that has a name gives its value. Raises `Invalid`."""
+def settings_in(files: Sequence[Path], notes: list[str]) -> dict[str, str]:
+    """Returns name → value as text, of all files; the first file that has a name gives its value.
+
+    Adds to the notes what other files say of it. Raises `Invalid`.
+    """
     settings: dict[str, str] = {}
     for file in files:
-        settings = _settings_of(file) | settings
+        of_file = _settings_of(file)
+        shared = [name for name in of_file if name in settings]
+        other = [name for name in shared if in_one_form(of_file[name]) != in_one_form(settings[name])]
+        if other:
+            notes.append(message("analyse.other_settings", str(file), files[0].name, other))
+        settings = of_file | settings
     return settings
 
 
@@ -82,7 +92,7 @@ def _read(file: Path) -> object:
     try:
         text = read_plain(file, _MAX_BYTES).decode("utf-8-sig")
         if file.suffix.lower() == ".json":
-            return json.loads(text)
+            return loads(text)
         if file.suffix.lower() == ".toml":
             return tomllib.loads(text)
         return _plain_yaml(text)
@@ -126,9 +136,9 @@ class _Composed:
         if self._count > _MAX_VALUES or depth > _MAX_DEPTH:
             raise ValueError(f"it has more than {_MAX_VALUES:,} values, or more than {_MAX_DEPTH} levels")
         if isinstance(node, MappingNode):
-            entries = {}
+            entries: dict[str, object] = {}
             for key, value in node.value:
-                entries[str(key.value)] = self.plain(value, depth + 1)
+                put_once(entries, str(key.value), self.plain(value, depth + 1))
             return entries
         if isinstance(node, SequenceNode):
             return [self.plain(item, depth + 1) for item in node.value]
@@ -150,7 +160,12 @@ def _flat(file: Path, content: object, prefix: str = "", depth: int = 0) -> dict
         return {as_text(prefix): _text(content)}
     values: dict[str, str] = {}
     for name, value in entries.items():
-        values |= _flat(file, value, f"{prefix}.{name}" if prefix else name, depth + 1)
+        below = _flat(file, value, f"{prefix}.{name}" if prefix else name, depth + 1)
+        for path, text in below.items():
+            try:
+                put_once(values, path, text)
+            except TwiceError as error:
+                raise Invalid("", f"{file}: {error}") from None
     return values
 
 

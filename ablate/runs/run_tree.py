@@ -14,6 +14,7 @@ from typing import Literal
 
 from ablate.base.errors import Invalid
 from ablate.base.files import unreadable
+from ablate.report.words import message
 
 FileKind = Literal["configs", "metrics", "logs", "events", "others"]
 
@@ -75,11 +76,11 @@ class RunFolder:
         return ""
 
 
-def run_folders(root: Path, kind: FileKind) -> list[RunFolder]:
+def run_folders(root: Path, kind: FileKind, notes: list[str] | None = None) -> list[RunFolder]:
     """Returns the runs below a folder that has results of a kind, and those beside them that have none.
 
-    A run is the folder that has the settings, which may keep its results in folders of its own. Raises `Invalid` for a
-    folder that is too large.
+    A run is the folder that has the settings, which may keep its results in folders of its own. Adds to the notes which
+    results are passed over. Raises `Invalid` for a folder that is too large.
     """
     folders = _contents(root)
     results: dict[Path, list[Path]] = {}
@@ -90,7 +91,9 @@ def run_folders(root: Path, kind: FileKind) -> list[RunFolder]:
     runs: dict[Path, list[Path]] = {}
     for path, files in results.items():
         runs.setdefault(_owner(path, folders, num_below), []).extend(files)
-    _leave_out_overviews(runs, folders)
+    overviews = _taken_overviews(runs, folders)
+    if overviews and notes is not None:
+        notes.append(message("analyse.overviews", [str(path) for path in overviews]))
     above_runs = {*_num_below(runs)}
     families = {path.parent for path in runs if folders[path].has("configs")}
     for path, folder in folders.items():
@@ -122,7 +125,12 @@ def run_files(root: Path) -> list[RunFolder]:
     files = []
     for of_kind in _contents(root)[root].files.values():
         files += [file for file in of_kind if file.suffix.lower() in _OF_METRICS]
-    return [RunFolder(root, file.stem, [], [file], is_of_hydra=False) for file in sorted(files, key=_natural)]
+    stems = Counter(file.stem for file in files)
+    runs = []
+    for file in sorted(files, key=_natural):
+        name = file.stem if stems[file.stem] == 1 else file.name
+        runs.append(RunFolder(root, name, [], [file], is_of_hydra=False))
+    return runs
 
 
 def has_files(root: Path, kind: FileKind) -> bool:
@@ -253,13 +261,16 @@ def _owner(path: Path, folders: Mapping[Path, _Folder], num_below: Mapping[Path,
     return path
 
 
-def _leave_out_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _Folder]) -> None:
-    """Removes folders without settings that have runs below them: their results are an overview of those."""
+def _taken_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _Folder]) -> list[Path]:
+    """Removes and returns folders without settings that have runs below them: their results sum up those."""
     above_runs = {*_num_below(runs)}
+    overviews = []
     for path in [*runs]:
         is_run = folders[path].is_of_hydra or folders[path].has("configs")
         if path in above_runs and not is_run:
             del runs[path]
+            overviews.append(path)
+    return overviews
 
 
 def _num_below(paths: Iterable[Path]) -> Counter[Path]:

@@ -13,8 +13,11 @@ from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.runs.content import digest_of_files
+from ablate.runs.once import loads
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_names import names_by_folder
+from ablate.runs.tables import flat_table
 
 _SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
 """The name of a file of samples: its task, and when it was written."""
@@ -50,11 +53,13 @@ def read_samples(folder: Path, metric: str) -> pd.DataFrame:
     """
     tables: list[pd.DataFrame] = []
     fields: dict[str, None] = {}
-    for path in sorted(folder.rglob("samples_*.jsonl")):
-        table = _table_of(path)
+    files = sorted(folder.rglob("samples_*.jsonl"))
+    models = names_by_folder(files, folder)
+    for path in files:
+        table = _table_of(path, models[path])
         fields |= dict.fromkeys(map(str, table.columns))
         if metric in table:
-            tables.append(table[table[metric].notna()])
+            tables.append(table[table[metric] != ""])
     with Gather() as at:
         at.refuse(
             not tables,
@@ -67,13 +72,14 @@ def read_samples(folder: Path, metric: str) -> pd.DataFrame:
     return pd.concat(tables).fillna("").astype(str)
 
 
-def _table_of(path: Path) -> pd.DataFrame:
+def _table_of(path: Path, model: str) -> pd.DataFrame:
     """Returns the samples of one file, with the columns `variant`, `task` and `example`."""
     samples = dict(_samples_of(path))
     if not samples:
         raise AblateError(f"{path}: is empty. {_REMEDY}")
+    places = [f"{path}, line {line}" for line in samples]
     try:
-        table = pd.json_normalize([*samples.values()])
+        table = flat_table([*samples.values()], places)
     except RecursionError:
         raise AblateError(f"{path}: has a sample that is nested too deeply. {_REMEDY}") from None
     examples = [f"{sample['doc_id']}{sample.get('doc_hash') or ''}" for sample in samples.values()]
@@ -81,8 +87,7 @@ def _table_of(path: Path) -> pd.DataFrame:
     filters = [sample.get("filter") or "none" for sample in samples.values()]
     task = _SAMPLES.sub(r"\1", path.name)
     tasks = [task if name == "none" else f"{task},{name}" for name in filters]
-    table = table.assign(variant=path.parent.name, task=tasks, example=examples)
-    return table.set_axis([f"{path}, line {line}" for line in samples])
+    return table.assign(variant=model, task=tasks, example=examples)
 
 
 def _samples_of(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
@@ -104,7 +109,7 @@ def _samples_of(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
 
 def _sample(line: bytes) -> Mapping[str, object]:
     """Returns the sample of a line. Raises `ValueError` or `RecursionError`."""
-    sample = json.loads(line)
+    sample = loads(line)
     if b"\\ud" in line.lower():  # Half of a surrogate pair, which no column of text can hold, becomes `?`.
         sample = json.loads(json.dumps(sample, ensure_ascii=False).encode(errors="replace"))
     if not isinstance(sample, dict):

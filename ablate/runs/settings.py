@@ -43,6 +43,13 @@ _PROGRESS = _words_of(
     """
 )
 """Words in the names of numbers that say how long a run took: settings only where variants share them."""
+_SO_FAR = _words_of("seen consumed processed done relative global")
+_TOTALS = _words_of("epochs steps iterations iters updates")
+"""Words in the names of lengths that may be set, and not yet reached."""
+_OF_STEPS = _words_of(
+    "note notes comment comments remark remarks date time created updated started ended timestamp checkpoint ckpt"
+)
+"""Words in the names of texts that may be others in each step of a run."""
 _INDEX = _words_of(
     """
     run runs rep reps repeat repetition replicate replica trial fold split index idx no number id attempt try
@@ -71,9 +78,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?|(\d+ days?,? )?\d+:\d\d(:\d\d)?(\.
 
 
 def refuse_settings(
-    table: pd.DataFrame, columns: Mapping[str, Sequence[str]], settings: Sequence[str]
+    table: pd.DataFrame, columns: Mapping[str, Sequence[str]], settings: Sequence[str], *, has_steps: bool
 ) -> None:
-    """Raises `Invalid` for rows of one variant that differ in settings; `columns`: role → its columns."""
+    """Raises `Invalid` for rows of one variant that differ in settings.
+
+    columns: role → its columns; has_steps: whether rows may be steps of runs, if the call says so.
+    """
     first = settings[0]
     differing = {name: table[name].drop_duplicates().tolist()[:4] for name in settings[:8]}
     variant = ",".join([*columns["variant"], *settings[:4]])
@@ -84,6 +94,8 @@ def refuse_settings(
     ]
     if "task" not in columns:
         ways.append(f"--column task {shlex.quote(first)} makes each a task")
+    if has_steps:
+        ways.append("--at last takes rows of one run for its steps, of which the last counts")
     ways.append("--replicates states that such rows are replicates all the same, and the report says so")
     raise Invalid(
         "RUNS",
@@ -109,6 +121,36 @@ def settings_of(
         if _is_setting(name, values, groups, seeds):
             settings.append(name)
     return settings
+
+
+def settings_within(table: pd.DataFrame, run: Sequence[str], others: Collection[str]) -> list[str]:
+    """Returns the columns among `others` in which rows of what may be one run differ, and which its steps would not.
+
+    These are settings and texts, but for dates, remarks, and numbers of how far the run has come.
+    """
+    settings = settings_of(table, run, None, [name for name in others if not _is_progress(str(name))])
+    groups = table.groupby([*run], sort=False).ngroup()
+    differing = []
+    for name in others:
+        values = table[name].astype(str).str.strip()
+        is_told = name in settings or _tells_rows_apart(str(name), values)
+        if is_told and (values.groupby(groups).nunique() > 1).any():
+            differing.append(str(name))
+    return differing
+
+
+def _is_progress(name: str) -> bool:
+    """Returns whether the name of a column says how far a run has come, as `tokens` does and `epochs` may not."""
+    words = _words_in(name)
+    return bool(words) and words <= (_PROGRESS | _SO_FAR) - _TOTALS
+
+
+def _tells_rows_apart(name: str, values: pd.Series) -> bool:
+    """Returns whether a column has text that is neither a date nor a remark of its step."""
+    present = values[values != ""]
+    if present.empty or _words_in(name) & _OF_STEPS or present.str.fullmatch(_TIME).all():
+        return False
+    return bool(pd.to_numeric(present, errors="coerce").isna().any())
 
 
 def is_seed(name: str) -> bool:

@@ -20,6 +20,7 @@ from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.content import digests_of_rows
+from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.tables import ReadTable, read_table_file
@@ -88,13 +89,9 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     summaries = [name for name in names if _is_summary(read.table[name])]
     if summaries:
         return _of_means(read, summaries)
-    return RunsFound(read.table, _kind(read, names), notes=read.notes)
-
-
-def _kind(read: ReadTable, names: Sequence[str]) -> str:
-    """Returns what a table of one row a run is, in words."""
-    is_of_wandb = "Name" in names and "State" in names
-    return "a W&B runs export" if is_of_wandb else read.kind
+    if "Name" in names and "State" in names:
+        return RunsFound(read.table, "a W&B runs export", notes=read.notes, rows_are_runs=True)
+    return RunsFound(read.table, read.kind, notes=read.notes)
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -123,16 +120,26 @@ def _of_chart(read: ReadTable) -> RunsFound:
     parts: dict[str, dict[str, pd.Series]] = {}
     for name in columns:
         run, _, metric = name.rpartition(" - ")
-        parts.setdefault(run, {})[metric] = read.table[name]
+        put_once(parts.setdefault(run, {}), metric, read.table[name], said=name)
+    _refuse_counted(columns)
+    _refuse_taken(["name", "run", "step"], [*itertools.chain(*parts.values())])
     tables = []
     for run, metrics in parts.items():
-        of_run = pd.DataFrame({"run": run, "step": read.table[step], **metrics})
+        of_run = pd.DataFrame({"name": run, "run": run, "step": read.table[step], **metrics})
         of_run.index = of_run.index + f", {run}"
         tables.append(of_run[(of_run[[*metrics]] != "").any(axis=1)])
     table = pd.concat(tables).fillna("")
     measured = list(dict.fromkeys(itertools.chain(*parts.values())))
-    roles = {"variant": ["run"], "step": ["step"]}
+    roles = {"variant": ["run"], "run": ["name"], "step": ["step"]}
     return RunsFound(table, "a W&B chart export", roles, measured, list(read.notes))
+
+
+def _refuse_counted(columns: Sequence[str]) -> None:
+    """Raises `Invalid` for `relu - acc.1` beside `relu - acc`: what a second run called relu becomes in pandas."""
+    twice = [name for name in columns if re.sub(r"\.\d+$", "", name) in {*columns} - {name}]
+    if twice:
+        hint = "Rename one of the runs in W&B, and export the chart again"
+        raise Invalid("RUNS", "has two runs of one name", listed(twice), hint=hint)
 
 
 def _of_seed_columns(read: ReadTable, seeds: Sequence[str], metric: str) -> RunsFound:
@@ -156,9 +163,9 @@ def _columns_of_metrics(table: pd.DataFrame) -> dict[str, dict[tuple[str, str], 
     for name in map(str, table):
         of_seed, of_fold = _METRIC_OF_SEED.fullmatch(name), _METRIC_OF_FOLD.fullmatch(name)
         if of_seed:
-            columns.setdefault(of_seed[1], {})["seed", of_seed[3]] = name
+            put_once(columns.setdefault(of_seed[1], {}), ("seed", of_seed[3]), name, said=name)
         elif of_fold:
-            columns.setdefault(of_fold[3], {})["fold", of_fold[2]] = name
+            put_once(columns.setdefault(of_fold[3], {}), ("fold", of_fold[2]), name, said=name)
     return columns
 
 
@@ -215,6 +222,9 @@ def _of_long(read: ReadTable) -> RunsFound:
 def _with_names_of_variants(read: ReadTable, prefix: str) -> ReadTable:
     """Returns the columns of one metric, `acc.base` as `base`, beside those that hold seeds."""
     kept = [name for name in read.table if str(name).startswith(prefix) or "seed" in str(name).lower()]
+    renamed: dict[str, str] = {}
+    for name in kept:
+        put_once(renamed, str(name).removeprefix(prefix), str(name))
     table = read.table[kept].rename(columns=lambda name: str(name).removeprefix(prefix))
     return replace(read, table=table)
 

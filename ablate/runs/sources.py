@@ -9,6 +9,7 @@ from ablate.runs.experiments import MlflowDatabaseReader, MlflowFolderReader, re
 from ablate.runs.lm_eval_results import LmEvalResultReader
 from ablate.runs.logs import LogReader
 from ablate.runs.mlflow_stores import is_uri
+from ablate.runs.once import TwiceError
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_folders import RunFolderReader
@@ -44,6 +45,14 @@ def find_runs(runs: str, options: AnalysisOptions) -> RunsFound:
         raise Invalid("RUNS", "does not exist", runs, hint="Name a file or folder of runs")
     for reader in READERS:
         if reader.knows(path, options):
-            return reader.read(path, options)
+            return _read(reader, path, options)
     looked_for = "; ".join(reader.looks_for for reader in READERS)
     raise Invalid("RUNS", "has no runs in a format that is known", runs, f"looked for: {looked_for}")
+
+
+def _read(reader: Reader, path: Path, options: AnalysisOptions) -> RunsFound:
+    """Returns the runs that a reader finds. Raises `AblateError`, also for two values of which one hides the other."""
+    try:
+        return reader.read(path, options)
+    except TwiceError as error:
+        raise Invalid("RUNS", str(error), str(path), hint="Rename one of them, or remove it") from None

@@ -32,7 +32,8 @@ class TableFolderReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns the runs of all tables, and what the names of their files say of them. Raises `Invalid`."""
-        files = [run.results[0] for run in run_files(path)]
+        runs = run_files(path)
+        files = [run.results[0] for run in runs]
         tables = [read_table_file(file, options) for file in files]
         for file, read in zip(files, tables, strict=True):
             if {*read.table} != {*tables[0].table}:
@@ -42,7 +43,7 @@ class TableFolderReader(Reader):
         notes: dict[str, None] = {}
         for read in tables:
             notes |= dict.fromkeys(read.notes)
-        names = [file.stem for file in files]
+        names = [run.name for run in runs]
         seeds = None if any(is_seed(str(name)) for name in tables[0].table) else _seeds_in(names)
         names = without_seeds(names, seeds)
         parts = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +16,9 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import first_line
 from ablate.report.words import message
-from ablate.runs.cells import cleaned
-from ablate.runs.json_documents import objects_of
+from ablate.runs.cells import as_text, cleaned
+from ablate.runs.json_documents import objects_of, passed_over
+from ablate.runs.once import TwiceError, loads, put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.text_tables import lines_of_table
 
@@ -152,15 +152,16 @@ def _from_parquet(path: Path, content: bytes, baseline: str) -> ReadTable:
     import pyarrow.parquet  # Readers of text need not wait for it.
 
     try:
-        found = pyarrow.parquet.read_table(io.BytesIO(content)).to_pydict()
+        found = pyarrow.parquet.read_table(io.BytesIO(content))
     except (pyarrow.ArrowException, OSError) as error:
         raise Invalid(
             "RUNS", f"is no parquet file that can be read: {first_line(error)}", str(path)
         ) from None
-    columns = {name: [as_text(cell) for cell in cells] for name, cells in found.items()}
-    count = max((len(cells) for cells in columns.values()), default=0)
-    table = pd.DataFrame(columns, [f"{path}, row {row + 1}" for row in range(count)])
-    clean = cleaned(table, "", baseline)
+    columns: dict[str, list[object]] = {}
+    for name, cells in zip(found.column_names, found.columns, strict=True):
+        put_once(columns, name, cells.to_pylist())
+    places = [f"{path}, row {row + 1}" for row in range(found.num_rows)]
+    clean = cleaned(pd.DataFrame(columns, places, dtype=object), "", baseline)
     return ReadTable(clean.table, "a parquet file", clean.notes)
 
 
@@ -170,17 +171,22 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     Raises `Invalid`.
     """
     objects: Sequence[object]
+    notes: list[str] = []
     lines: list[object] = []
     places: list[str] = []
     try:
-        document = json.loads(text)
+        document = loads(text)
+    except TwiceError:
+        raise
     except (ValueError, RecursionError):
         kind = "JSON lines"
         for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             try:
-                lines.append(json.loads(line))
+                lines.append(loads(line))
+            except TwiceError as error:
+                raise Invalid(f"{path}, line {number}", str(error)) from None
             except (ValueError, RecursionError) as error:
                 rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
                 raise Invalid("RUNS", rule, line[:60]) from None
@@ -189,42 +195,45 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     else:
         kind = "JSON"
         objects = objects_of(document, options)
+        beside = passed_over(document)
+        notes += [message("analyse.passed_over_beside", beside)] if beside else []
         places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
     wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
     if wrong or not objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
-    clean = cleaned(flat_table(objects, places), "", options.baseline)
-    return ReadTable(clean.table, kind, clean.notes)
+    clean = cleaned(flat_cells(objects, places), "", options.baseline)
+    return ReadTable(clean.table, kind, [*notes, *clean.notes])
 
 
-def flat_table(objects: Sequence[object], places: list[str]) -> pd.DataFrame:
-    """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys."""
-    rows = [{as_text(str(key)): as_text(value) for key, value in _flat(each).items()} for each in objects]
-    return pd.DataFrame(rows, index=places).fillna("")
+def flat_table(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
+    """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys.
+
+    Raises `Invalid`.
+    """
+    return flat_cells(objects, places).map(as_text)
 
 
-def _flat(nested: object, prefix: str = "") -> dict[str, object]:
-    """Returns the values of nested objects by their dotted keys."""
+def flat_cells(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
+    """Returns the same with the cells that the objects have; empty text where an object has none. Raises `Invalid`."""
+    rows: list[dict[str, object]] = []
+    names: dict[str, None] = {}
+    for nested, place in zip(objects, places, strict=True):
+        row: dict[str, object] = {}
+        try:
+            _add_flat(row, nested, "")
+        except TwiceError as error:
+            raise Invalid(place, str(error)) from None
+        names |= dict.fromkeys(row)
+        rows.append(row)
+    columns = {name: [row.get(name, "") for row in rows] for name in names}
+    return pd.DataFrame(columns, [*places], dtype=object)
+
+
+def _add_flat(flat: dict[str, object], nested: object, prefix: str) -> None:
+    """Adds the values of nested objects by their dotted keys. Raises `TwiceError`."""
     if not isinstance(nested, Mapping):
-        return {prefix: nested}
-    found: dict[str, object] = {}
+        put_once(flat, as_text(prefix), nested)
+        return
     for key, value in nested.items():
-        path = f"{prefix}.{key}" if prefix else str(key)
-        if isinstance(value, Mapping):
-            found |= _flat(value, path)
-        else:
-            found[path] = value
-    return found
-
-
-def as_text(cell: object) -> str:
-    """Returns a value as text, numbers with all their digits; empty for none."""
-    if cell is None or (isinstance(cell, float) and cell != cell):
-        return "" if cell is None else "nan"
-    if isinstance(cell, str):
-        # Half of a surrogate pair, which no column of text can hold, becomes `?`.
-        return cell.encode(errors="replace").decode().strip()
-    if isinstance(cell, (list, dict)):
-        return json.dumps(cell, default=str)
-    return repr(cell) if isinstance(cell, float) else str(cell)
+        _add_flat(flat, value, f"{prefix}.{key}" if prefix else str(key))

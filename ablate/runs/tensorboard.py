@@ -10,7 +10,9 @@ from ablate.base.errors import Invalid
 from ablate.base.extras import refuse_missing
 from ablate.base.files import unreadable
 from ablate.base.text import first_line
+from ablate.report.words import message
 from ablate.runs.content import digest_of_files
+from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_history import RunHistory, table_of
@@ -39,38 +41,46 @@ class TensorBoardReader(Reader):
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns a row a run and step, of scalars alone. Raises `AblateError`."""
         refuse_missing("tensorboard", "RUNS has event files of TensorBoard: reading them")
+        notes: list[str] = []
         if path.is_dir():
-            folders = run_folders(path, "events")
+            folders = run_folders(path, "events", notes)
         else:
             folders = [RunFolder(path.parent, path.parent.name, [], [path], is_of_hydra=False)]
         refuse_many(folders, path)
-        runs = [_history_of(folder) for folder in folders]
+        runs = [_history_of(folder, notes) for folder in folders]
         if not any(run.rows for run in runs):
             raise Invalid("RUNS", "has event files of TensorBoard without a scalar", str(path))
-        return table_of(runs, "TensorBoard logs", options, [])
+        return table_of(runs, "TensorBoard logs", options, notes)
 
 
-def _history_of(folder: RunFolder) -> RunHistory:
-    """Returns the settings and scalars of one run. Raises `Invalid`.
+def _history_of(folder: RunFolder, notes: list[str]) -> RunHistory:
+    """Returns the settings and scalars of one run; adds what a later file replaces to the notes. Raises `Invalid`.
 
     A file that begins at a step replaces what earlier files have of each of its scalars from this step on: the run had
     started again.
     """
-    settings = settings_in(folder.configs)
+    settings = settings_in(folder.configs, notes)
     scalars: dict[str, dict[int, str]] = {}
     for file in folder.results:
         part = folder.part_of(file)
         of_file: dict[str, dict[int, str]] = {}
         for step, name, value in _scalars_of(file, settings):
             of_file.setdefault(part + name, {})[step] = value
+        replaced = []
         for name, values in of_file.items():
             first = min(values)
-            before = {step: value for step, value in scalars.get(name, {}).items() if step < first}
+            earlier = scalars.get(name, {})
+            before = {step: value for step, value in earlier.items() if step < first}
             scalars[name] = before | values
+            if len(before) < len(earlier):
+                replaced.append(name)
+        if replaced:
+            notes.append(message("analyse.written_again", folder.name, replaced, file.name))
     rows: dict[int, dict[str, str]] = {}
     for name, values in scalars.items():
+        column = f"scalars/{name}" if name == _STEP else name
         for step, value in values.items():
-            rows.setdefault(step, {_STEP: str(step)})[name] = value
+            put_once(rows.setdefault(step, {_STEP: str(step)}), column, value)
     return RunHistory(
         folder.name,
         str(folder.path),

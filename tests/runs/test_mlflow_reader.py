@@ -17,6 +17,7 @@ from harness import ablate_here, with_database
 
 from ablate.records.folder import StudyFolder
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import read
 from ablate.runs.sources import find_runs
 
 RECORDED = Path(__file__).parent / "recorded" / "mlflow"
@@ -100,6 +101,80 @@ def test_one_of_several_experiments_is_picked_by_name_or_by_its_folder(tmp_path)
     for name, words in {"agian": "Did you mean 'again'?", "empty": "without runs"}.items():
         done = ablate_here("analyse", "mlruns", "--experiment", name, *CALL, cwd=tmp_path)
         assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+
+
+def nested(mlruns, parent, metrics, *, number=0):
+    """Adds a run to those of the recorded sweep that is nested in another, with metrics and no parameters."""
+    identity = f"{number:031x}a"
+    run = mlruns / SWEEP / identity
+    shutil.copytree(parent, run, ignore=shutil.ignore_patterns("params", "metrics"))
+    (run / "meta.yaml").write_text((parent / "meta.yaml").read_text().replace(parent.name, identity))
+    (run / "tags" / "mlflow.parentRunId").write_text(parent.name)
+    (run / "metrics").mkdir()
+    for name, value in metrics.items():
+        (run / "metrics" / name).write_text(f"1700000000000 {value} 0\n")
+    return run
+
+
+def recorded_run(mlruns, optimizer):
+    """Returns a run of an optimizer, and its last val_loss."""
+    for run in sorted((mlruns / SWEEP).iterdir()):
+        if run.is_dir() and (run / "params" / "optimizer").read_text() == optimizer:
+            return run, float((run / "metrics" / "val_loss").read_text().split()[-2])
+    raise AssertionError(optimizer)
+
+
+def test_a_run_with_a_nested_evaluation_counts(tmp_path):
+    """It was replaced by the run that is nested in it."""
+    mlruns = copied(tmp_path)
+    options = AnalysisOptions("adamw", "val_loss")
+    before = find_runs(str(mlruns), options).table
+    run, _ = recorded_run(mlruns, "lion")
+    nested(mlruns, run, {"robustness": 0.4})
+    found = find_runs(str(mlruns), options)
+    assert found.table["val_loss"].tolist() == before["val_loss"].tolist()
+    assert any(note.startswith("Passed over as parts of the runs") for note in found.notes)
+    # With the metric it may be a run of its own: nothing says of which optimizer.
+    nested(mlruns, run, {"val_loss": 0.123}, number=1)
+    assert len(find_runs(str(mlruns), options).table) == len(before) + 1
+
+
+@pytest.mark.parametrize("summary", ["best", "mean", "none"])
+def test_a_parent_that_sums_up_a_sweep_is_no_run(tmp_path, summary):
+    mlruns = copied(tmp_path)
+    options = AnalysisOptions("adamw", "val_loss")
+    before = find_runs(str(mlruns), options).table
+    runs = [run for run in sorted((mlruns / SWEEP).iterdir()) if run.is_dir()]
+    _, value = recorded_run(mlruns, "lion")
+    losses = [float((run / "metrics" / "val_loss").read_text().split()[-2]) for run in runs]
+    metrics = {"best": {"val_loss": value}, "mean": {"val_loss": sum(losses) / 6}, "none": {"num_runs": 6}}
+    parent = nested(mlruns, runs[0], metrics[summary])
+    (parent / "tags" / "mlflow.parentRunId").unlink()
+    for run in runs:
+        (run / "tags" / "mlflow.parentRunId").write_text(parent.name)
+    found = find_runs(str(mlruns), options)
+    assert found.table["val_loss"].tolist() == before["val_loss"].tolist()
+    is_named = any(note.startswith("Passed over, since they sum up") for note in found.notes)
+    assert is_named == (summary != "none")
+
+
+def test_runs_without_seeds_keep_their_histories_apart(tmp_path):
+    """With --at, all runs of a variant were steps of one."""
+    mlruns = copied(tmp_path)
+    for path in mlruns.glob("*/*/params/seed"):
+        path.unlink()
+    table = read(str(mlruns), AnalysisOptions("adamw", "val_loss", "min", at="last"))
+    assert len(table.rows) == 6
+
+
+def test_a_step_that_was_logged_twice_is_named(tmp_path):
+    mlruns = copied(tmp_path)
+    run, _ = recorded_run(mlruns, "lion")
+    with (run / "metrics" / "val_loss").open("a") as file:
+        file.write("1800000000000 0.25 0\n")
+    found = find_runs(str(mlruns), AnalysisOptions("adamw", "val_loss", "min", at="step 0"))
+    assert "0.25" in found.table["val_loss"].tolist()
+    assert any("val_loss of lion" in note for note in found.notes)
 
 
 def make_pipe(path):

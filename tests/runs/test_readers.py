@@ -5,7 +5,7 @@ import os
 import runpy
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -513,3 +513,102 @@ def test_results_as_tools_write_them(tool, tmp_path):
     assert rows["variant"].tolist() == ["m0"] * 3 + ["m1"] * 3
     assert rows["seed"].tolist() == ["0", "1", "2"] * 2
     assert [*map(number_in, rows["val.acc"])] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
+
+
+# No value hides another
+
+
+def test_a_log_that_ends_with_a_word_has_no_last_value(tmp_path):
+    """`acc: n/a` was passed over, and the value before it counted."""
+    files = runs_of(("m%(v)d_s%(s)d.log", "acc: 0.1\nacc: %(acc)r\n"))
+    files["m1_s1.log"] += "acc: n/a\n"
+    files["m1_s2.log"] = f"acc: n/a\nacc: {value(1, 2)!r}\n"
+    write(tmp_path, files)
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", read=(("acc", r"acc: (\S+)"),)))
+    by_run = table.rows.set_index(["variant", "seed"])["acc"]
+    assert by_run["m1", "1"] == ""
+    others = by_run.drop(("m1", "1"))
+    assert sorted(map(number_in, others)) == sorted(
+        value(v, s) for v in range(2) for s in SEEDS if (v, s) != (1, 1)
+    )
+    assert any("m1_s1.log ends without a value of acc" in note and "n/a" in note for note in table.notes)
+
+
+def test_logs_of_one_name_are_runs_of_their_own(tmp_path):
+    """`base.log` and `base.out` were one run, the longer of which counted."""
+    write(tmp_path, {"a/base.log": "acc=1", "a/base.out": "x\nacc=2", "b/x.log": "acc=3", "b/x.out": "acc=4"})
+    table = find_runs(
+        str(tmp_path), AnalysisOptions("base", "acc", "max", read=(("acc", r"acc=(\S+)"),))
+    ).table
+    assert sorted(table["acc"]) == ["1", "2", "3", "4"]
+    assert table["run"].is_unique
+
+
+def test_a_log_of_two_runs_is_refused(tmp_path):
+    write(tmp_path, {"base.log": "seed 0\nacc=1\nseed 1\nacc=2", "x.log": "seed 0\nacc=1\nseed 0\nacc=2"})
+    patterns = (("acc", r"acc=(\S+)"), ("seed", r"seed (\d+)"))
+    with pytest.raises(AblateError, match=r"base\.log, line 3: says another seed"):
+        find_runs(str(tmp_path), AnalysisOptions("base", "acc", "max", read=patterns))
+
+
+def test_runs_of_one_name_in_several_folders_are_no_replicates(tmp_path):
+    """`lr=1/base` and `lr=2/base` were two runs of `base`."""
+    for lr in (1, 2):
+        write(tmp_path / f"lr={lr}", runs_of(("m%(v)d/seed_%(s)d/results.json", END)))
+    options = AnalysisOptions("m0", "acc", "max")
+    with pytest.raises(AblateError, match=r"differ in folders: .*lr=1, lr=2"):
+        read(str(tmp_path), options)
+    by_task = replace(options, column=(("task", "folders"),))
+    assert sorted({*read(str(tmp_path), by_task).rows["task"]}) == ["lr=1", "lr=2"]
+
+
+def test_folders_that_only_number_runs_tell_nothing(tmp_path):
+    for number in range(3):
+        write(
+            tmp_path, {f"m{v}/version_{number}/results.json": END % {"acc": value(v, number)} for v in (0, 1)}
+        )
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    assert shape_of(table) == "6 runs, 2 variants"
+
+
+def test_results_above_runs_are_named(tmp_path):
+    write(tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.json", END)) | {"metrics.json": '{"acc": 0.99}'})
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    assert shape_of(table) == "6 runs, 2 × 3 seeds"
+    assert any(note.startswith(f"Passed over, since runs lie in folders below their results: {tmp_path}")
+               for note in table.notes)  # fmt: skip
+
+
+def test_files_of_one_name_and_two_formats_are_two_runs(tmp_path):
+    """Of `m0_s0.csv` and `m0_s0.json` the longer one counted."""
+    write(tmp_path, runs_of(("m%(v)d_s%(s)d.csv", "epoch,acc\n1,0.1\n2,%(acc)r\n")))
+    write(tmp_path, {"m0_s0.json": '[{"epoch": 3, "acc": 0.9}]'})
+    found = find_runs(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    assert found.table["run"].nunique() == 7
+
+
+def test_settings_that_files_tell_otherwise_are_named(tmp_path):
+    config, args = ("%(n)d/config.yaml", CONFIG), ("%(n)d/args.json", '{"lr": 7, "seed": %(s)d}')
+    write(tmp_path, runs_of(("%(n)d/metrics.json", END), config, args))
+    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    assert any("another lr than" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("config.yaml", "lr: 0\nlr: 1\nseed: 0\n"),
+        ("config.yaml", "opt.lr: 0\nopt: {lr: 1}\nseed: 0\n"),
+        ("params.json", '{"lr": 0, "lr": 1, "seed": 0}'),
+        ("params.toml", '"opt.lr" = 0\nopt = {lr = 1}\n'),
+        ("metrics.json", '{"acc": 0.1, "acc": 0.2}'),
+        ("metrics.json", '{"eval.acc": 0.1, "eval": {"acc": 0.2}}'),
+        ("metrics.jsonl", '{"step": 1, "acc": 0.1}\n{"step": 2, "acc": 0.1, "acc": 0.2}\n'),
+        ("metrics.csv", "step,acc,acc\n1,0.1,0.2\n"),
+    ],
+)
+def test_two_values_of_one_name_are_refused_by_their_file(name, content, tmp_path):
+    write(tmp_path, runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
+    write(tmp_path, {f"0/{name}": content})
+    with pytest.raises(AblateError, match=rf"0/{name}.*(two values have the name|none twice)"):
+        find_runs(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))

@@ -518,3 +518,69 @@ def test_a_run_of_json_without_the_metric_has_failed(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(document))
     _, said = judged(tmp_path, tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
     assert "Read as JSON: 7 runs" in said
+
+
+TWICE = {
+    # File → its text: two values of which one would hide the other.
+    "a heading of a chart": ("a.csv", "Step,relu - acc,relu - acc,x - acc\n1,.1,.2,.3\n"),
+    "a heading of a chart that pandas has numbered": ("a.csv", "Step,relu - acc,relu - acc.1\n1,.1,.2\n"),
+    "a metric called as the step of a chart": ("a.csv", "Step,relu - step,x - step\n1,.1,.2\n"),
+    "a column": ("a.csv", "variant,acc,acc\nrelu,.1,.2\n"),
+    "a column for each metric and seed": ("a.csv", "model,acc_seed0,acc-s0,acc_seed1\nrelu,.1,.2,.3\n"),
+    "a key": ("a.json", '[{"variant": "relu", "acc": 0.1, "acc": 0.2}]'),
+    "a key below another": ("a.json", '{"relu": {"seed0": {"acc": 0.1}, "seed0": {"acc": 0.2}}, "x": {}}'),
+    "a key of JSON lines": ("a.jsonl", '{"variant": "relu", "acc": 1}\n{"variant": "x", "acc": 1, "acc": 2}'),
+    "a dotted key": ("a.json", '[{"variant": "relu", "m.acc": 0.1, "m": {"acc": 0.2}}]'),
+    "a seed of two spellings": (
+        "a.json",
+        '{"relu": {"s1": {"acc": 0.1}, "seed_1": {"acc": 0.2}}, "x": {"s1": {"acc": 0.1}}}',
+    ),
+    "a seed beside its name": (
+        "a.json",
+        '{"relu": {"s1": {"acc": 0.1, "seed": 7}}, "x": {"s1": {"acc": 0.1, "seed": 7}}}',
+    ),
+    "a column as pandas writes them": (
+        "a.json",
+        '{"columns": ["variant", "acc", "acc"], "data": [["relu", 0.1, 0.2]]}',
+    ),
+    "results of lm-eval": (
+        "results_1.json",
+        '{"results": {"arc": {"acc": 0.1, "acc": 0.2}}, "versions": {"arc": 1}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TWICE)
+def test_two_values_of_one_name_are_refused(case, tmp_path):
+    name, text = TWICE[case]
+    (tmp_path / name).write_text(text)
+    done = call(
+        tmp_path / "out", tmp_path / name, "--baseline", "relu", "--metric", "acc", "--direction", "max"
+    )
+    said = " ".join(done.output.split())
+    assert done.exit_code == 2
+    assert re.search("two values have the name|none twice|two runs of one name|names of others", said), said
+
+
+def test_what_stands_beside_the_list_of_runs_is_named(tmp_path):
+    runs = [{"model": name, "seed": s, "acc": x} for name, of in BOTH.items() for s, x in enumerate(of)]
+    (tmp_path / "a.json").write_text(json.dumps({"runs": runs, "late": {"acc": 1}, "date": "today"}))
+    _, said = judged(tmp_path / "out", tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
+    assert "Passed over beside the list of runs: late" in said
+
+
+def test_a_chart_has_the_last_measured_value_of_each_run_and_seeds_of_names_part_none(tmp_path):
+    """Two runs whose names differ by more than their seed are no steps of one."""
+    lines = [
+        "Step,a_s0 - loss,a_s0 - acc,a-s0 - acc,b_s0 - acc,b_s1 - acc",
+        "1,2,.5,.6,.7,.8",
+        "2,1,,,.71,.81",
+    ]
+    (tmp_path / "chart.csv").write_text("\n".join(lines))
+    words = ("--baseline", "a", "--metric", "acc", "--direction", "max")
+    done = call(tmp_path / "out", tmp_path / "chart.csv", *words)
+    assert (done.exit_code, "are the same run" in " ".join(done.output.split())) == (2, True)
+    (tmp_path / "chart.csv").write_text("\n".join(lines).replace("a-s0", "a_s1"))
+    rows, said = judged(tmp_path / "out", tmp_path / "chart.csv", *words)
+    assert rows["b"]["mean_baseline"] == pytest.approx(0.55)
+    assert "acc has no value at the step that counts in 1 of 4 runs" in said

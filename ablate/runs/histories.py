@@ -1,0 +1,154 @@
+"""Tables in which a run has a row for each of its steps, and what says so.
+
+A column called `step` alone says nothing: a table of runs may have one too, with the last step of each. Rows are the
+steps of one run where the format, the call or an id of the run says so, or where rows of one variant, task and seed
+differ in nothing but the step and measured values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+import pandas as pd
+
+from ablate.base.errors import Invalid, listed
+from ablate.report.words import message
+from ablate.runs.cells import number_in
+from ablate.runs.reader import RunsFound
+from ablate.runs.roles import STEPS, RunColumns, bare
+from ablate.runs.settings import settings_within
+
+_RUN = ("variant", "task", "seed", "example")
+"""The roles that tell runs, and examples of runs, apart."""
+_IDS = ("run_id", "runid", "trial_id", "trialid", "id", "uuid", "run_uuid", "wandb_id")
+"""Names of columns with ids, of which a run has one and no other run has the same, in small letters."""
+_NAMES = ("run", "run_name", "trial", "trial_name", "name", "job_id", "log_dir", "logdir", "run_dir")
+"""Names of columns that tell runs apart and that two runs may share, in small letters."""
+
+Evidence = Literal["format", "id", "call", "equal"]
+"""What says that rows are the steps of one run."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a table has the steps of its runs."""
+
+    column: str
+    """The column that numbers the steps of a run."""
+    run: Sequence[str]
+    """The columns that tell runs apart."""
+    evidence: Evidence
+    differing: Sequence[str] = ()
+    """The columns in which rows of one run differ although its settings should not."""
+
+    def in_words(self, num_rows: int, num_kept: int) -> str:
+        """Returns the sentence on why rows are steps, and how many of them count; empty where the format says it."""
+        match self.evidence:
+            case "format":
+                return ""
+            case "id":
+                return message("analyse.steps_by_id", self.run, num_rows, num_kept)
+            case "call":
+                return message("analyse.steps_by_call", self.run, num_rows, num_kept, self.differing)
+            case "equal":
+                return message("analyse.steps_by_equal_rows", self.run, self.column, num_rows, num_kept)
+            case _:
+                assert_never(self.evidence)
+
+
+def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) -> Steps | None:
+    """Returns how rows of a table are the steps of runs; None where each row is a run, or an example of one.
+
+    Raises `Invalid` for a call that asks for a step of runs that have none, and for rows that may be either.
+    """
+    table, roles, options = columns.table, columns.roles, columns.options
+    run = [*itertools.chain(*(roles[role] for role in ("run", *_RUN) if role in roles))]
+    if "step" in roles:
+        return Steps(roles["step"][0], run, "format")
+    taken = {*itertools.chain(*roles.values()), *metrics}
+    named = [str(name) for name in table if str(name).lower() in STEPS and name not in taken]
+    named = sorted(named, key=lambda name: STEPS.index(name.lower()))
+    naming = [str(name) for name in table if bare(name) in (*_IDS, *_NAMES) and name not in taken]
+    naming = [name for name in naming if not _numbers_rows(table[name])]
+    ids = [name for name in naming if bare(name) in _IDS and _is_of_one_run_each(table[name], table[run])]
+    run += naming
+    if not named or found.rows_are_runs or not table.duplicated(run).any():
+        return _none_or_refusal(table, run, named, options.at)
+    if ids:
+        return Steps(_step_of(table, run, named) or named[0], run, "id")
+
+    step = _step_of(table, run, named)
+    if step is None:
+        return _none_or_refusal(table, run, named, options.at)
+    differing = settings_within(table, run, [name for name in table if name not in {*taken, *naming, *named}])
+    if options.at:
+        return Steps(step, run, "call", differing)
+    is_shared = _is_shared(table, run, step)
+    is_rising = _is_rising(table, run, step)
+    if not differing:
+        is_told = is_shared and _have_several_rows(table, run) and (is_rising or "seed" in roles)
+        return Steps(step, run, "equal") if is_told else None
+    if "seed" not in roles and is_shared and is_rising and not options.replicates:
+        rule = f"has rows of one {' and '.join(run)} that may be steps of one run, by {step}, or runs of their own"
+        hint = "--at last takes them for steps; --replicates for runs, which nothing pairs"
+        raise Invalid("RUNS", rule, f"they differ in {listed(differing)}", hint=hint)
+    return None
+
+
+def _none_or_refusal(table: pd.DataFrame, run: Sequence[str], named: Sequence[str], at: str) -> None:
+    """Returns none, for rows that are runs. Raises `Invalid` for a call that asks for a step of theirs."""
+    if not at:
+        return
+    if not named:
+        raise Invalid("--at", "needs a column with the steps, of which each run has several", at)
+    repeated = table[table.duplicated([*run, named[0]], keep=False)]
+    if repeated.empty:
+        rule = "needs runs that have several rows, one for each step"
+        raise Invalid("--at", rule, at, hint="Without --at each row is a run")
+    one, other, *_ = repeated.sort_values([*run, named[0]], kind="stable").index
+    rule = f"finds one {named[0]} twice: {one} and {other} are of the same {', '.join(run)}"
+    raise Invalid(
+        "--at", rule, at, hint="Name the column that tells the runs apart, as by --column variant A,B"
+    )
+
+
+def _step_of(table: pd.DataFrame, run: Sequence[str], named: Sequence[str]) -> str | None:
+    """Returns the first column of steps of which no run has a value twice."""
+    return next((name for name in named if not table.duplicated([*run, name]).any()), None)
+
+
+def _numbers_rows(column: pd.Series) -> bool:
+    """Returns whether a column counts the rows of the table, by one from row to row."""
+    numbers = column.map(number_in)
+    return bool(len(numbers) > 1 and (numbers.diff().iloc[1:] == 1).all())
+
+
+def _is_of_one_run_each(ids: pd.Series, run: pd.DataFrame) -> bool:
+    """Returns whether each row has an id, and none stands beside two variants, tasks or seeds."""
+    pairs = run.assign(_id=ids).drop_duplicates()
+    return bool((ids != "").all() and pairs["_id"].is_unique)
+
+
+def _runs(table: pd.DataFrame, run: Sequence[str]) -> pd.Series:
+    """Returns the number of the run of each row."""
+    return table.groupby([*run], sort=False).ngroup()
+
+
+def _have_several_rows(table: pd.DataFrame, run: Sequence[str]) -> bool:
+    """Returns whether most runs have several rows: a few that do are runs that were run again."""
+    return bool((_runs(table, run).value_counts() > 1).mean() > 0.5)
+
+
+def _is_shared(table: pd.DataFrame, run: Sequence[str], step: str) -> bool:
+    """Returns whether most steps are those of another run too."""
+    numbers = table[step].map(number_in)
+    return bool((numbers.map(numbers.value_counts()) > 1).mean() > 0.5)
+
+
+def _is_rising(table: pd.DataFrame, run: Sequence[str], step: str) -> bool:
+    """Returns whether the steps of each run rise from row to row."""
+    by_run = table[step].map(number_in).groupby(_runs(table, run), sort=False)
+    return bool(by_run.apply(lambda of_run: of_run.is_monotonic_increasing).all())

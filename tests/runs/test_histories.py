@@ -1,0 +1,274 @@
+"""Rows that are the steps of one run, and rows that are runs: what says so, and which value counts."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from scipy import stats
+
+import ablate
+from ablate.base.errors import AblateError
+from ablate.runs.cells import number_in
+from ablate.runs.frames import runs_of
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import by_roles, read
+
+SEEDS = range(4)
+
+
+def exported(**columns):
+    """Runs of two variants and two learning rates, whose last steps differ, as W&B lists them."""
+    rows = []
+    for variant, gain in (("base", 0.0), ("x", 0.02)):
+        for seed in SEEDS:
+            for rate in (0.1, 0.3):
+                acc = 0.8 + gain * (rate == 0.3) + 0.003 * ((5 * seed + 3 * (rate > 0.1)) % 7)
+                row = {"variant": variant, "seed": seed, "lr": rate, "_step": round(1000 * rate) + seed}
+                rows.append(row | {"acc": acc})
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def history(**columns):
+    """Runs of two variants over six steps, whose accuracy is measured at every second one."""
+    rows = []
+    for variant, gain in (("base", 0.0), ("x", 0.02)):
+        for seed in SEEDS:
+            for step in range(6):
+                acc = None if step % 2 else 0.5 + gain + 0.01 * step + 0.003 * ((5 * seed + step) % 7)
+                rows.append({"variant": variant, "seed": seed, "step": step, "loss": 5.5 - step, "acc": acc})
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def options(**given):
+    return AnalysisOptions("base", "acc", "max", **given)
+
+
+def rows_of(frame, **given):
+    call = options(**given)
+    return by_roles(runs_of(frame, call), call)
+
+
+def values(table):
+    return [*map(number_in, table.rows["acc"])]
+
+
+NUM_RUNS = 2 * len(SEEDS)
+
+
+@pytest.mark.parametrize("column", ["_step", "epoch", "step", "global_step"])
+@pytest.mark.parametrize(
+    ("setting", "names"), [("lr", (0.1, 0.3)), ("dataset", ("a", "b")), ("config.width", (8, 16))]
+)
+def test_runs_with_different_settings_are_no_steps_of_one_run(column, setting, names):
+    """Half of them was dropped, and the rest gave `better`."""
+    frame = exported().rename(columns={"_step": column})
+    frame[setting] = np.where(frame.pop("lr") == 0.1, *names)
+    with pytest.raises(AblateError, match=rf"rows of one variant differ in {setting}:"):
+        ablate.analyse(frame, baseline="base", metric="acc")
+    by_task = {"task": setting}
+    compared = ablate.analyse(frame, baseline="base", metric="acc", column=by_task).comparisons
+    assert compared["n"].tolist() == [len(SEEDS)] * 2
+    of_one = ablate.analyse(frame, baseline="base", metric="acc", where=f'{setting}="{names[1]}"').comparisons
+    assert of_one["diff"].tolist() == pytest.approx([0.02])
+
+
+@pytest.mark.parametrize("names", [{"run_id": "r"}, {"id": "r"}, {"log_dir": "logs/"}, {"name": "calm-"}])
+def test_rows_with_a_name_of_their_own_are_runs(names):
+    """No column but the name tells them apart, and no two are a pair."""
+    frame = exported().drop(columns=["lr", "seed"])
+    ((column, prefix),) = names.items()
+    frame[column] = [f"{prefix}{number}" for number in range(len(frame))]
+    frame["_step"] = [700 + number for number in range(len(frame))]
+    table = rows_of(frame)
+    assert values(table) == frame["acc"].tolist()
+
+
+def test_a_table_of_wandb_has_a_row_a_run():
+    frame = exported().rename(columns={"variant": "Name"}).assign(State="finished").drop(columns="lr")
+    with pytest.raises(AblateError, match="are the same run: variant base, task runs, seed 0"):
+        ablate.analyse(frame, baseline="base", metric="acc")
+
+
+def test_a_run_that_was_run_again_hides_no_other():
+    frame = history()
+    once = frame[(frame["step"] == 4) | ((frame["seed"] == 0) & (frame["step"] == 2))]
+    with pytest.raises(AblateError, match="are the same run: variant base, task runs, seed 0"):
+        ablate.analyse(once, baseline="base", metric="acc")
+
+
+def test_the_last_measured_value_counts_and_is_said():
+    """A metric that is measured every second step was none at the last one, and the run had failed."""
+    frame = history()
+    table = rows_of(frame)
+    measured = frame[frame["step"] == 4]
+    assert values(table) == measured["acc"].tolist()
+    assert any("of 48 rows, 8 count" in note for note in table.notes)
+    assert any("acc has no value at the step that counts in 8 of 8 runs" in note for note in table.notes)
+    of_x, of_base = (measured.loc[measured["variant"] == name, "acc"] for name in ("x", "base"))
+    (row,) = ablate.analyse(frame, baseline="base", metric="acc").comparisons.to_dict("records")
+    assert row["n"] == len(SEEDS)
+    assert row["diff"] == pytest.approx((of_x.to_numpy() - of_base.to_numpy()).mean())
+
+
+@pytest.mark.parametrize(("at", "step"), [("last", 4), ("step 3", 2), ("step 4", 4), ("best loss", 4)])
+def test_every_step_has_the_value_that_was_measured_last(at, step):
+    frame = history()
+    assert values(rows_of(frame, at=at)) == frame.loc[frame["step"] == step, "acc"].tolist()
+
+
+def test_the_best_step_is_one_that_was_measured():
+    frame = history()
+    best = frame.groupby(["variant", "seed"], sort=False)["acc"].max()
+    table = rows_of(frame, at="best acc")
+    assert values(table) == best.tolist()
+    assert not any("has no value at the step" in note for note in table.notes)
+
+
+def test_a_run_without_any_value_has_none():
+    frame = history()
+    frame.loc[(frame["variant"] == "x") & (frame["seed"] == 1), "acc"] = None
+    table = rows_of(frame)
+    assert np.isnan(values(table)).sum() == 1
+
+
+def test_an_id_says_whose_steps_rows_are():
+    """A learning rate that falls from step to step is no setting of the run, as its id says."""
+    frame = history(lr=lambda runs: 0.1 * 0.9 ** runs["step"])
+    with pytest.raises(AblateError, match=r"differ in lr: .*--at last"):
+        ablate.analyse(frame, baseline="base", metric="acc")
+    expected = values(rows_of(history()))
+    assert values(rows_of(frame, at="last")) == expected
+    ids = {"run_id": frame["variant"] + frame["seed"].astype(str)}
+    assert values(rows_of(frame.assign(**ids))) == expected
+    without_seeds = rows_of(frame.drop(columns="seed").assign(**ids))
+    assert (values(without_seeds), without_seeds.has_seeds) == (expected, False)
+
+
+def test_a_name_that_two_runs_share_is_no_id():
+    """Runs of two learning rates that are named by variant and seed alone."""
+    frame = exported()
+    for column in ("run", "name", "trial_name"):
+        named = frame.assign(**{column: frame["variant"] + "-" + frame["seed"].astype(str)})
+        with pytest.raises(AblateError, match="differ in lr"):
+            ablate.analyse(named, baseline="base", metric="acc")
+    with pytest.raises(AblateError, match="differ in lr"):
+        ablate.analyse(frame.assign(id="project"), baseline="base", metric="acc")
+
+
+def test_a_row_that_was_written_again_counts_and_is_said():
+    """A run that was restored wrote steps 3 to 5 again: the later rows count, as in files of runs."""
+    frame = history(run_id=lambda runs: runs["variant"] + runs["seed"].astype(str))
+    again = frame[(frame["run_id"] == "x0") & (frame["step"] > 2)].copy()
+    again["acc"] = [None, 0.9, None]
+    both = pd.concat([frame, again], ignore_index=True)
+    table = rows_of(both)
+    before = values(rows_of(frame))
+    assert values(table) == [*before[:4], *before[5:], 0.9]
+    assert any("3 rows with step as in a later row of the same run" in note for note in table.notes)
+    with pytest.raises(AblateError, match="step twice: row 27 and row 48"):
+        rows_of(both.drop(columns="run_id"), at="last")
+
+
+def test_a_run_that_failed_before_a_step_has_no_result_there():
+    frame = history(state="finished")
+    is_lost = (frame["variant"] == "x") & (frame["seed"] == 1)
+    frame.loc[is_lost, "state"] = "crashed"
+    frame = frame[~(is_lost & (frame["step"] > 2))]
+    frame["acc"] = frame["acc"].fillna(frame["acc"].shift())
+    compared = ablate.analyse(frame, baseline="base", metric="acc", at="step 5").comparisons
+    assert compared["n"].tolist() == [len(SEEDS) - 1]
+    with pytest.raises(AblateError, match="must be a step of every run"):
+        ablate.analyse(frame.drop(columns="state"), baseline="base", metric="acc", at="step 5")
+
+
+def test_rows_without_seeds_that_may_be_either_are_refused():
+    frame = history(stage=["a", "b", "c", "d", "e", "f"] * NUM_RUNS).query("seed == 0").drop(columns="seed")
+    with pytest.raises(AblateError, match="may be steps of one run, by step, or runs of their own"):
+        rows_of(frame)
+    assert len(rows_of(frame, at="last").rows) == 2
+
+
+NUMBERS = some.integers(0, 3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=some.lists(
+        some.fixed_dictionaries(
+            {
+                "variant": some.sampled_from(["base", "x"]),
+                "seed": NUMBERS,
+                "lr": some.sampled_from([0.1, 0.3]),
+                "step": NUMBERS,
+                "acc": some.one_of(some.none(), some.floats(0.1, 0.9)),
+            }
+        ),
+        min_size=1,
+        max_size=16,
+    ),
+    dropped=some.sets(some.sampled_from(["seed", "lr", "step"])),
+    id_of=some.sampled_from(["", "run", "row"]),
+)
+def test_no_row_is_lost_without_a_word(rows, dropped, id_of):
+    """Each row is judged, or a note says how many are not, or the table is refused."""
+    frame = pd.DataFrame(rows)
+    if id_of == "run":
+        frame["run_id"] = frame["variant"] + frame["seed"].astype(str)
+    if id_of == "row":
+        frame["run_id"] = [f"r{number}" for number in range(len(frame))]
+    frame = frame.drop(columns=[*dropped])
+    try:
+        table = rows_of(frame)
+    except AblateError:
+        return
+    if len(table.rows) < len(frame):
+        assert any(
+            f"of {len(frame)} row" in note and f" {len(table.rows)} count" in note for note in table.notes
+        )
+        assert "lr" in dropped or id_of == "run" or frame.groupby(["variant"])["lr"].nunique().max() == 1 or (
+            frame.groupby([name for name in ("variant", "seed") if name in frame])["lr"].nunique().max() == 1
+        )  # fmt: skip
+    assert id_of != "row" or len(table.rows) == len(frame)
+
+
+# Numbers that a format types
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl", "parquet", "frame"])
+def test_a_number_of_the_format_is_never_read_as_local_notation(kind, tmp_path):
+    """`0,1` as text beside them said that points mark thousands: 12.345 became 12345."""
+    rows = []
+    for variant, shift in (("base", 12.345), ("x", 12.123)):
+        rows += [
+            {"variant": variant, "seed": seed, "ppl": shift + (shift > 12.2) * seed**2 / 1000, "wd": "0,1"}
+            for seed in SEEDS
+        ]
+    frame = pd.DataFrame(rows)
+    path = tmp_path / f"runs.{kind}"
+    if kind == "json":
+        path.write_text(json.dumps(rows))
+    elif kind == "jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    call = AnalysisOptions("base", "ppl", "min")
+    table = by_roles(runs_of(frame, call), call) if kind == "frame" else read(str(path), call)
+    assert [*map(number_in, table.rows["ppl"])] == frame["ppl"].tolist()
+    of_x, of_base = (frame.loc[frame["variant"] == name, "ppl"] for name in ("x", "base"))
+    given = frame if kind == "frame" else str(path)
+    (row,) = ablate.analyse(given, baseline="base", metric="ppl", direction="min").comparisons.to_dict(
+        "records"
+    )
+    assert row["p"] == pytest.approx(stats.ttest_rel(of_x, of_base).pvalue, rel=1e-6)
+
+
+def test_text_beside_typed_numbers_is_still_read(tmp_path):
+    """Within one column each cell is read by its own type."""
+    rows = [
+        {"variant": "base", "seed": seed, "acc": text} for seed, text in enumerate((1.234, "0,91", "1.234,5"))
+    ]
+    (tmp_path / "runs.json").write_text(json.dumps(rows))
+    assert values(read(str(tmp_path / "runs.json"), options())) == [1.234, 0.91, 1234.5]
