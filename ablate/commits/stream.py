@@ -15,7 +15,8 @@ pooled one alone keeps a change of no worth in 0.07 to 0.15 of streams whose tri
 The j-th confirmation is judged at α_j = 0.04 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to 0.04.
 Of streams of 60 tries that change nothing, with 1 to 10 times the spread, 0.02 to 0.03 keep any (`make calibrate`).
 Outliers to the worse side together with noisy tries break this: 0.06 to 0.15 where one run in ten is five to ten
-standard deviations worse, and tries have two or three times the spread.
+standard deviations worse, and tries have two or three times the spread. So does skew without outliers: 0.115 where runs
+are 1 − an exponential variable, and those of tries three times that.
 
 All values are oriented, so that more is better.
 """

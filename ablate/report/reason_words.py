@@ -40,6 +40,8 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
         case "unstable" if "counted" in numbers:
             code = "unstable_all" if "others" in numbers else "unstable_uncounted"
             return code, {"diverged": numbers["diverged"]}
+        case "groups" if numbers:
+            return "groups_of_spread", {}
         case "unseen":
             is_untested = numbers.pop("untested", 0)
             return "unseen_untested" if is_untested else "unseen", numbers

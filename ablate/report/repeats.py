@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ablate.analysis.alike import alike_groups
+from ablate.analysis.alike_seeds import judged_alike_seeds
 from ablate.analysis.repeats import is_seed_unheard
 from ablate.report.verdicts import Names, names_of
 from ablate.report.words import message
+from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +29,15 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
     if facts.given or report_data.evidence.only_measured:
         return
     for task in facts.tasks:
-        groups = alike_groups(report_data.evidence, task)
-        yield from _lines_of_task(groups, task, report_data.evidence)
-        if is_seed_unheard(report_data.evidence, task):
-            yield message("repeats.unheard", task.name if len(facts.tasks) > 1 else "")
+        evidence = report_data.evidence
+        where = task.name if len(facts.tasks) > 1 else ""
+        lines = [*_lines_of_task(alike_groups(evidence, task), task, evidence)]
+        copies = judged_alike_seeds(evidence, task)
+        if copies and not lines:
+            lines.append(message("repeats.copies", [in_words(seeds) for seeds in copies], where))
+        if is_seed_unheard(evidence, task):
+            lines.append(message("repeats.unheard", where))
+        yield from lines
 
 
 def _lines_of_task(groups: Sequence[pd.DataFrame], task: TaskFacts, evidence: Evidence) -> Iterator[str]:

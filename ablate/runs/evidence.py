@@ -11,6 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from ablate.analysis.alike import alike_runs
+from ablate.analysis.alike_seeds import alike_seeds
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.process import now
 from ablate.core.derived import DERIVED, StudyContext
@@ -37,6 +38,7 @@ from ablate.runs.slips import differences_beside, likely_slips
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
 from ablate.study.designs import Design, Variant
+from ablate.study.sections import in_words
 
 Given = Literal["runs", "known_noise", "documents", "summaries"]
 """How runs that exist were given; see `StudyFacts.given`."""
@@ -123,6 +125,7 @@ def _cautions(
         *differences_beside(table.differing, options.baseline),
         *source_limitations(runs.trials, runs.examples),
         *(message("analyse.alike", group) for group in alike),
+        *_copies(runs.trials, facts),
         *_reruns(runs, table.has_seeds),
         *compared(runs, facts, options),
     ]
@@ -255,6 +258,16 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
         LostRun(row["variant"], row["task"], int(row["seed"]), row["ended"].why, row["ended"].source)
         for row in rows
     ]
+
+
+def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
+    """Yields a sentence on each task whose seeds are copies of one another but for jitter."""
+    if not facts.has_seeds:
+        return
+    for task in facts.tasks:
+        groups = alike_seeds(trials[trials["task"] == task.name], task.metrics)
+        if groups:
+            yield message("analyse.copies", [in_words(seeds) for seeds in groups], task.name_for_readers)
 
 
 def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:

@@ -263,6 +263,19 @@ def test_spreads_are_paired_distances_from_the_median(shape, factor, verdict):
     assert code(judge_claims(lost)["reason"][0]) == "unstable"
 
 
+def test_a_spread_of_runs_in_groups_is_not_judged():
+    """Half of the baseline's runs did not learn: a gap of more than a quarter of the range."""
+    rng = np.random.default_rng(4)
+    noise = rng.normal(size=(2, 20)) / 100
+    values = {"baseline": np.where(np.arange(20) % 3, 0.9, 0.4) + noise[0], "a": 0.9 + noise[1]}
+    claims = [claim(kind, metric="seed_spread", by=by) for kind, by in (("beats", 0), ("does_not_lose", 0.1))]
+    rows = judge_claims(study(values, claims=claims))
+    assert rows["verdict"].tolist() == ["inconclusive", "inconclusive"]
+    assert rows["reason"].map(code).tolist() == ["groups", "groups"]
+    near = {name: 0.9 + (of - of.mean()) / 5 for name, of in values.items()}
+    assert judge_claims(study(near, claims=claims))["verdict"].tolist() == ["supported", "supported"]
+
+
 GRID = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 

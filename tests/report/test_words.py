@@ -61,7 +61,7 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
     assert of_judge <= codes("reasons")
     # These have several sentences.
     others = codes("reasons") - of_judge
-    assert {name.partition("_")[0] for name in others} == {"few", "open", "unseen", "unstable"}
+    assert {name.partition("_")[0] for name in others} == {"few", "groups", "open", "unseen", "unstable"}
     assert {name.partition("_")[0] for name in codes("inconclusive")} <= of_judge
 
 
@@ -75,6 +75,10 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
         ("open seeds=1001", "more than 1,000 seeds needed, if the difference is as observed"),
         ("open runs=34", "about 34 runs of each needed, if the difference is as observed"),
         ("open", ""),
+        (
+            "groups spread=1",
+            "runs on this task are bimodal: some learned and others did not, which no spread describes",
+        ),
         (
             "unseen failures=0.3123 untested=1",
             "failures in up to 31 % of runs cannot be ruled out; no `floor` given, so bimodal runs were not checked",

@@ -144,7 +144,7 @@ def test_where_runs_do_not_repeat_the_first_seeds_of_the_baseline_run_twice_and_
     first = evidence.trials.query("variant == 'baseline'").set_index("seed")["val_loss"]
     differences = repeats.set_index("seed")["val_loss"] - first[:3]
     assert differences.abs().max() < 1e-4
-    assert 0 < differences.abs().max()
+    assert differences.abs().max() > 0
     said = spread_no_more(first.to_numpy(), differences.to_numpy())
     assert said == (first.var() < (differences**2).mean())
     assert said == (not hears)

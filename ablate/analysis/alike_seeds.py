@@ -1,0 +1,113 @@
+"""Seeds that are copies of one another but for jitter, such as `seed //= 3` on a GPU that does not repeat exactly.
+
+Two seeds are alike where their runs lie within a thousandth of the spread of one another, in every variant that has
+both. The spread of a variant is its largest value less its smallest, without the one run that lies furthest out: a seed
+that fails everywhere would make all others alike. That of the widest variant counts. Copies do not narrow it, however
+many there are, as long as two runs differ from them. Where all seeds are copies of one, the spread is that of the
+jitter and shows nothing; a repeated run does (`analysis.repeats`).
+
+That two honest runs of a variant of spread s lie within w of one another has a probability of about 2w/s at most. Seeds
+are told where the product of these over the variants, times the n²/2 pairs of seeds, is less than one in twenty, and
+two variants at least speak. Of variants with the same runs one speaks; the same value at an end of the range, where
+runs fail or have nothing left to gain, does not speak. A metric whose steps are larger than w, as those of accuracies
+are, is left out: equal values are no wonder there, and `analysis.alike` counts how many there may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.grid import resolution_of
+from ablate.analysis.paired import Flags, Floats
+from ablate.core.facts import Evidence, TaskFacts
+from ablate.core.metric import FREE, Metric
+
+NEAR = 1e-3
+"""The share of the spread within which two runs are alike."""
+RARE = 0.05
+"""The share of studies below which chance is no reason."""
+MOST_SEEDS = 500
+"""The seeds that are compared with one another; of more, some are near by chance."""
+LEAST_VARIANTS = 2
+"""The variants that must speak."""
+
+
+def judged_alike_seeds(evidence: Evidence, task: TaskFacts) -> list[list[int]]:
+    """Returns groups of seeds that are copies of one another but for jitter, by the judged runs of a task."""
+    facts = evidence.facts
+    placebos = [variant.name for variant in facts.variants if variant.placebo]
+    trials = evidence.trials
+    judged = trials[(trials["task"] == task.name) & ~trials["variant"].isin(placebos)]
+    return alike_seeds(judged, {facts.column_of(name): metric for name, metric in task.metrics.items()})
+
+
+def alike_seeds(trials: pd.DataFrame, metrics: Mapping[str, Metric]) -> list[list[int]]:
+    """Returns groups of seeds that are copies of one another but for jitter, by the completed runs of one task."""
+    completed = trials[trials["status"] == "completed"]
+    seeds = sorted({*completed["seed"].tolist()})
+    if len(seeds) > MOST_SEEDS:
+        return []
+    names = [name for name in metrics if name in completed and not name.endswith(FREE)]
+    scores = _scores(completed, seeds, names)
+    are_alike = np.ones((len(seeds), len(seeds)), bool)
+    rarity = np.ones((len(scores), len(seeds), len(seeds)))
+    for place, name in enumerate(names):
+        values = scores[:, place]
+        width = NEAR * max((_spread(of_variant) for of_variant in values), default=0.0)
+        if width <= 0 or resolution_of(metrics[name], values[np.isfinite(values)]) > width:
+            continue
+        for variant, of_variant in enumerate(values):
+            distances = np.abs(of_variant[:, None] - of_variant[None, :])
+            are_alike &= ~(distances > width)  # A run that is missing is like any.
+            # The metrics of one run depend on one another: the rarest speaks.
+            rarity[variant] = np.minimum(rarity[variant], _rarity(of_variant, distances, width))
+    by_chance = len(seeds) ** 2 / 2 * rarity.prod(axis=0)
+    is_told = (by_chance < RARE) & ((rarity < 1).sum(axis=0) >= LEAST_VARIANTS)
+    return _groups(are_alike & is_told, seeds)
+
+
+def _scores(completed: pd.DataFrame, seeds: Sequence[int], names: Sequence[str]) -> Floats:
+    """Returns the metrics by variant and seed, shape (num_variants, num_metrics, num_seeds), NaN without a run.
+
+    Of variants with the same runs there is one.
+    """
+    scores: dict[bytes, Floats] = {}
+    for _, runs in completed.groupby("variant", sort=False):
+        by_seed = runs.drop_duplicates("seed").set_index("seed").reindex(seeds)[[*names]]
+        values = by_seed.to_numpy(float, na_value=np.nan).T
+        scores[values.tobytes()] = values
+    return np.array([*scores.values()]).reshape(len(scores), len(names), len(seeds))
+
+
+def _rarity(values: Floats, distances: Floats, width: float) -> Floats:
+    """Returns the probability of runs this near by chance, (num_seeds, num_seeds); 1 where they say nothing."""
+    spread = _spread(values)
+    if spread <= 2 * width:
+        return np.ones_like(distances)
+    is_end = np.isin(values, [np.nanmin(values), np.nanmax(values)])
+    says_nothing = np.isnan(distances) | (is_end[:, None] & (distances == 0))
+    return np.where(says_nothing, 1.0, 2 * width / spread)
+
+
+def _spread(values: Floats) -> float:
+    """Returns the largest value less the smallest, without the one of both that lies further out; 0 of two or fewer."""
+    ordered = np.sort(values[np.isfinite(values)])
+    if len(ordered) < 3:
+        return 0.0
+    return float(min(ordered[-1] - ordered[1], ordered[-2] - ordered[0]))
+
+
+def _groups(are_alike: Flags, seeds: Sequence[int]) -> list[list[int]]:
+    """Returns the seeds that are alike, directly or through others; are_alike: shape (num_seeds, num_seeds)."""
+    group_of = np.arange(len(seeds))
+    for first, second in np.argwhere(np.triu(are_alike, 1)):
+        group_of[group_of == group_of[second]] = group_of[first]
+    groups = []
+    for number in np.unique(group_of):
+        members = [seeds[place] for place in np.flatnonzero(group_of == number)]
+        if len(members) > 1:
+            groups.append(members)
+    return groups
