@@ -82,7 +82,7 @@ def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
     if {tuple(line.looks) for line in same} <= {tuple(now.looks)} and not sharing:
         sentences.append("the rule that was set before the first result is the one that counts")
         return "; ".join(sentences)
-    comparisons = []
+    comparisons: list[SharedComparison] = []
     for line in [*same, *sharing, now]:
         comparisons += line.looks_in_turn()
     level = significant(error_rate_of_comparisons(comparisons))

@@ -15,7 +15,7 @@ from ablate.base.kept import FINITE
 from ablate.commits.stream import State, Verdict
 from ablate.core.metric import Direction
 
-FORMAT = 3
+FORMAT = 4
 """The format of ledgers: it rises when the fields of a line change."""
 OLDEST = 2
 """The oldest format that is read and goes on: its lines have these fields, and no digests."""

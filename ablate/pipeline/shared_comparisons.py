@@ -142,9 +142,10 @@ def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) ->
 
     Their runs are no longer listed, and have the names of variant, levels and seed.
     """
-    *earlier, last = folder.plans() or [None]
-    if last is None:
+    plans = folder.plans()
+    if not plans:
         return
+    *earlier, last = plans
     current = [json.dumps([name, levels], sort_keys=True) for name, levels in last.variants.items()]
     for plan in earlier:
         if not _trains_same(plan, last):

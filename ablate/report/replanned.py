@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ablate.core.other_looks import EarlierCalls, OtherRuns
     from ablate.report.section import ReportData
 
+DRAWN = 0.005
+"""How far two simulations of one error rate may be apart."""
 MAX_CHANGES = 8
 """The changes of a plan that a sentence names."""
 
@@ -120,5 +122,5 @@ def _shared_in_words(others: OtherRuns, told: float) -> Iterator[str]:
     """
     if others.shared:
         yield message("replanned.shared", others.shared)
-    if others.level is not None and others.level > told:
+    if others.level is not None and others.level > told + DRAWN:
         yield message("replanned.together", others.comparisons, others.level)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.chances import error_rate_of_best, error_rate_with_another
+from ablate.analysis.chances import error_rate_with_another
 from ablate.analysis.earlier_looks import (
     EarlierLook,
     error_rate_of_best_subset,
     error_rate_of_looks,
     looks_of,
 )
+from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 
 
 def looks(*counts):
@@ -72,5 +73,21 @@ def test_the_best_choice_of_seeds_against_every_choice():
     assert error_rate_of_best_subset(200) > 0.99
 
 
-def test_the_best_of_several_runs():
-    assert [round(error_rate_of_best(runs), 3) for runs in (1, 3, 10)] == [0.025, 0.073, 0.224]
+@pytest.mark.parametrize(("num_studies", "rate"), [(1, 0.05), (3, 0.13), (8, 0.27), (16, 0.41)])
+def test_studies_of_one_variant_by_the_runs_of_one_baseline(num_studies, rate):
+    studies = []
+    for number in range(num_studies):
+        pairs = {((f"variant {number}", seed), ("baseline", seed)) for seed in range(8)}
+        studies.append(SharedComparison(frozenset(pairs)))
+    assert error_rate_of_comparisons(studies) == pytest.approx(rate, abs=0.006)
+    assert error_rate_of_comparisons([*studies, *studies]) == error_rate_of_comparisons(studies)
+
+
+def test_comparisons_that_share_no_run_or_all_of_them():
+    def on(seeds, name=""):
+        return SharedComparison(frozenset(((f"a{name}", seed), (f"b{name}", seed)) for seed in seeds))
+
+    assert error_rate_of_comparisons([on(range(8)), on(range(8, 16))]) == pytest.approx(0.0975, abs=0.003)
+    assert error_rate_of_comparisons([on(range(8)), on(range(16))]) == pytest.approx(0.086, abs=0.003)
+    assert error_rate_of_comparisons([on(range(8)), on([3])]) == error_rate_of_comparisons([on(range(8))])
+    assert error_rate_of_comparisons([]) == 0.0

@@ -156,8 +156,10 @@ def without_a_variant(project: Project) -> Outcome:
         ),
         pytest.param(widen_without_the_plan, "known", "predate the first plan", marks=pytest.mark.slow),
         pytest.param(another_metric, "changed", "metric.name acc → val", marks=pytest.mark.slow),
-        pytest.param(more_seeds, "changed", "false verdict is 0.087", marks=pytest.mark.slow),
-        pytest.param(other_seeds, "changed", "the best of 3 runs", marks=pytest.mark.slow),
+        pytest.param(
+            more_seeds, "changed", "false `better` or `worse` has probability 0.087", marks=pytest.mark.slow
+        ),
+        pytest.param(other_seeds, "changed", "probability 0.14", marks=pytest.mark.slow),
         pytest.param(chosen_seeds, "changed", "were chosen from seeds 0–3", marks=pytest.mark.slow),
         pytest.param(longer, "changed", "config.steps 100 → 120", marks=pytest.mark.slow),
         pytest.param(without_a_variant, "changed", "dropped after results", marks=pytest.mark.slow),
