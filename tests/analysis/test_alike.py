@@ -41,4 +41,6 @@ def test_a_whole_variant_that_is_a_copy_is_found_on_a_fine_grid():
     rng = np.random.default_rng(3)
     values = {name: rng.binomial(200_000, 0.8, 8) / 200_000 for name in "abc"}
     values["d"] = values["a"]
-    assert {(f"a{seed}", f"d{seed}") for seed in range(8)} <= {tuple(group) for group in alike(values)}
+    groups = alike(values)
+    for seed in range(8):
+        assert any({f"a{seed}", f"d{seed}"} <= {*group} for group in groups)
