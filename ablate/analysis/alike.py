@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
-_CHANCE = 0.05
+_CHANCE = 0.01
 """The probability of as many equal runs below which chance is no reason."""
+_CLUMPED = 1.3
+"""The factor on the pairs that are equal by chance: three equal runs are three pairs, and no spread is quite normal."""
 _COUNTED = np.arange(2, 20_001)
 """Numbers of examples of which a value may be the share."""
 _PEAKED = 3.0
 """The factor by which more runs are equal by chance than if values were spread evenly over their range."""
+_NONE = 0.01
+"""The number of pairs that are equal by chance below which chance is no reason at all."""
 
 
 def alike_runs(
@@ -30,7 +35,7 @@ def alike_runs(
 ) -> list[list[str]]:
     """Returns the ids of completed runs of one task that have the same numbers, to ten digits.
 
-    Only where chance is no reason: by their range and smallest step, less than one table in twenty would have as many
+    Only where chance is no reason: by their spread and smallest step, less than one table in twenty would have as many
     alike. Runs by example have the same examples.
     """
     alike = []
@@ -42,7 +47,7 @@ def alike_runs(
             values = pd.DataFrame([*by_run], runs.index)
             resolutions = [0.0]
         bounds = [bound for metric in metrics.values() for bound in (metric.floor, metric.ceiling)]
-        for group in _equal_rows(values, resolutions):
+        for group in _equal_rows(values, runs["variant"], resolutions):
             # Runs that fail, or have nothing left to gain, are alike by themselves.
             if not values.loc[group].isin(bounds).all(axis=None):
                 alike.append(runs.loc[group, "id"].tolist())
@@ -101,7 +106,7 @@ def _share(values: pd.Series) -> float:
     return float(1 / _COUNTED[is_whole.argmax()]) if is_whole.any() else 0.0
 
 
-def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list[int]]:
+def _equal_rows(values: pd.DataFrame, variants: pd.Series, resolutions: Sequence[float]) -> list[list[int]]:
     """Returns the labels of equal rows, group by group; none where chance may have made them equal."""
     decimals = values.map(lambda value: len(repr(float(value)).partition(".")[2])).max()
     least = np.maximum(resolutions, [_share(values[name]) for name in values])
@@ -109,14 +114,41 @@ def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list
     spread = values.max() - values.min()
     # Where all are equal, their size stands for it: 0.782995 throughout is no chance, and 1.0 may be.
     spread = spread.where(spread > 0, values.abs().max())
-    cells = (spread / step).clip(lower=1.0)
     rounded = (values / step).round()
     labels = pd.Series(values.index, values.index).groupby([*rounded.to_numpy().T]).agg(list)
     groups = [group for group in labels if len(group) > 1]
-    if np.log(cells).sum() > np.log(10 * len(values) ** 2):
+    expected = _expected_pairs(values, variants, step=step, spread=spread)
+    if expected < _NONE:
         return groups
     # Some are alike by chance, and more at the ends of the range, where runs fail or have nothing left to gain.
     is_at_end = (rounded == rounded.min()) | (rounded == rounded.max())
     groups = [group for group in groups if not is_at_end.loc[group].all(axis=None)]
-    expected = _PEAKED * len(values) ** 2 / 2 / np.exp(np.log(cells).sum())
-    return groups if special.pdtrc(len(groups) - 1, expected) < _CHANCE else []
+    num_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+    return groups if num_pairs and special.pdtrc(num_pairs - 1, _CLUMPED * expected) < _CHANCE else []
+
+
+def _expected_pairs(
+    values: pd.DataFrame, variants: pd.Series, *, step: pd.Series, spread: pd.Series
+) -> float:
+    """Returns how many pairs of runs are equal by chance, on a grid with this step in each metric.
+
+    Runs of a variant are taken as normal about its mean, all with one standard deviation: two runs whose means differ
+    by d then share a value with probability step/(2 s √π) exp(−d²/(4 s²)). Metrics may say the same of a run, so that
+    the one in which fewest pairs are equal counts alone.
+    """
+    num_runs = len(values)
+    first, second = np.triu_indices(num_runs, 1)
+    num_variants = variants.nunique()
+    counts = []
+    for name in values:
+        means = values[name].groupby(variants.to_numpy()).transform("mean")
+        squares = float(((values[name] - means) ** 2).sum())
+        if squares > 0 and num_runs > num_variants:
+            sd = math.sqrt(squares / (num_runs - num_variants))
+            apart = means.to_numpy()[first] - means.to_numpy()[second]
+            shares = step[name] / (2 * sd * math.sqrt(math.pi)) * np.exp(-((apart / (2 * sd)) ** 2))
+        else:
+            # Where the runs of no variant differ, only the range says how far values may lie apart.
+            shares = np.full(len(first), _PEAKED * step[name] / max(float(spread[name]), float(step[name])))
+        counts.append(float(np.minimum(shares, 1.0).sum()))
+    return min(counts)

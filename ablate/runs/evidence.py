@@ -48,6 +48,8 @@ _NAMED = re.compile(r"(?<!\S)baseline(?!\S)(?=.* on )")
 """The name of such a variant in a claim."""
 _MAX_AGAIN = 3
 """The most variants that are to be run again, of those that no loop has kept."""
+_MAX_ALIKE = 3
+"""The most groups of runs with the same numbers that are named."""
 _MAX_NAMES = 6
 """The most runs of a group that are named."""
 
@@ -124,11 +126,21 @@ def _cautions(
         *likely_slips(runs.trials, options, table.seeds),
         *differences_beside(table.differing, options.baseline),
         *source_limitations(runs.trials, runs.examples),
-        *(message("analyse.alike", group) for group in alike),
+        *_alike_in_words(alike),
         *_copies(runs.trials, facts),
         *_reruns(runs, table.has_seeds),
         *compared(runs, facts, options),
     ]
+
+
+def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:
+    """Yields a sentence on the groups of runs that have the same numbers; it names the first."""
+    if not groups:
+        return
+    shown = [*groups[:_MAX_ALIKE]]
+    if len(groups) > _MAX_ALIKE:
+        shown.append(message("analyse.more_alike", len(groups) - _MAX_ALIKE))
+    yield message("analyse.alike", shown)
 
 
 def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import pandas as pd
 
@@ -12,7 +11,6 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 
 _ESCAPE = "\x1b"
-T = TypeVar("T")
 
 
 def visible(text: str) -> str:
@@ -54,6 +52,6 @@ def visible_options(options: AnalysisOptions) -> AnalysisOptions:
     )
 
 
-def _visible_cell(cell: T) -> T:
+def _visible_cell(cell: object) -> object:
     """Returns a text without such characters, and anything else as it is."""
     return visible(cell) if isinstance(cell, str) and not cell.isprintable() else cell

@@ -146,7 +146,10 @@ def test_the_same_runs_under_two_names_are_named(tmp_path):
     assert "The same numbers: base seed 2, c seed 8." in done.stdout
     assert "base seed 2, c seed 8" in (tmp_path / "results/runs/report.html").read_text()
     # With four decimals some are alike by chance.
-    rounded = "\n".join(f"{v},{s},{x:.4f}" for s, x in enumerate(values * 2) for v in ("base", "b"))
+    others = np.random.default_rng(2).normal(3.28, 0.002, (16, 2))
+    rows = [f"base,{seed},{base:.4f}\nb,{seed},{other:.4f}" for seed, (base, other) in enumerate(others)]
+    rounded = "\n".join(rows)
+    assert len({f"{x:.4f}" for x in others.flat}) < others.size
     assert "The same numbers" not in analyse(tmp_path, "variant,seed,loss\n" + rounded).stdout
 
 

@@ -204,7 +204,7 @@ def test_one_source_decides_nothing_and_few_are_named():
     for number in (6, 30):
         table = documents(d, np.arange(60) % number)
         found = evidence_of(rows(table), {"m": Metric("max")}, ASKED, "x")
-        (limitations[number],) = found.facts.cautions
+        _, limitations[number] = found.facts.cautions  # After how the runs were read.
     assert "60 documents in 6 sources" in limitations[6]
     assert ("few" in limitations[6], "few" in limitations[30]) == (True, False)
 

@@ -1,0 +1,47 @@
+"""Runs that have the same numbers: copies are found, and equal accuracies on a grid are chance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ablate.analysis.alike import alike_runs
+from ablate.core.metric import Metric
+
+ACCURACY = {"acc": Metric("max")}
+
+
+def alike(values):
+    """Groups of runs alike; `values`: variant → its runs."""
+    rows = []
+    for variant, runs in values.items():
+        for seed, value in enumerate(runs):
+            rows.append((f"{variant}{seed}", variant, "task", seed, "completed", value))
+    trials = pd.DataFrame(rows, columns=["id", "variant", "task", "seed", "status", "acc"])
+    return alike_runs(trials, trials[:0], ACCURACY)
+
+
+@pytest.mark.parametrize("examples", [100, 1000, 10_000])
+@pytest.mark.parametrize("gap", [0.0, 0.3])
+def test_accuracies_on_a_grid_are_equal_by_chance(examples, gap):
+    """An outlying variant makes the range wide, and equal values within the others no rarer."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        rates = {f"v{place}": 0.8 - gap * (place == 0) for place in range(10)}
+        assert alike({name: rng.binomial(examples, rate, 8) / examples for name, rate in rates.items()}) == []
+
+
+def test_one_copy_among_full_floats_is_found():
+    rng = np.random.default_rng(2)
+    values = {name: rng.normal(0.8, 0.01, 6) for name in "abc"}
+    values["c"][4] = values["a"][1]
+    assert alike(values) == [["a1", "c4"]]
+
+
+def test_a_whole_variant_that_is_a_copy_is_found_on_a_fine_grid():
+    rng = np.random.default_rng(3)
+    values = {name: rng.binomial(200_000, 0.8, 8) / 200_000 for name in "abc"}
+    values["d"] = values["a"]
+    groups = alike(values)
+    pairs = [{f"a{seed}", f"d{seed}"} for seed in range(8)]
+    # Values at an end of the range may be alike by themselves.
+    assert sum(any(pair <= {*group} for group in groups) for pair in pairs) >= 6
