@@ -11,9 +11,9 @@ from itertools import pairwise
 import pandas as pd
 
 from ablate.base.errors import Invalid
+from ablate.base.once import put_once
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, number_in
-from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
