@@ -10,10 +10,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import Gather
+from ablate.base.once import put_once
 from ablate.core.stages import FINAL
 from ablate.report.words import message
 from ablate.runs.judged import is_spelled_alike
-from ablate.runs.once import put_once
 from ablate.runs.options import RESERVED, AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.tables import flat_table

@@ -75,14 +75,15 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     naming = [name for name in naming if not _numbers_rows(table[name])]
     ids = [name for name in naming if bare(name) in _IDS and _is_of_one_run_each(table[name], table[run])]
     run += naming
-    if not named or found.rows_are_runs or not table.duplicated(run).any():
-        return _none_or_refusal(table, run, named, options.at)
-    if ids:
+    are_runs = not named or found.rows_are_runs or not table.duplicated(run).any()
+    if ids and not are_runs:
         return Steps(_step_of(table, run, named) or named[0], run, "id")
 
-    step = _step_of(table, run, named)
+    step = None if are_runs else _step_of(table, run, named)
     if step is None:
-        return _none_or_refusal(table, run, named, options.at)
+        if options.at:
+            _refuse_no_steps(table, run, named, options.at)
+        return None
     differing = settings_within(table, run, [name for name in table if name not in {*taken, *naming, *named}])
     if options.at:
         return Steps(step, run, "call", differing)
@@ -98,10 +99,8 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     return None
 
 
-def _none_or_refusal(table: pd.DataFrame, run: Sequence[str], named: Sequence[str], at: str) -> None:
-    """Returns none, for rows that are runs. Raises `Invalid` for a call that asks for a step of theirs."""
-    if not at:
-        return
+def _refuse_no_steps(table: pd.DataFrame, run: Sequence[str], named: Sequence[str], at: str) -> None:
+    """Raises `Invalid` for a call that asks for a step of rows that are runs."""
     if not named:
         raise Invalid("--at", "needs a column with the steps, of which each run has several", at)
     repeated = table[table.duplicated([*run, named[0]], keep=False)]

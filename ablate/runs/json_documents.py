@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ablate.base.errors import Invalid
-from ablate.runs.once import TwiceError, put_once
+from ablate.base.once import TwiceError, put_once
 from ablate.runs.options import AnalysisOptions
 
 _SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
@@ -123,14 +123,14 @@ class _NestedRuns:
                 of_place = (*run, (PLACE, str(place)))
                 if of_place in self.runs:
                     self._put(of_place, metric, value)
-        objects = []
-        for run, values in self.runs.items():
+        objects: list[dict[str, object]] = []
+        for run, of_run in self.runs.items():
             if run in listed_runs:
                 continue
             for column, name in run:
-                if str(values.get(column, name)) != name:
+                if str(of_run.get(column, name)) != name:
                     raise TwiceError(f"{'.'.join(name for _, name in run)}.{column}")
-            objects.append({**values, **dict(run)})
+            objects.append({**of_run, **dict(run)})
         return objects
 
     def _put(self, run: Keys, metric: str, value: object) -> None:

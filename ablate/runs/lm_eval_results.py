@@ -14,11 +14,11 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, Invalid, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.once import loads, put_once
 from ablate.base.text import first_line, typed
 from ablate.base.wording import significant
 from ablate.report.words import message
 from ablate.runs.content import digest_of_files
-from ablate.runs.once import loads, put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_names import names_by_folder

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.once import TwiceError, loads
 from ablate.base.text import first_line
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
-from ablate.runs.once import TwiceError, loads
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 from ablate.runs.statuses import STATUSES, ending_of_word

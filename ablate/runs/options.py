@@ -112,6 +112,9 @@ class AnalysisOptions:
                 )
             at.refuse(self.metric in also, "--also", "must name another metric than --metric", self.metric)
             at.refuse(repeated, "--also", "must name each metric once", listed(dict.fromkeys(repeated)))
+            parts = [part for part, _ in self.made_with]
+            repeated = [part for part in dict.fromkeys(parts) if parts.count(part) > 1]
+            at.refuse(repeated, "--made-with", "must say each once", listed(repeated))
 
     @property
     def judged_direction(self) -> Direction:

@@ -9,7 +9,8 @@ same seed replaces), and last those of runs that did not end well, with their pa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -112,6 +113,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
     used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
+    notes += [message("analyse.second_column", name, first) for name, first in _second_columns(unused, used)]
     lengths = _lengths(unused, rows["variant"])
     columns_of_length = {*itertools.chain(*lengths.values())}
     return RunTable(
@@ -205,6 +207,12 @@ def shape_of(table: RunTable) -> str:
     if (table.rows["example"] != "all").any():
         words.append(counted(len(table.rows), "row"))
     return ", ".join(words)
+
+
+def _second_columns(unused: pd.DataFrame, used: Collection[str]) -> list[tuple[str, str]]:
+    """Returns the columns `acc.1` beside `acc`, which is used: so pandas names a second column called `acc`."""
+    names = [(str(name), re.sub(r"\.\d+$", "", str(name))) for name in unused]
+    return [(name, first) for name, first in names if first != name and first in used]
 
 
 def _folds(table: pd.DataFrame, roles: Mapping[str, Sequence[str]]) -> list[str]:

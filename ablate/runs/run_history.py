@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,10 +11,10 @@ from itertools import pairwise
 import pandas as pd
 
 from ablate.base.errors import Invalid
+from ablate.base.once import put_once
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, number_in
-from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
@@ -166,19 +167,13 @@ def _is_growing(rows: Sequence[Row], step: str) -> bool:
 
 
 def _joined_by_step(run: RunHistory, step: str) -> History:
-    """Returns step → the last value of each metric until then, in the order of the steps.
-
-    A row without a step belongs to that of the row before it.
-    """
+    """Returns step → the last value of each metric until then, in the order of the steps."""
     of_step: History = {}
-    number = 0.0
-    for place, row in enumerate(run.rows, start=1):
-        if step == _ROW:
-            number = float(place)
-        elif number_in(row.get(step, "")) == number_in(row.get(step, "")):
-            number = number_in(row[step])
-        of_row = {name: value for name, value in row.items() if value != "" and name != step}
-        of_step.setdefault(number, {}).update(of_row)
+    for name, points in _points_of(run, step).items():
+        for number, value in _last_attempt(points).items():
+            values = of_step.setdefault(number, {})
+            if name != step:
+                values[name] = value
     joined: History = {}
     latest: dict[str, str] = {}
     for number in sorted(of_step):
@@ -188,6 +183,52 @@ def _joined_by_step(run: RunHistory, step: str) -> History:
     final = max(joined)
     joined[final] = {name: value for name, value in run.end.items() if value != ""} | joined[final]
     return joined
+
+
+def _points_of(run: RunHistory, step: str) -> dict[str, list[tuple[float, str]]]:
+    """Returns metric, and the step itself → its steps and values in a run in the order in which they were written.
+
+    A row without a step belongs to that of the row before it.
+    """
+    points: dict[str, list[tuple[float, str]]] = {}
+    number = 0.0
+    for place, row in enumerate(run.rows, start=1):
+        if step == _ROW:
+            number = float(place)
+        elif number_in(row.get(step, "")) == number_in(row.get(step, "")):
+            number = number_in(row[step])
+        for name, value in row.items():
+            if value != "":
+                points.setdefault(name, []).append((number, value))
+    return points
+
+
+def _last_attempt(points: Sequence[tuple[float, str]]) -> dict[float, str]:
+    """Returns step → value; what was written after the step from which a run went on again does not count.
+
+    Where most steps fall, they are in no order that says so, and the later of two values at one step counts.
+    """
+    num_falls = sum(one > other for (one, _), (other, _) in pairwise(points))
+    is_in_order = 2 * num_falls < len(points)
+    values: dict[float, str] = {}
+    before = -math.inf
+    for number, value in points:
+        if is_in_order and number < before:
+            values = {earlier: of_step for earlier, of_step in values.items() if earlier < number}
+        values[number] = value
+        before = number
+    return values
+
+
+def _is_written_twice(run: RunHistory, step: str) -> bool:
+    """Returns whether a metric of a run has several values at one step, or steps that fall."""
+    for name, points in _points_of(run, step).items():
+        counted = dict(points)
+        if name == step:
+            continue  # Files of two parts of the data have the steps of each.
+        if len(counted) < len({*points}) or any(one > other for (one, _), (other, _) in pairwise(points)):
+            return True
+    return False
 
 
 def _bounded(histories: Sequence[History], num_columns: int, options: AnalysisOptions) -> list[History]:
@@ -216,6 +257,9 @@ def _doubts(
         notes.append(message("analyse.rows_are_steps"))
     if step == _ROW:
         return notes
+    twice = [run.name for run in runs if _is_written_twice(run, step)]
+    if twice:
+        notes.append(message("analyse.written_twice", step, twice))
     ends = {}
     for run, rows in zip(runs, histories, strict=True):
         if any(step in row for row in run.rows):

@@ -14,10 +14,10 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ablate.base.errors import Invalid
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.numerals import in_one_form
+from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import as_text
-from ablate.runs.once import TwiceError, loads, put_once
 
 _MAX_BYTES = 2**22
 _MAX_DEPTH = 40

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.once import loads
 from ablate.base.text import first_line
 from ablate.runs.content import digest_of_files
-from ablate.runs.once import loads
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_names import names_by_folder

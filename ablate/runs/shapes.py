@@ -17,10 +17,10 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import whole_in
+from ablate.base.once import put_once
 from ablate.report.words import message
 from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.content import digests_of_rows
-from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.tables import ReadTable, read_table_file

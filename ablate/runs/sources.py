@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ablate.base.errors import Invalid
+from ablate.base.once import TwiceError
 from ablate.runs.experiments import MlflowDatabaseReader, MlflowFolderReader, read_experiment, read_store
 from ablate.runs.lm_eval_results import LmEvalResultReader
 from ablate.runs.logs import LogReader
 from ablate.runs.mlflow_stores import is_uri
-from ablate.runs.once import TwiceError
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_folders import RunFolderReader

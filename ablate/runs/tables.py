@@ -14,11 +14,11 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import as_text, cleaned
 from ablate.runs.json_documents import objects_of, passed_over
-from ablate.runs.once import TwiceError, loads, put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.text_tables import lines_of_table
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from ablate.base.errors import Invalid
 from ablate.base.extras import refuse_missing
 from ablate.base.files import unreadable
+from ablate.base.once import put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.content import digest_of_files
-from ablate.runs.once import put_once
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_history import RunHistory, table_of

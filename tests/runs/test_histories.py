@@ -272,3 +272,9 @@ def test_text_beside_typed_numbers_is_still_read(tmp_path):
     ]
     (tmp_path / "runs.json").write_text(json.dumps(rows))
     assert values(read(str(tmp_path / "runs.json"), options())) == [1.234, 0.91, 1234.5]
+
+
+def test_a_second_column_of_a_name_is_named():
+    """Of two columns called acc, pandas names the second acc.1."""
+    frame = history().query("step == 4").assign(**{"acc.1": 0.5})
+    assert any("acc.1 may be a second column called acc" in note for note in rows_of(frame).notes)

@@ -612,3 +612,17 @@ def test_two_values_of_one_name_are_refused_by_their_file(name, content, tmp_pat
     write(tmp_path, {f"0/{name}": content})
     with pytest.raises(AblateError, match=rf"0/{name}.*(two values have the name|none twice)"):
         find_runs(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+
+
+def test_a_run_that_went_on_from_an_earlier_step_ends_where_it_ended(tmp_path):
+    """What its first attempt wrote beyond the end of the second was its last value."""
+    rows = [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.9), (3, 0.35)]
+    files = runs_of(("m%(v)d_s%(s)d/metrics.csv", "step,acc\n1,0.1\n2,%(acc)r\n"))
+    files["m1_s1/metrics.csv"] = "step,acc\n" + "".join(f"{step},{acc}\n" for step, acc in rows)
+    falling = [(3, 0.5), (2, 0.2), (1, 0.1)]
+    files["m1_s2/metrics.csv"] = "step,acc\n" + "".join(f"{step},{acc}\n" for step, acc in falling)
+    write(tmp_path, files)
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    by_run = table.rows.set_index(["variant", "seed"])["acc"]
+    assert (by_run["m1", "1"], by_run["m1", "2"]) == ("0.35", "0.5")
+    assert any("written later for the same step" in note and "m1_s1" in note for note in table.notes)
