@@ -11,11 +11,14 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
 from ablate.runs.cells import is_number
+from ablate.runs.log_ends import ending_in_lines
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import RunHistory, table_of
-from ablate.runs.run_tree import MAX_RUNS, log_files
+from ablate.runs.run_tree import MAX_RUNS, log_files, run_file
+from ablate.runs.statuses import worse
 
 _MAX_BYTES = 2**30
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -55,7 +58,9 @@ class LogPatterns:
         rows: list[dict[str, str]] = []
         of_run: dict[str, str] = {}
         notes: dict[str, None] = {}
-        for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        lines = re.split(r"\r\n|\r|\n", text)
+        last = 0
+        for number, line in enumerate(lines, start=1):
             try:
                 matches = matching.found(_TERMINAL.sub("", line))
             except AblateError as error:
@@ -75,7 +80,9 @@ class LogPatterns:
                     notes |= {message("analyse.no_numbers", name): None}
             if row:
                 rows.append(row)
-        return MetricRows(rows, of_run, [*notes])
+                last = number
+        # What stands before the last value has not ended the run.
+        return MetricRows(rows, of_run, [*notes], ending_in_lines(lines[last:], file.name))
 
 
 class LogReader(Reader):
@@ -107,7 +114,8 @@ class LogReader(Reader):
             read = patterns.rows_of(file)
             notes += read.notes
             name = file.relative_to(root).with_suffix("").as_posix()
-            runs.append(RunHistory(name, str(file), rows=read.rows, known=read.end))
+            ended = worse(read.ended, ending_beside(run_file(file)))
+            runs.append(RunHistory(name, str(file), rows=read.rows, known=read.end, ended=ended))
         endings = {Path(run.place).suffix for run in runs if run.rows}
         others = [run for run in runs if not run.rows and _is_no_log(Path(run.place), endings)]
         if not any(run.rows for run in runs):

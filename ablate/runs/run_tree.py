@@ -66,6 +66,8 @@ class RunFolder:
     results: Sequence[Path]
     """The files of results of the kind that was asked for, the one that counts most last."""
     is_of_hydra: bool
+    is_file: bool = False
+    """Whether the run is one file in a folder that it shares with others."""
 
     def part_of(self, file: Path) -> str:
         """Returns `validation/` for results in a folder of one part of the data, which names its metrics; else ""."""
@@ -122,7 +124,12 @@ def run_files(root: Path) -> list[RunFolder]:
     files = []
     for of_kind in _contents(root)[root].files.values():
         files += [file for file in of_kind if file.suffix.lower() in _OF_METRICS]
-    return [RunFolder(root, file.stem, [], [file], is_of_hydra=False) for file in sorted(files, key=_natural)]
+    return [run_file(file) for file in sorted(files, key=_natural)]
+
+
+def run_file(file: Path) -> RunFolder:
+    """Returns the run that is one file."""
+    return RunFolder(file.parent, file.stem, [], [file], is_of_hydra=False, is_file=True)
 
 
 def has_files(root: Path, kind: FileKind) -> bool:

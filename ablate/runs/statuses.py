@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -71,23 +71,25 @@ STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_stat
 """The names of columns with the ends of runs, in small letters."""
 _FLAGS: Mapping[str, Ending] = {
     **dict.fromkeys(("failed", "has_failed", "is_failed", "sys/failed", "sys.failed"), FAILED),
-    **dict.fromkeys(("crashed", "has_crashed"), CRASHED),
+    **dict.fromkeys(("crashed", "has_crashed", "hascrashed"), CRASHED),
     **dict.fromkeys(("diverged", "has_diverged", "is_diverged"), DIVERGED),
     **dict.fromkeys(("oom", "out_of_memory"), NO_MEMORY),
     **dict.fromkeys(("timeout", "timed_out"), NO_TIME),
     **dict.fromkeys(("killed", "was_killed"), KILLED),
     "pruned": PRUNED,
-    **dict.fromkeys(("interrupted", "stopped"), STOPPED),
+    "interrupted": INTERRUPTED,
+    "running": RUNNING,
 }
 """Names of columns of true and false → what true says."""
-_FLAGS_OF_SUCCESS = ("success", "succeeded", "successful", "completed", "finished", "done")
+_FLAGS_OF_SUCCESS = ("completed", "finished", "is_completed", "is_finished", "has_finished")
 """Names of columns of true and false in which false says that a run failed."""
+_UNCLEAR_FLAGS = ("success", "succeeded", "successful", "stopped")
+"""Names of columns of true and false that may be of the end of a run, or of what an agent or a search has reached."""
 _CODES = (
     "exit_code",
     "exitcode",
     "exit_status",
     "exitstatus",
-    "exit",
     "returncode",
     "return_code",
     "exitval",
@@ -104,19 +106,37 @@ def status_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
     return [name for name in names if _speaks_of_ends(name, table[name])]
 
 
+def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
+    """Returns the columns of true and false that may say how runs ended, and are not guessed to."""
+    names = [str(name) for name in table if name not in taken and _bare(str(name)) in _UNCLEAR_FLAGS]
+    return [name for name in names if "false" in {*table[name].str.lower()} and _are_bools(table[name])]
+
+
 def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
     """Returns whether a column says how runs ended: it has the name of one, and some cell that is known."""
+    is_error = _bare(name) in _ERRORS
+    return (not is_error or bool((cells == "").any())) and _speaks(name, [*map(str, cells.unique())])
+
+
+def _speaks(name: str, texts: Collection[str]) -> bool:
+    """Returns whether values under a name say how runs ended."""
     lower = _bare(name)
-    present = [text for text in map(str, cells.unique()) if text.strip()]
+    present = [text.strip() for text in texts if text.strip()]
     if not present:
         return False
     if lower in STATUSES:
-        return any(_of_word(text) is not None for text in present)
+        # `OK` is a state of runs, and one of America.
+        is_place = lower == "state" and all(len(text) <= 2 for text in present)
+        return not is_place and any(_of_word(text) is not None for text in present)
     if lower in _FLAGS or lower in _FLAGS_OF_SUCCESS:
-        return all(text.strip().lower() in _BOOLS for text in present)
+        return _are_bools(present)
     if lower in _CODES:
         return all(_of_code(text) is not None for text in present)
-    return lower in _ERRORS and not any(_is_numeral(text) for text in present) and bool((cells == "").any())
+    return lower in _ERRORS and not any(_is_numeral(text) for text in present)
+
+
+def _are_bools(texts: Iterable[str]) -> bool:
+    return all(text.strip().lower() in _BOOLS for text in texts if text.strip())
 
 
 def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
@@ -178,6 +198,24 @@ def ending_of_error(text: str, source: str) -> Ending:
     if _NO_TIME.search(text):
         return replace(NO_TIME, source=source)
     return replace(FAILED, source=source)
+
+
+def ending_of_fields(fields: Mapping[str, object], source: str) -> Ending:
+    """Returns what the values of one run say of its end, under the names that columns have; `unknown` for nothing.
+
+    source: the name of what has them.
+    """
+    ending = UNKNOWN
+    for name, value in fields.items():
+        text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+        if value is None or isinstance(value, Mapping) or not _speaks(name, [text]):
+            continue
+        said = _ending_in(name, text.strip()) or UNKNOWN
+        if said.kind != "unknown":
+            ending = worse(
+                ending, replace(said, source=f"{source}, {said.source}" if source else said.source)
+            )
+    return ending
 
 
 def _ending_in(column: str, text: str) -> Ending | None:

@@ -12,6 +12,7 @@ from ablate.base.files import unreadable
 from ablate.base.text import first_line
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_settings import settings_in
 from ablate.runs.run_tree import RunFolder, has_files, refuse_many, run_folders
@@ -75,6 +76,7 @@ def _history_of(folder: RunFolder) -> RunHistory:
         str(folder.path),
         rows=[rows[step] for step in sorted(rows)],
         settings=settings,
+        ended=ending_beside(folder),
     )
 
 
