@@ -5,6 +5,7 @@ from typing import Any
 
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
+from ablate.report.lost_runs import left_out_of_claims_column
 from ablate.report.treatment_words import treatment_column
 from ablate.report.verdicts import (
     are_marked_alike,
@@ -26,6 +27,7 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
         treatment_column(),
         reason_column(facts, marked=not are_marked_alike(rows)),
+        left_out_of_claims_column(facts),
     ]
     caption = _claims_caption(rows, facts)
     caption += less_in_caption(rows, facts)

@@ -34,7 +34,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import ends_of, is_kept, worse
+from ablate.runs.statuses import ends_of, is_kept, unclear_columns, worse
 from ablate.runs.steps import LAST, rows_at
 
 KEY = ["variant", "task", "seed"]
@@ -88,7 +88,9 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     ends = _ends(found, columns)
     kept = _kept_rows(columns, ends, notes)
     kept = _one_row_each(replace(columns, table=kept), notes)
-    settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
+    unclear = unclear_columns(kept, {*itertools.chain(*roles.values()), *metrics})
+    notes += [message("analyse.other_status", name) for name in unclear]
+    settings = _differing_settings(kept, roles, [*metrics, *found.metrics, *unclear])
     if settings and not options.replicates:
         refuse_settings(kept, roles, settings)
     if settings:

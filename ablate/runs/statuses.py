@@ -227,8 +227,9 @@ def _ending_in(column: str, text: str) -> Ending | None:
     if lower in _ERRORS:
         return UNKNOWN if text.lower() in ("none", "null", "nan", "false") else ending_of_error(text, source)
     flag = _BOOLS.get(text.lower())
-    if flag is not None and lower in _FLAGS:
-        return replace(_FLAGS[lower], source=source) if flag else UNKNOWN
+    said = STOPPED if lower == "stopped" else _FLAGS.get(lower)
+    if flag is not None and said is not None:
+        return replace(said, source=source) if flag else UNKNOWN
     if flag is not None:
         return COMPLETED if flag else replace(FAILED, source=source)
     ending = _of_code(text) if _is_numeral(text) else _of_word(text)
