@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed
 from ablate.base.files import NotReadableError, read_plain
+from ablate.core.log_end import ending_in_lines
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
 from ablate.runs.cells import is_number
-from ablate.runs.log_ends import ending_in_lines
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound

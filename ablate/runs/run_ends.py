@@ -17,20 +17,20 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError
 from ablate.base.files import read_plain
-from ablate.core.ending import COMPLETED, UNKNOWN, Ending
-from ablate.runs.log_ends import ending_of_log
-from ablate.runs.run_settings import document_in
-from ablate.runs.run_tree import RunFolder
-from ablate.runs.statuses import (
+from ablate.core.ending import (
+    COMPLETED,
     FAILED,
     RUNNING,
     STOPPED_BY_USER,
+    UNKNOWN,
     WAITING,
+    Ending,
     ending_of_error,
-    ending_of_fields,
-    ending_of_word,
-    worse,
 )
+from ablate.core.log_end import ending_of_log
+from ablate.runs.run_settings import document_in
+from ablate.runs.run_tree import RunFolder
+from ablate.runs.statuses import ending_of_fields, ending_of_word, worse
 
 _MAX_BYTES = 2**26
 _STATUS_FILES = re.compile(

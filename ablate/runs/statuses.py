@@ -9,23 +9,27 @@ from dataclasses import replace
 import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
-from ablate.core.ending import COMPLETED, DIVERGED, UNKNOWN, Ending
-
-CRASHED = Ending("failed", "crashed")
-FAILED = Ending("failed", "failed")
-LOST_ITS_PLACE = Ending("stopped", "was preempted")
-KILLED = Ending("stopped", "was killed")
-INTERRUPTED = Ending("stopped", "was interrupted")
-CANCELLED = Ending("stopped", "was cancelled")
-STOPPED = Ending("stopped", "was stopped")
-STOPPED_BY_USER = Ending("stopped", "was stopped by the user")
-RUNNING = Ending("running", "is still running")
-WAITING = Ending("running", "has not started")
-PAUSED = Ending("running", "is paused")
-PRUNED = Ending("pruned", "was pruned")
-# Lost for a reason that lies in the training itself, and counted like a divergence.
-NO_MEMORY = Ending("diverged", "ran out of memory")
-NO_TIME = Ending("diverged", "reached its time limit")
+from ablate.core.ending import (
+    CANCELLED,
+    COMPLETED,
+    CRASHED,
+    DIVERGED,
+    FAILED,
+    INTERRUPTED,
+    KILLED,
+    LOST_ITS_PLACE,
+    NO_MEMORY,
+    NO_TIME,
+    PAUSED,
+    PRUNED,
+    RUNNING,
+    STOPPED,
+    STOPPED_BY_USER,
+    UNKNOWN,
+    WAITING,
+    Ending,
+    ending_of_error,
+)
 
 _KEPT = ("keep", "kept")
 
@@ -64,8 +68,6 @@ and of loops that keep or discard. That of `TERMINATED` depends on who has writt
 _SPELLED = {"TERMINATED": COMPLETED, "terminated": STOPPED_BY_USER}
 """Words of which the spelling says whose they are: Ray Tune's trial that completed, guild's that its user stopped."""
 _PREFIXES = ("job_state_", "pipeline_state_", "runtime_state_", "task_status_")
-_NO_MEMORY = re.compile(r"out.?of.?mem|\boom|memoryerror|cannot allocate memory", re.IGNORECASE)
-_NO_TIME = re.compile(r"time.?limit|walltime|deadline.?exceeded", re.IGNORECASE)
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
 """The names of columns with the ends of runs, in small letters."""
@@ -189,15 +191,6 @@ def ending_of_word(text: str, source: str) -> Ending | None:
     """Returns what a word says of the end of a run, with the place that has it; None for a word that is not known."""
     ending = _of_word(text)
     return None if ending is None else replace(ending, source=f"{source} {text.strip()}")
-
-
-def ending_of_error(text: str, source: str) -> Ending:
-    """Returns how a run ended of which the text of an error is known: of memory, of time, or of anything else."""
-    if _NO_MEMORY.search(text):
-        return replace(NO_MEMORY, source=source)
-    if _NO_TIME.search(text):
-        return replace(NO_TIME, source=source)
-    return replace(FAILED, source=source)
 
 
 def ending_of_fields(fields: Mapping[str, object], source: str) -> Ending:

@@ -13,8 +13,8 @@ from scipy import stats
 import ablate
 from ablate.base.errors import Invalid
 from ablate.core.ending import Ending
+from ablate.core.log_end import ending_in_lines
 from ablate.runs.checking import checked
-from ablate.runs.log_ends import ending_in_lines
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import read
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ablate.base.errors import AblateError
 from ablate.base.files import unreadable
-from ablate.core.ending import DIVERGED, UNKNOWN, Ending
-from ablate.runs.statuses import (
+from ablate.core.ending import (
     CANCELLED,
     CRASHED,
+    DIVERGED,
     FAILED,
     INTERRUPTED,
     KILLED,
@@ -23,12 +24,15 @@ from ablate.runs.statuses import (
     NO_MEMORY,
     NO_TIME,
     PRUNED,
+    UNKNOWN,
+    Ending,
     ending_of_error,
 )
 
 _MAX_FILE_BYTES = 2**40
 _TAIL_BYTES = 2**16
-_MAX_LINES = 2000
+END_LINES = 2000
+"""The lines of which the end of a log consists."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RANK = re.compile(r"^(?:\[rank\d+\]:|\d+:|\([\w.]+ pid=\d+[^)]*\)) ?")
 """What launchers put before each line of a process."""
@@ -107,7 +111,7 @@ def ending_in_lines(lines: Sequence[str], source: str) -> Ending:
     is_inside = False
     is_survived = False
     is_message = False
-    for raw in lines[-_MAX_LINES:]:
+    for raw in [*lines][-END_LINES:]:
         line = _RANK.sub("", _TERMINAL.sub("", raw)).rstrip()
         if _ACCOUNTS.search(line):
             break
@@ -135,6 +139,16 @@ def ending_in_lines(lines: Sequence[str], source: str) -> Ending:
     if is_inside and not is_survived:
         signs.append(FAILED)
     return replace(_first(signs), source=source) if signs else UNKNOWN
+
+
+def refuse_failed_end(lines: Sequence[str]) -> None:
+    """Raises `AblateError` where a program says in its last lines that it failed, although its exit code is 0."""
+    ending = ending_in_lines(lines, "")
+    if ending.kind != "unknown":
+        raise AblateError(
+            f"it ended with exit code 0, and its last lines are those of a run that {ending.why or ending.kind}; "
+            "let it end with the exit code of what it has started"
+        )
 
 
 def _is_of_life(line: str) -> bool:
