@@ -5,14 +5,15 @@ answers at once.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
 
 from ablate.core.facts import StudyFacts
 from ablate.records.folder import BESIDE, StudyFolder
-from ablate.report.lost_runs import left_out
+from ablate.report.lost_runs import left_out, left_out_of_claim
+from ablate.report.words import Row
 from ablate.session.options import RunOutcome
 
 # Columns whose values are words, whatever they look like.
@@ -42,8 +43,8 @@ def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: 
         "folder": str(folder.path),
         "question": facts.question if facts else None,
         "answer": folder.answer() if facts else [],
-        "verdicts": _verdict_rows(folder, facts) if facts else [],
-        "claims": _typed_rows(folder.claims()),
+        "verdicts": _rows_with_pairs(folder.comparisons(), facts, left_out) if facts else [],
+        "claims": _rows_with_pairs(folder.claims(), facts, left_out_of_claim) if facts else [],
         **{name.removesuffix(".csv"): _typed_rows(folder.beside(name)) if facts else [] for name in BESIDE},
         "paths": {name: str(path) for name, path in folder.report_files().items()},
         "trained": outcome.trained,
@@ -53,11 +54,13 @@ def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: 
     }
 
 
-def _verdict_rows(folder: StudyFolder, facts: StudyFacts) -> list[dict[str, Any]]:
-    """Returns the comparisons; of those of which pairs are left out, `left_out` says which, and what that assumes."""
-    rows = _typed_rows(folder.comparisons())
+def _rows_with_pairs(
+    table: Sequence[Mapping[str, str]], facts: StudyFacts, left_out_of: Callable[[Row, StudyFacts], str]
+) -> list[dict[str, Any]]:
+    """Returns judged rows; of those of which pairs are left out, `left_out` says which, and what that assumes."""
+    rows = _typed_rows(table)
     for row in rows:
-        words = left_out(row, facts)
+        words = left_out_of(row, facts)
         if words:
             row["left_out"] = words
     return rows

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from ablate.base.process import interruptible
 from ablate.base.text import is_utf8, safe
 from ablate.commits.lines import LINE, Call, FailedRun, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
+from ablate.core.log_end import END_LINES, refuse_failed_end
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.matching import check_pattern
@@ -90,6 +92,7 @@ class Bench:
         reading = Reading([metric], {metric: self.call.pattern} if self.call.pattern else {})
         words = filled(self.call.command, {"seed": seed})
         printed = ""
+        since: deque[str] = deque(maxlen=END_LINES)  # What it has printed since its last number.
         try:
             with (
                 tree.fresh_copy(self.data) as copy,
@@ -100,8 +103,11 @@ class Bench:
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
                         printed = f"{printed}\n{line}"[-SHOWN:]
-                        reading.hear(line)
+                        since.append(line)
+                        if reading.hear(line):
+                            since.clear()
                 seconds = round(time.monotonic() - began, 3)
+                refuse_failed_end(since)
                 tree.refuse_files_of_others(Path(place))
                 reading.finish(Path(place))
             check_unchanged(self.data)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 EndingKind = Literal["completed", "diverged", "pruned", "failed", "stopped", "running", "unknown"]
@@ -71,3 +72,31 @@ class Ending:
 UNKNOWN = Ending("unknown")
 COMPLETED = Ending("completed")
 DIVERGED = Ending("diverged")
+
+CRASHED = Ending("failed", "crashed")
+FAILED = Ending("failed", "failed")
+LOST_ITS_PLACE = Ending("stopped", "was preempted")
+KILLED = Ending("stopped", "was killed")
+INTERRUPTED = Ending("stopped", "was interrupted")
+CANCELLED = Ending("stopped", "was cancelled")
+STOPPED = Ending("stopped", "was stopped")
+STOPPED_BY_USER = Ending("stopped", "was stopped by the user")
+RUNNING = Ending("running", "is still running")
+WAITING = Ending("running", "has not started")
+PAUSED = Ending("running", "is paused")
+PRUNED = Ending("pruned", "was pruned")
+# Lost for a reason that lies in the training itself, and counted like a divergence.
+NO_MEMORY = Ending("diverged", "ran out of memory")
+NO_TIME = Ending("diverged", "reached its time limit")
+
+_NO_MEMORY = re.compile(r"out.?of.?mem|\boom|memoryerror|not enough memory|allocate memory", re.IGNORECASE)
+_NO_TIME = re.compile(r"time.?limit|walltime|deadline.?exceeded", re.IGNORECASE)
+
+
+def ending_of_error(text: str, source: str) -> Ending:
+    """Returns how a run ended of which the text of an error is known: of memory, of time, or of anything else."""
+    if _NO_MEMORY.search(text):
+        return replace(NO_MEMORY, source=source)
+    if _NO_TIME.search(text):
+        return replace(NO_TIME, source=source)
+    return replace(FAILED, source=source)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
+from ablate.report.lost_runs import left_out_of_claims_column
 from ablate.report.resolution_words import resolution_column
 from ablate.report.treatment_words import treatment_column
 from ablate.report.verdicts import (
@@ -28,6 +29,7 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         treatment_column(),
         reason_column(facts, marked=not are_marked_alike(rows)),
         resolution_column(),
+        left_out_of_claims_column(facts),
     ]
     caption = _claims_caption(rows, facts)
     caption += less_in_caption(rows, facts)

@@ -1,5 +1,6 @@
 """Words about runs without a result: the pairs that a comparison leaves out, and what that assumes."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from ablate.core.facts import LostRun, StudyFacts
@@ -11,16 +12,30 @@ def left_out_column(facts: StudyFacts) -> Column:
     return Column("left_out", "Left out", below=True, show=lambda row: left_out(row, facts))
 
 
+def left_out_of_claims_column(facts: StudyFacts) -> Column:
+    """Returns the column of left-out pairs, below the row of a claim."""
+    return Column("left_out", "Left out", below=True, show=lambda row: left_out_of_claim(row, facts))
+
+
 def left_out(row: Row, facts: StudyFacts) -> str:
     """Returns `7 of 8 (seed 3 crashed); …`: the pairs or runs that a comparison leaves out; "" where none is."""
-    sides = [text(row["variant"]), text(row["baseline"])]
-    task = text(row["task"])
+    return _left_out([text(row["variant"]), text(row["baseline"])], text(row["task"]), facts)
+
+
+def left_out_of_claim(row: Row, facts: StudyFacts) -> str:
+    """Returns the same of the variants of a claim."""
+    claims = [claim for claim in facts.claims if claim.text == text(row["claim"])]
+    return _left_out([*dict.fromkeys(claims[0].variants)], text(row["task"]), facts) if claims else ""
+
+
+def _left_out(sides: Sequence[str], task: str, facts: StudyFacts) -> str:
+    """Returns the pairs or runs that a comparison of variants leaves out on a task; "" where none is."""
     runs = {side: facts.lost_of(side, task) for side in sides}
-    lost = [*runs[sides[0]], *runs[sides[1]]]
+    lost = [*itertools.chain(*runs.values())]
     if not lost:
         return ""
     given = [{*facts.seeds_of(side, task), *(run.seed for run in runs[side])} for side in sides]
-    pairs = given[0] & given[1]
+    pairs = set.intersection(*given)
     if facts.has_seeds and len(pairs) > 1:
         lost = [run for run in lost if run.seed in pairs]
         if not lost:
@@ -40,17 +55,17 @@ def _of_side(side: str, task: str, facts: StudyFacts) -> str:
     return message("analyse.of", ended, ended + len(lost), list(_reasons(lost, facts)))
 
 
-def _reason(run: LostRun) -> str:
-    """Returns why a run has no result, with what says so, where that says more: `failed: error.txt`."""
-    word = run.why.rpartition(" ")[2]
-    return run.why if not run.source or word in run.source.lower() else f"{run.why}: {run.source}"
+def reason_of(why: str, source: str) -> str:
+    """Returns why a run has no result, with what says so where that says more: `failed: error.txt`."""
+    word = why.rpartition(" ")[2]
+    return why if not source or word in source.lower() else f"{why}: {source}"
 
 
 def _reasons(runs: Sequence[LostRun], facts: StudyFacts) -> Iterator[str]:
     """Yields `seeds 3 and 5 crashed` for each variant and reason, or `2 crashed` where seeds are unknown."""
     groups: dict[tuple[str, str], list[int]] = {}
     for run in runs:
-        groups.setdefault((run.variant, _reason(run)), []).append(run.seed)
+        groups.setdefault((run.variant, reason_of(run.why, run.source)), []).append(run.seed)
     baseline = facts.variants[0].name
     for (variant, why), seeds in groups.items():
         label = facts.labels.get(baseline, baseline) if variant == baseline else ""

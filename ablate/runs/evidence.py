@@ -27,6 +27,7 @@ from ablate.core.facts import (
 )
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.records.environment import command_line, versions
+from ablate.report.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns, checked
 from ablate.runs.clusters import source_limitations
@@ -99,7 +100,9 @@ def evidence_of(
     _refuse_untold(facts, options)
     cautions = _cautions(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
-    return Evidence(replace(facts, cautions=cautions), trials.drop(columns="ended"), no_curves, runs.examples)
+    reasons = trials["ended"].map(lambda ending: reason_of(ending.why, ending.source))
+    trials = trials.assign(reason=reasons).drop(columns="ended")
+    return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
 
 
 def _variants(runs: CheckedRuns) -> list[str]:
@@ -128,7 +131,8 @@ def _cautions(
         *source_limitations(runs.trials, runs.examples),
         *_alike_in_words(alike),
         *_copies(runs.trials, facts),
-        *_reruns(runs, table.has_seeds),
+        *_limited(runs.trials, table.has_seeds),
+        *_reruns(runs.reruns, table.has_seeds),
         *compared(runs, facts, options),
     ]
 
@@ -282,14 +286,26 @@ def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
             yield message("analyse.copies", [in_words(seeds) for seeds in groups], task.name_for_readers)
 
 
-def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
+def _limited(trials: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
+    """Yields the sentence on runs that lacked memory or time, and so count as diverged."""
+    is_limited = trials["ended"].map(lambda ending: ending.kind == "diverged" and bool(ending.why))
+    if is_limited.any():
+        yield message("analyse.limited", _ends_in_words(trials[is_limited], has_seeds))
+
+
+def _reruns(reruns: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
     """Yields the sentence on runs without a result that another run of the same seed replaces."""
-    replaced = []
-    for row in runs.reruns.to_dict("records"):
+    if not reruns.empty:
+        yield message("analyse.reruns", _ends_in_words(reruns, has_seeds))
+
+
+def _ends_in_words(trials: pd.DataFrame, has_seeds: bool) -> list[str]:
+    """Returns `wide seed 3, which failed: error.txt` for each of these runs."""
+    words = []
+    for row in trials.to_dict("records"):
         run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
-        replaced.append(message("analyse.rerun", run, row["ended"].why))
-    if replaced:
-        yield message("analyse.reruns", replaced)
+        words.append(message("analyse.rerun", run, reason_of(row["ended"].why, row["ended"].source)))
+    return words
 
 
 def _claims(

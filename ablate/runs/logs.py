@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed
 from ablate.base.files import NotReadableError, read_plain
+from ablate.core.log_end import ending_in_lines
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, is_number
@@ -17,8 +18,10 @@ from ablate.runs.content import digest_of_files
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import RunHistory, table_of
-from ablate.runs.run_tree import MAX_RUNS, log_files
+from ablate.runs.run_tree import MAX_RUNS, log_files, run_file
+from ablate.runs.statuses import worse
 
 _MAX_BYTES = 2**30
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -59,7 +62,9 @@ class LogPatterns:
         of_run: dict[str, str] = {}
         notes: dict[str, None] = {}
         last_words: dict[str, str] = {}
-        for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        lines = re.split(r"\r\n|\r|\n", text)
+        last = 0
+        for number, line in enumerate(lines, start=1):
             try:
                 matches = matching.found(_TERMINAL.sub("", line))
             except AblateError as error:
@@ -82,10 +87,13 @@ class LogPatterns:
                     last_words[name] = value
             if row:
                 rows.append(row)
+                last = number
         for name, word in last_words.items():
             notes[message("analyse.ends_with_a_word", name, str(file), word)] = None
         has_numbers = any({*row.values()} != {NO_VALUE} for row in rows)
-        return MetricRows(rows if has_numbers else [], of_run, [*notes])
+        # What stands before the last value has not ended the run.
+        ended = ending_in_lines(lines[last:], file.name)
+        return MetricRows(rows if has_numbers else [], of_run, [*notes], ended)
 
 
 class LogReader(Reader):
@@ -117,8 +125,10 @@ class LogReader(Reader):
             read = patterns.rows_of(file)
             notes += read.notes
             name = file.relative_to(root).with_suffix("").as_posix()
+            ended = worse(read.ended, ending_beside(run_file(file)))
+            content = digest_of_files([file])
             runs.append(
-                RunHistory(name, str(file), rows=read.rows, known=read.end, content=digest_of_files([file]))
+                RunHistory(name, str(file), rows=read.rows, known=read.end, ended=ended, content=content)
             )
         runs = _named_apart(runs, root)
         endings = {Path(run.place).suffix for run in runs if run.rows}

@@ -15,7 +15,7 @@ from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
-from ablate.runs.statuses import STATUSES, ending_of_word
+from ablate.runs.statuses import STATUSES, ending_of_fields
 from ablate.runs.tables import flat_cells, read_table_file
 
 _MAX_BYTES = 2**28
@@ -34,6 +34,8 @@ class MetricRows:
     end: Mapping[str, str] = field(default_factory=dict)
     """Values of the whole run that stand beside the rows."""
     notes: Sequence[str] = ()
+    ended: Ending = UNKNOWN
+    """How the run ended, as far as the end of a log says so."""
 
     def under(self, part: str) -> MetricRows:
         """Returns the same with the name of a part of the data, such as `test/`, before the names of metrics."""
@@ -205,11 +207,13 @@ def numbers_in(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     return numbers
 
 
-def ending_in(rows: Sequence[Mapping[str, str]]) -> Ending:
-    """Returns what the last row says under the name of a status; `unknown` where none says anything."""
-    for row in reversed(rows):
-        for name, value in row.items():
-            ending = ending_of_word(value, name) if name.lower() in STATUSES else None
-            if ending is not None:
-                return ending
+def ending_in(rows: Sequence[Mapping[str, str]], end: Mapping[str, str]) -> Ending:
+    """Returns what the last row, or what stands beside the rows, says of the end of a run.
+
+    Rows are searched from the last for one that says anything.
+    """
+    for fields in (end, *reversed(rows)):
+        ending = ending_of_fields(fields, "")
+        if ending.kind != "unknown":
+            return ending
     return UNKNOWN

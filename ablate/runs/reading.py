@@ -39,7 +39,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import ends_of, is_kept, worse
+from ablate.runs.statuses import ends_of, is_kept, unclear_columns, worse
 from ablate.runs.steps import LAST, rows_at
 from ablate.runs.visible import visible_options, visible_runs
 
@@ -98,7 +98,9 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     ends = _ends(found, columns)
     kept = _kept_rows(columns, ends, notes)
     kept, steps = _one_row_each(replace(columns, table=kept), ends[kept.index], found, notes)
-    settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
+    unclear = unclear_columns(kept, {*itertools.chain(*roles.values()), *metrics})
+    notes += [message("analyse.other_status", name) for name in unclear]
+    settings = _differing_settings(kept, roles, [*metrics, *found.metrics, *unclear])
     numbering = [name for name in kept if str(name).lower() in STEPS]
     others = [name for name in settings if name not in numbering]
     if others or steps is not None or "seed" in roles:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ablate.base.errors import Invalid
+from ablate.core.ending import Ending
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.content import digest_of_files
@@ -15,10 +17,12 @@ from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of,
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.roles import STEPS
+from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
 from ablate.runs.run_tree import FileKind, RunFolder, has_files, refuse_many, run_files, run_folders
 from ablate.runs.settings import is_seed
+from ablate.runs.statuses import worse
 
 _HYDRA = ".hydra"
 _STATE = "trainer_state.json"
@@ -134,10 +138,16 @@ def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], note
         rows=numbers,
         settings=settings,
         overrides=overrides,
-        ended=ending_in(rows),
+        ended=_ending_of(folder, rows, end, files.values()),
         end=numbers_at_end,
         content=digest_of_files([*folder.configs, *folder.results]),
     )
+
+
+def _ending_of(folder: RunFolder, rows: Sequence[Row], end: Row, files: Collection[MetricRows]) -> Ending:
+    """Returns how a run ended, by its results and by what lies beside them."""
+    says = [ending_beside(folder), ending_in(rows, end), *(read.ended for read in files)]
+    return functools.reduce(worse, says)
 
 
 def _settings_of_state(state: Row) -> dict[str, str]:

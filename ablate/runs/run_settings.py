@@ -48,7 +48,7 @@ def overrides_in(file: Path) -> dict[str, str]:
     if not file.exists():
         return {}
     overrides: dict[str, str] = {}
-    for line in _flat(file, _read(file)).values():
+    for line in _flat(file, document_in(file)).values():
         name, sign, value = line.partition("=")
         if sign and not name.startswith("hydra"):
             overrides[name.lstrip("+")] = value
@@ -60,13 +60,13 @@ def choices_in(file: Path) -> dict[str, str]:
     if not file.exists():
         return {}
     prefix = "hydra.runtime.choices."
-    settings = _flat(file, _read(file))
+    settings = _flat(file, document_in(file))
     return {name.removeprefix(prefix): value for name, value in settings.items() if name.startswith(prefix)}
 
 
 def _settings_of(file: Path) -> dict[str, str]:
     """Returns the settings of one file. Raises `Invalid`."""
-    content = _read(file)
+    content = document_in(file)
     if isinstance(content, Mapping) and _is_of_wandb(content):
         # W&B keeps each setting as an object, whose value is the setting.
         content = {
@@ -87,7 +87,7 @@ def _is_of_wandb(content: Mapping[str, object]) -> bool:
     )
 
 
-def _read(file: Path) -> object:
+def document_in(file: Path) -> object:
     """Returns the content of a file, in which each value of YAML is text as it is written. Raises `Invalid`."""
     try:
         text = read_plain(file, _MAX_BYTES).decode("utf-8-sig")

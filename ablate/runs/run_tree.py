@@ -67,6 +67,8 @@ class RunFolder:
     results: Sequence[Path]
     """The files of results of the kind that was asked for, the one that counts most last."""
     is_of_hydra: bool
+    is_file: bool = False
+    """Whether the run is one file in a folder that it shares with others."""
 
     def part_of(self, file: Path) -> str:
         """Returns `validation/` for results in a folder of one part of the data, which names its metrics; else ""."""
@@ -128,9 +130,13 @@ def run_files(root: Path) -> list[RunFolder]:
     stems = Counter(file.stem for file in files)
     runs = []
     for file in sorted(files, key=_natural):
-        name = file.stem if stems[file.stem] == 1 else file.name
-        runs.append(RunFolder(root, name, [], [file], is_of_hydra=False))
+        runs.append(run_file(file, file.stem if stems[file.stem] == 1 else file.name))
     return runs
+
+
+def run_file(file: Path, name: str = "") -> RunFolder:
+    """Returns the run that is one file, called by its stem unless it is given a name."""
+    return RunFolder(file.parent, name or file.stem, [], [file], is_of_hydra=False, is_file=True)
 
 
 def has_files(root: Path, kind: FileKind) -> bool:

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
-from ablate.core.ending import COMPLETED, DIVERGED, UNKNOWN, Ending
-
-CRASHED = Ending("failed", "crashed")
-FAILED = Ending("failed", "failed")
-LOST_ITS_PLACE = Ending("stopped", "was preempted")
-KILLED = Ending("stopped", "was killed")
-INTERRUPTED = Ending("stopped", "was interrupted")
-CANCELLED = Ending("stopped", "was cancelled")
-STOPPED = Ending("stopped", "was stopped")
-STOPPED_BY_USER = Ending("stopped", "was stopped by the user")
-RUNNING = Ending("running", "is still running")
-WAITING = Ending("running", "has not started")
-PAUSED = Ending("running", "is paused")
-PRUNED = Ending("pruned", "was pruned")
-# Lost for a reason that lies in the training itself, and counted like a divergence.
-NO_MEMORY = Ending("diverged", "ran out of memory")
-NO_TIME = Ending("diverged", "reached its time limit")
+from ablate.core.ending import (
+    CANCELLED,
+    COMPLETED,
+    CRASHED,
+    DIVERGED,
+    FAILED,
+    INTERRUPTED,
+    KILLED,
+    LOST_ITS_PLACE,
+    NO_MEMORY,
+    NO_TIME,
+    PAUSED,
+    PRUNED,
+    RUNNING,
+    STOPPED,
+    STOPPED_BY_USER,
+    UNKNOWN,
+    WAITING,
+    Ending,
+    ending_of_error,
+)
 
 _KEPT = ("keep", "kept")
 
@@ -64,30 +68,30 @@ and of loops that keep or discard. That of `TERMINATED` depends on who has writt
 _SPELLED = {"TERMINATED": COMPLETED, "terminated": STOPPED_BY_USER}
 """Words of which the spelling says whose they are: Ray Tune's trial that completed, guild's that its user stopped."""
 _PREFIXES = ("job_state_", "pipeline_state_", "runtime_state_", "task_status_")
-_NO_MEMORY = re.compile(r"out.?of.?mem|\boom|memoryerror|cannot allocate memory", re.IGNORECASE)
-_NO_TIME = re.compile(r"time.?limit|walltime|deadline.?exceeded", re.IGNORECASE)
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
 """The names of columns with the ends of runs, in small letters."""
 _FLAGS: Mapping[str, Ending] = {
     **dict.fromkeys(("failed", "has_failed", "is_failed", "sys/failed", "sys.failed"), FAILED),
-    **dict.fromkeys(("crashed", "has_crashed"), CRASHED),
+    **dict.fromkeys(("crashed", "has_crashed", "hascrashed"), CRASHED),
     **dict.fromkeys(("diverged", "has_diverged", "is_diverged"), DIVERGED),
     **dict.fromkeys(("oom", "out_of_memory"), NO_MEMORY),
     **dict.fromkeys(("timeout", "timed_out"), NO_TIME),
     **dict.fromkeys(("killed", "was_killed"), KILLED),
     "pruned": PRUNED,
-    **dict.fromkeys(("interrupted", "stopped"), STOPPED),
+    "interrupted": INTERRUPTED,
+    "running": RUNNING,
 }
 """Names of columns of true and false → what true says."""
-_FLAGS_OF_SUCCESS = ("success", "succeeded", "successful", "completed", "finished", "done")
+_FLAGS_OF_SUCCESS = ("completed", "finished", "is_completed", "is_finished", "has_finished")
 """Names of columns of true and false in which false says that a run failed."""
+_UNCLEAR_FLAGS = ("success", "succeeded", "successful", "stopped")
+"""Names of columns of true and false that may be of the end of a run, or of what an agent or a search has reached."""
 _CODES = (
     "exit_code",
     "exitcode",
     "exit_status",
     "exitstatus",
-    "exit",
     "returncode",
     "return_code",
     "exitval",
@@ -104,19 +108,37 @@ def status_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
     return [name for name in names if _speaks_of_ends(name, table[name])]
 
 
+def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
+    """Returns the columns of true and false that may say how runs ended, and are not guessed to."""
+    names = [str(name) for name in table if name not in taken and _bare(str(name)) in _UNCLEAR_FLAGS]
+    return [name for name in names if "false" in {*table[name].str.lower()} and _are_bools(table[name])]
+
+
 def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
     """Returns whether a column says how runs ended: it has the name of one, and some cell that is known."""
+    is_error = _bare(name) in _ERRORS
+    return (not is_error or bool((cells == "").any())) and _speaks(name, [*map(str, cells.unique())])
+
+
+def _speaks(name: str, texts: Collection[str]) -> bool:
+    """Returns whether values under a name say how runs ended."""
     lower = _bare(name)
-    present = [text for text in map(str, cells.unique()) if text.strip()]
+    present = [text.strip() for text in texts if text.strip()]
     if not present:
         return False
     if lower in STATUSES:
-        return any(_of_word(text) is not None for text in present)
+        # `OK` is a state of runs, and one of America.
+        is_place = lower == "state" and all(len(text) <= 2 for text in present)
+        return not is_place and any(_of_word(text) is not None for text in present)
     if lower in _FLAGS or lower in _FLAGS_OF_SUCCESS:
-        return all(text.strip().lower() in _BOOLS for text in present)
+        return _are_bools(present)
     if lower in _CODES:
         return all(_of_code(text) is not None for text in present)
-    return lower in _ERRORS and not any(_is_numeral(text) for text in present) and bool((cells == "").any())
+    return lower in _ERRORS and not any(_is_numeral(text) for text in present)
+
+
+def _are_bools(texts: Iterable[str]) -> bool:
+    return all(text.strip().lower() in _BOOLS for text in texts if text.strip())
 
 
 def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
@@ -171,13 +193,22 @@ def ending_of_word(text: str, source: str) -> Ending | None:
     return None if ending is None else replace(ending, source=f"{source} {text.strip()}")
 
 
-def ending_of_error(text: str, source: str) -> Ending:
-    """Returns how a run ended of which the text of an error is known: of memory, of time, or of anything else."""
-    if _NO_MEMORY.search(text):
-        return replace(NO_MEMORY, source=source)
-    if _NO_TIME.search(text):
-        return replace(NO_TIME, source=source)
-    return replace(FAILED, source=source)
+def ending_of_fields(fields: Mapping[str, object], source: str) -> Ending:
+    """Returns what the values of one run say of its end, under the names that columns have; `unknown` for nothing.
+
+    source: the name of what has them.
+    """
+    ending = UNKNOWN
+    for name, value in fields.items():
+        text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+        if value is None or isinstance(value, Mapping) or not _speaks(name, [text]):
+            continue
+        said = _ending_in(name, text.strip()) or UNKNOWN
+        if said.kind != "unknown":
+            ending = worse(
+                ending, replace(said, source=f"{source}, {said.source}" if source else said.source)
+            )
+    return ending
 
 
 def _ending_in(column: str, text: str) -> Ending | None:
@@ -189,8 +220,9 @@ def _ending_in(column: str, text: str) -> Ending | None:
     if lower in _ERRORS:
         return UNKNOWN if text.lower() in ("none", "null", "nan", "false") else ending_of_error(text, source)
     flag = _BOOLS.get(text.lower())
-    if flag is not None and lower in _FLAGS:
-        return replace(_FLAGS[lower], source=source) if flag else UNKNOWN
+    said = STOPPED if lower == "stopped" else _FLAGS.get(lower)
+    if flag is not None and said is not None:
+        return replace(said, source=source) if flag else UNKNOWN
     if flag is not None:
         return COMPLETED if flag else replace(FAILED, source=source)
     ending = _of_code(text) if _is_numeral(text) else _of_word(text)

@@ -15,6 +15,7 @@ from ablate.report.words import message
 from ablate.runs.content import digest_of_files
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_settings import settings_in
 from ablate.runs.run_tree import RunFolder, has_files, refuse_many, run_folders
@@ -87,6 +88,7 @@ def _history_of(folder: RunFolder, notes: list[str]) -> RunHistory:
         rows=[rows[step] for step in sorted(rows)],
         settings=settings,
         content=digest_of_files([*folder.configs, *folder.results]),
+        ended=ending_beside(folder),
     )
 
 

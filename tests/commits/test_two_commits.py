@@ -339,6 +339,7 @@ def test_a_mistake_in_the_call_is_explained(repository, words, said):
         ("mkfifo $ABLATE_DIR/files-1.txt; echo loss: 1e999", "loss is inf"),
         ("printf '\\377\\0' > $ABLATE_DIR/files-1.txt; echo loss: none", "'none' is not a number"),
         ("echo 'ablate metrics: [1'", "cannot be read as JSON"),
+        ("echo loss: 2; python -c 'raise OSError'; true", "its last lines are those of a run that failed"),
         ("rm -r $ABLATE_DIR; echo > $ABLATE_DIR", "loss was not read"),
     ],
 )

@@ -241,6 +241,14 @@ def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name
         ),
         ("echo nothing", "val_loss was not read: no line matches"),
         (
+            "sh -c 'echo val loss 2; python -c \"raise OSError\"; true'",
+            "ended with exit code 0, and its last lines are those of a run that failed",
+        ),
+        (
+            "sh -c 'echo val loss 2; python -c \"raise MemoryError\"; true'",
+            "ended with exit code 0, and its last lines are those of a run that ran out of memory",
+        ),
+        (
             "sh -c 'echo val loss 1; cp two.json $ABLATE_DIR'",
             "val_loss was reported twice: 1, and 2 in two.json",
         ),
@@ -254,6 +262,13 @@ def test_a_command_that_does_not_count_says_why(folder, command, said):
     record = tried(folder, command=command, read={"val_loss": r"val loss (\S+)"})
     assert record.status == "failed"
     assert said in record.reason
+
+
+def test_an_error_that_a_command_survives_is_none_of_its_end(folder):
+    command = "sh -c 'python -c \"raise OSError\"; echo val loss 2; echo done'"
+    record = tried(folder, command=command, read={"val_loss": r"val loss (\S+)"})
+    assert record.status == "completed"
+    assert record.metrics["val_loss"] == 2
 
 
 @pytest.mark.parametrize("name", ["loud", "forks"])

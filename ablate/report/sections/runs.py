@@ -1,6 +1,7 @@
 """The runs of a study: what its author wrote, which have no result, what each variant cost, and how it was run."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -66,10 +67,12 @@ class Incidents(
         names = names_of(facts)
 
         def reason(row: Row) -> str:
+            if facts.given:
+                return text(row["reason"]).partition(": ")[2]
             is_missing = row["status"] == "missing"
             words = message("cost.not_run") if is_missing else why(row["status"], row["reason"])
             words = in_short_names(text(words), names)
-            if not row["id"] or facts.given:
+            if not row["id"]:
                 return words
             return f"{words} ({whereabouts(row['id'], report_data.results)})".strip()
 
@@ -77,7 +80,7 @@ class Incidents(
             variant_column(names),
             Column("task", "Task"),
             Column("seed", "Seed", True) if facts.has_seeds else Column("id", "Run"),
-            Column("status", "What happened"),
+            Column("status", "What happened", show=lambda row: _end_of(row, facts)),
             Column("reason", "Why", below=True, show=reason),
         ]
         rows = incidents(report_data.evidence) + _failed_companions(report_data.evidence)
@@ -185,13 +188,20 @@ def _judged_runs(evidence: Evidence) -> dict[str, str]:
 
 
 def _statuses(evidence: Evidence) -> str:
-    """Returns `40 completed, 2 diverged`."""
-    counts = evidence.trials["status"].value_counts().sort_index()
-    told = []
-    for status, count_of_status in counts.items():
-        is_result = evidence.facts.given and status == "completed"
-        told.append(f"{count_of_status} {message('cost.with_a_result') if is_result else status}")
-    return ", ".join(told)
+    """Returns `40 completed, 2 diverged`, or of given runs `38 with a result, 4 crashed`."""
+    with_result = message("cost.with_a_result")
+    counts = Counter(_end_of(row, evidence.facts) for row in rows_of(evidence.trials))
+    ends = sorted(counts, key=lambda end: (end != with_result, end))
+    return ", ".join(f"{counts[end]} {end}" for end in ends)
+
+
+def _end_of(row: Row, facts: StudyFacts) -> str:
+    """Returns what happened to a run: of a given one how it ended, as `was killed`, else its status."""
+    if not facts.given:
+        return text(row["status"])
+    if row["status"] == "completed":
+        return message("cost.with_a_result")
+    return text(row["reason"]).partition(":")[0] or text(row["status"])
 
 
 def _commit(commit: str | None, dirty: bool | None) -> str:

@@ -1,0 +1,179 @@
+"""The end of a log: what the last lines of a run say of how it ended, whoever wrote them.
+
+Only the end counts. An error that a run has survived is followed by signs of life: values, progress, or words such as
+`finished`. Python, the shell, `srun`, PBS and LSF write the signs of an end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ablate.base.errors import AblateError
+from ablate.base.files import unreadable
+from ablate.core.ending import (
+    CANCELLED,
+    CRASHED,
+    DIVERGED,
+    FAILED,
+    INTERRUPTED,
+    KILLED,
+    LOST_ITS_PLACE,
+    NO_MEMORY,
+    NO_TIME,
+    PRUNED,
+    UNKNOWN,
+    Ending,
+    ending_of_error,
+)
+
+_MAX_FILE_BYTES = 2**40
+_TAIL_BYTES = 2**16
+END_LINES = 2000
+"""The lines of which the end of a log consists."""
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_RANK = re.compile(r"^(?:\[rank\d+\]:|\d+:|\([\w.]+ pid=\d+[^)]*\)) ?")
+"""What launchers put before each line of a process."""
+_NOISE = re.compile(
+    r"wandb:|(?:COMET|ClearML)\b|submitit |\[[^\]]*\]\[submitit\]|[EWI]\d{4} |"
+    r"(?:ERROR|WARNING|INFO):torch\.distributed|.*resource_tracker: |Set the environment variable HYDRA|[=─-]{8,}$"
+)
+"""Lines of trackers and launchers, which come after any end."""
+_SURVIVED = re.compile(r"Exception ignored|--- Logging error ---|Error in atexit|Exception in thread")
+"""What stands before a traceback that ends no run."""
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\)")
+_INSIDE = re.compile(r"\s|[│╭╰❱]|During handling|The above exception|Error in sys\.excepthook|$")
+"""The beginnings of lines inside a traceback."""
+_LIFE = re.compile(
+    r"(?<![\w.])\d+\.\d+(?![\w.])|\b(?:epoch|step|iter\w*|loss|acc\w*)\b\W{0,4}\d|"
+    r"\b(?:done|finished|completed|successfully|saved|resum\w+|continu\w+|retry\w*|skipp\w+|ignor\w+)\b",
+    re.IGNORECASE,
+)
+_REPORT = re.compile(r"\bINFO\b(?!.*(?:abort|fail|exit|shut|clos|stop|terminat|kill|clean))", re.IGNORECASE)
+"""A line in which a program that goes on reports what it does."""
+_ACCOUNTS = re.compile(r"Resource usage summary:|Job Accounting|=+ JOB EFFICIENCY", re.IGNORECASE)
+"""Where the accounts of a scheduler begin, at the very end."""
+
+_SIGNS: Sequence[tuple[re.Pattern[str], Ending]] = (
+    (re.compile(r"DUE TO TIME LIMIT|walltime \S+ exceeded|TERM_RUNLIMIT"), NO_TIME),
+    (
+        re.compile(
+            r"^(?:slurmstepd|srun)\b.*(?:oom[-_ ]kill|Out Of Memory|memory limit)|TERM_MEMLIMIT|"
+            r"^(?:[\w.]*OutOfMemoryError|RuntimeError: CUDA out of memory|MemoryError)\b"
+        ),
+        NO_MEMORY,
+    ),
+    (re.compile(r"DUE TO PREEMPTION|TERM_PREEMPT"), LOST_ITS_PLACE),
+    (re.compile(r"DUE TO NODE FAILURE"), replace(FAILED, why="was lost with its node")),
+    (re.compile(r"\b(?:JOB|STEP) \S+ ON \S+ CANCELLED|TERM_OWNER|TERM_ADMIN"), CANCELLED),
+    (re.compile(r"^(?:\^C|KeyboardInterrupt\b)"), INTERRUPTED),
+    (re.compile(r"^Loss is (?:nan|-?inf), stopping training"), DIVERGED),
+)
+"""What a line says → how the run ended: signs that name a cause, of which the first counts."""
+_LAST_SIGNS: Sequence[tuple[re.Pattern[str], Ending]] = (
+    (re.compile(r"Segmentation fault|Bus error|core dumped|^Fatal Python error|^terminate called"), CRASHED),
+    (
+        re.compile(r"(?:^|\d\s+)Killed\b|^Terminated$|: Killed$|SIGKILL|SIGTERM|by signal (?:9|15)\b"),
+        KILLED,
+    ),
+    (
+        re.compile(
+            r"^srun: error:|[Ee]xited with (?:exit code|non-zero status) [1-9]|exits with return code = -?[1-9]"
+        ),
+        FAILED,
+    ),
+)
+"""Signs that follow from others, and count where none of those stands: an error ends other processes too."""
+
+
+def ending_of_log(file: Path) -> Ending:
+    """Returns what the end of a log says; `unknown` where it says nothing, or where the file cannot be read."""
+    if unreadable(file, _MAX_FILE_BYTES) is not None:
+        return UNKNOWN
+    try:
+        with file.open("rb") as content:
+            size = content.seek(0, 2)
+            content.seek(max(0, size - _TAIL_BYTES))
+            text = content.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return UNKNOWN
+    return ending_in_lines(re.split(r"\r\n|\r|\n", text), file.name)
+
+
+def ending_in_lines(lines: Sequence[str], source: str) -> Ending:
+    """Returns what the last lines of a log say of the end of its run; `unknown` where they say nothing.
+
+    source: the name of the log.
+    """
+    signs: list[Ending] = []
+    is_inside = False
+    is_survived = False
+    is_message = False
+    for raw in [*lines][-END_LINES:]:
+        line = _RANK.sub("", _TERMINAL.sub("", raw)).rstrip()
+        if _ACCOUNTS.search(line):
+            break
+        if _TRACEBACK.search(line):
+            is_inside = True
+            continue
+        if is_inside and _INSIDE.match(line):
+            continue
+        if is_inside:
+            is_inside = False
+            is_message = True
+            if not is_survived:
+                signs.append(_ending_of_exception(line))
+            is_survived = False
+            continue
+        if _SURVIVED.match(line):
+            is_survived = True
+            continue
+        is_message = is_message and (line == "" or line[0].isspace())
+        sign = _sign_in(line)
+        if sign is not None:
+            signs.append(sign)
+        elif line and not is_message and not _NOISE.match(line) and _is_of_life(line):
+            signs.clear()
+    if is_inside and not is_survived:
+        signs.append(FAILED)
+    return replace(_first(signs), source=source) if signs else UNKNOWN
+
+
+def refuse_failed_end(lines: Sequence[str]) -> None:
+    """Raises `AblateError` where a program says in its last lines that it failed, although its exit code is 0."""
+    ending = ending_in_lines(lines, "")
+    if ending.kind != "unknown":
+        raise AblateError(
+            f"it ended with exit code 0, and its last lines are those of a run that {ending.why or ending.kind}; "
+            "let it end with the exit code of what it has started"
+        )
+
+
+def _is_of_life(line: str) -> bool:
+    return bool(_LIFE.search(line) or _REPORT.search(line))
+
+
+def _sign_in(line: str) -> Ending | None:
+    """Returns what a line outside a traceback says of an end; None for any other line."""
+    return next((ending for pattern, ending in (*_SIGNS, *_LAST_SIGNS) if pattern.search(line)), None)
+
+
+def _ending_of_exception(line: str) -> Ending:
+    """Returns how a run ended with an exception, by the line that names it."""
+    if "TrialPruned" in line:
+        return PRUNED
+    sign = next((ending for pattern, ending in _SIGNS if pattern.search(line)), None)
+    return sign or ending_of_error(line, "")
+
+
+def _first(signs: Sequence[Ending]) -> Ending:
+    """Returns the sign that says most: one that names a cause, else an error, else what follows from errors."""
+    causes = [ending for _, ending in _SIGNS]
+    named = [sign for sign in signs if sign in causes]
+    if named:
+        return min(named, key=causes.index)
+    consequences = [ending for _, ending in _LAST_SIGNS]
+    errors = [sign for sign in signs if sign not in consequences or sign == FAILED]
+    return errors[0] if errors else signs[0]
