@@ -52,7 +52,7 @@ _INDEX = _words_of(
 _REMARKS = _words_of(
     """
     note notes comment comments description desc remark remarks host hostname node user author path dir directory folder
-    url uri link file filename log id uuid date time created updated started ended timestamp
+    url uri link file filename log id uuid date time created updated started ended timestamp typ
     """
 )
 """Words in the names of texts that say nothing about what was trained."""
@@ -139,6 +139,12 @@ def is_remark(name: str) -> bool:
 def is_fold(name: str) -> bool:
     """Returns whether the name of a column says that it holds folds of one set of data."""
     return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})
+
+
+def is_index(name: str) -> bool:
+    """Returns whether the name of a column says that it numbers the rows of a variant."""
+    words = _words_in(name)
+    return len(words) > 0 and words <= _INDEX
 
 
 def differing_between(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
