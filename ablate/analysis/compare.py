@@ -27,6 +27,7 @@ from ablate.core.metric import plain, sign
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
+from ablate.core.unequal_run import UnequalRun, as_text
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class ComparisonRow:
     """`changed`, `added` or `known` where it is not as first planned, before results; else empty."""
     treatment: str
     """The difference in treatment of both sides, as text of `core.treatment`; empty where alike, or not planned."""
+    unequal_runs: str
+    """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -274,6 +277,14 @@ class Comparison:
         treatments = self.runs.memo("treatments", Treatments)
         return treatments.between(self.pair.a, self.pair.b, self.pair.task.name)
 
+    @property
+    def unequal_runs(self) -> list[UnequalRun]:
+        """The runs of a judged comparison that ended before the others of their variant, or after them."""
+        if not self.judged:
+            return []
+        treatments = self.runs.memo("treatments", Treatments)
+        return treatments.unequal_runs((*self.pair.a, *self.pair.b), self.pair.task.name)
+
     def row(self) -> ComparisonRow:
         """Returns the row of the table."""
         contrast = self.contrast
@@ -311,6 +322,7 @@ class Comparison:
             look=self.look.number,
             plan=self.plan,
             treatment=str(self.treatment or ""),
+            unequal_runs=as_text(self.unequal_runs),
         )
 
 

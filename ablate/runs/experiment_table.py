@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ _PAGE = 1000
 _INFO = ("run_id", "status", "start_time", "end_time")
 """What MLflow says of each run beside its parameters, tags and metrics."""
 _STEP = "step"
+_OF_MACHINE = "system/"
+"""What the names of metrics begin with that MLflow measures of the machine."""
 
 
 def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOptions) -> RunsFound:
@@ -43,6 +46,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
         runs = final
 
     columns = _columns_of_metrics(runs, options)
+    last_steps: dict[str, float] = {}
     rows: list[object] = []
     places = []
     for run in runs:
@@ -50,6 +54,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
         if not options.at:
             rows.append(settings | _in_columns(run.data.metrics, columns))
             places.append(run.info.run_id)
+            last_steps[run.info.run_id] = _last_step(run)
             continue
         for step, values in _history_of(client, run, _needed(columns, options)):
             rows.append({**settings, _STEP: step, **_in_columns(values, columns)})
@@ -58,7 +63,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
         roles["step"] = [_STEP]
     metrics = [*itertools.chain(*columns.values())]
     kind = f"experiment {experiment.name!r} of MLflow"
-    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes)
+    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes, last_steps=last_steps)
 
 
 def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
@@ -84,6 +89,15 @@ def _settings_of(run: Run) -> dict[str, object]:
     settings: dict[str, object] = dict(zip(_INFO, values, strict=True))
     settings |= {f"params.{name}": value for name, value in run.data.params.items()}
     return settings | {f"tags.{name}": value for name, value in run.data.tags.items()}
+
+
+def _last_step(run: Run) -> float:
+    """Returns the last step at which a run has logged a metric; NaN where it has logged none.
+
+    MLflow numbers what it measures of the machine by samples, not by steps of the training.
+    """
+    steps = [metric.step for metric in run.data.to_proto().metrics if not metric.key.startswith(_OF_MACHINE)]
+    return float(max(steps)) if steps else math.nan
 
 
 def _time(milliseconds: int | None) -> str:

@@ -27,6 +27,8 @@ class RunsFound:
     - notes: what the reader was not sure of, in sentences without full stops.
     - endings: place of a row → how its run ended, as far as the format keeps that beside the table; of what stands in
       a column, `roles` names it under `status`.
+    - last_steps: place of a row → the last step of its run, as far as the format says it; empty where the column of
+      steps has all.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -36,6 +38,7 @@ class RunsFound:
     metrics: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     endings: Mapping[str, Ending] = field(default_factory=dict)
+    last_steps: Mapping[str, float] = field(default_factory=dict)
     are_summaries: bool = False
 
 

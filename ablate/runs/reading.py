@@ -35,7 +35,8 @@ from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import ends_of, is_kept, worse
-from ablate.runs.steps import LAST, rows_at
+from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
+from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
 
 KEY = ["variant", "task", "seed"]
 RUN = (*KEY, "example")
@@ -66,6 +67,8 @@ class RunTable:
     """The columns that hold the seeds."""
     kept: Sequence[str] = ()
     """The ids of runs whose status says that a loop has kept the change."""
+    length_columns: Sequence[LengthColumn] = ()
+    """The columns that say how long each run trained, likely ones first."""
     are_summaries: bool = False
     """Whether each variant is known by a mean and a standard deviation over its runs."""
 
@@ -86,8 +89,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     check_columns(columns, metrics)
     notes = [*guesses_in_words(columns), *found.notes]
     ends = _ends(found, columns)
-    kept = _kept_rows(columns, ends, notes)
-    kept = _one_row_each(replace(columns, table=kept), notes)
+    filtered = _kept_rows(columns, ends, notes)
+    kept = _one_row_each(replace(columns, table=filtered), notes)
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
     if settings and not options.replicates:
         refuse_settings(kept, roles, settings)
@@ -100,7 +103,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
     others = kept.drop(columns=[*used & {*kept}])
     lengths = _lengths(others, rows["variant"])
-    columns_of_length = {*itertools.chain(*lengths.values())}
+    told_lengths = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
         options,
@@ -108,9 +111,10 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
+        differing=differing_between(others.drop(columns=[*told_lengths]), rows["variant"]),
         seeds=roles.get("seed", ()),
         kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
+        length_columns=_length_columns(found, replace(columns, table=filtered), kept),
         are_summaries=found.are_summaries,
     )
 
@@ -146,16 +150,41 @@ def _one_row_each(columns: RunColumns, notes: list[str]) -> pd.DataFrame:
 
     Raises `Invalid` for a call that asks for a step of runs that have none.
     """
-    roles, options = columns.roles, columns.options
+    options = columns.options
     step = step_column(columns)
     if step is None:
         if options.at:
             raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
         return columns.table
-    run = roles.get("run") or [*itertools.chain(*(roles[role] for role in RUN if role in roles))]
-    kept, sentence = rows_at(columns.table, run, step, options.at or LAST, options.directions)
+    kept, sentence = rows_at(
+        columns.table, _of_run(columns, RUN), step, options.at or LAST, options.directions
+    )
     notes.append(sentence)
     return kept
+
+
+def _of_run(columns: RunColumns, roles: Sequence[str]) -> list[str]:
+    """Returns the columns that tell runs apart: those that the format names, or else those of some roles."""
+    of_roles = itertools.chain(*(columns.roles[role] for role in roles if role in columns.roles))
+    return [*columns.roles.get("run", of_roles)]
+
+
+def _length_columns(found: RunsFound, columns: RunColumns, kept: pd.DataFrame) -> list[LengthColumn]:
+    """Returns the columns that say how long each run trained; none where runs are compared at one step.
+
+    columns: of the table before one row of each run was kept, which is in `kept`.
+    """
+    step = step_column(columns)
+    if step is not None:
+        if is_at_one_step(columns.options.at):
+            return []
+        of_steps = last_steps(columns.table, _of_run(columns, KEY), step)
+        return [of_steps.only_of(found.last_steps) if found.last_steps else of_steps]
+    taken = {*itertools.chain(*columns.roles.values()), *columns.options.metrics()}
+    told = columns_of_length(kept, [str(name) for name in kept if name not in taken])
+    if found.last_steps:
+        told.insert(0, LengthColumn(STEP, pd.Series(found.last_steps), is_of_steps=True))
+    return told
 
 
 def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:

@@ -17,25 +17,26 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import in_one_form
 
 
-def _words_of(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Returns the words of a text."""
     return frozenset(text.split())
 
 
-_HYPERPARAMETERS = _words_of(
+_HYPERPARAMETERS = words_of(
     """
     lr learning batch bs decay wd momentum beta beta1 beta2 dropout hidden dim width depth layers layer heads kernel
     warmup temperature alpha gamma lambda epsilon eps rho tau clip smoothing vocab patience
     """
 )
 """Words in the names of numbers that are set."""
-_OUTCOMES = _words_of(
+_OUTCOMES = words_of(
     """
     loss acc accuracy f1 auc auroc precision recall score error err ppl perplexity bleu rouge chrf mse rmse mae bpb bpc
     nll iou map reward return top1 top5 val valid validation test dev eval mean std quality
     """
 )
 """Words in the names of numbers that say how a run came out."""
-_PROGRESS = _words_of(
+_PROGRESS = words_of(
     """
     epoch epochs step steps iteration iterations iter iters updates tokens samples examples best time runtime seconds
     sec secs mins minutes hours duration elapsed wall memory mem gb mb peak throughput speed latency fps flops start
@@ -43,20 +44,20 @@ _PROGRESS = _words_of(
     """
 )
 """Words in the names of numbers that say how long a run took: settings only where variants share them."""
-_INDEX = _words_of(
+_INDEX = words_of(
     """
     run runs rep reps repeat repetition replicate replica trial fold split index idx no number id attempt try
     """
 )
 """Names of columns that number the rows of a variant."""
-_REMARKS = _words_of(
+_REMARKS = words_of(
     """
     note notes comment comments description desc remark remarks host hostname node user author path dir directory folder
     url uri link file filename log id uuid date time created updated started ended timestamp typ
     """
 )
 """Words in the names of texts that say nothing about what was trained."""
-_CODE = _words_of(
+_CODE = words_of(
     """
     commit sha revision git
     """

@@ -16,6 +16,10 @@ from ablate.report.words import message
 from ablate.runs.cells import number_in
 
 LAST = "last"
+STEP = "step"
+"""What the lengths of runs are counted in of which a format tells only the last step."""
+ROW = "row"
+"""The column that numbers the rows of a run, where they have no step."""
 _AT = re.compile(r"last|(?P<kind>best|step)\s+(?P<what>\S.*)")
 
 
@@ -42,6 +46,12 @@ def rows_at(
         return _best_rows(table, run, steps, match["what"], directions)
     order = np.argsort(steps.to_numpy(), kind="stable")
     return _first_of_each(table, run, order[::-1]), message("analyse.last_step", step)
+
+
+def is_at_one_step(at: str) -> bool:
+    """Returns whether all runs are compared at one step, however far they went."""
+    match = _AT.fullmatch(at.strip())
+    return match is not None and match["kind"] == "step"
 
 
 def _first_of_each(table: pd.DataFrame, run: Sequence[str], order: NDArray[np.intp]) -> pd.DataFrame:
