@@ -27,6 +27,7 @@ from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
+from ablate.core.unequal_run import UnequalRun, as_text
 
 RUNS = ("seeds", "runs")
 """Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
@@ -70,6 +71,8 @@ class ClaimRow:
     """The difference in treatment of its sides, as text of `core.treatment`; empty where alike, or not of two sides."""
     resolution: float
     """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
+    unequal_runs: str
+    """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class ClaimOnTask:
     judged: Judged
     treatment: Treatment | None
     """The first difference in how the sides were treated; None where they were alike."""
+    unequal_runs: Sequence[UnequalRun] = ()
+    """The runs that ended before the others of their variant, or after them."""
     is_seedless: bool = False
     """Whether more seeds would show nothing new."""
 
@@ -137,6 +142,7 @@ class JudgedClaim:
             plan=self.plan,
             treatment="",
             resolution=NAN,
+            unequal_runs="",
         )
         if not self.tasks:
             return row
@@ -159,6 +165,7 @@ class JudgedClaim:
             task=on_task.task,
             treatment=str(on_task.treatment or ""),
             resolution=binding_resolution(estimate),
+            unequal_runs=as_text(on_task.unequal_runs),
         )
 
     def _reason(self, on_task: ClaimOnTask) -> Reason | None:
@@ -240,8 +247,16 @@ def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimO
         estimate=estimate,
         judged=judged,
         treatment=_treatment(runs, claim, measure),
+        unequal_runs=_unequal_runs(runs, claim, measure),
         is_seedless=are_seedless(runs, claim.variants, measure.task),
     )
+
+
+def _unequal_runs(runs: Runs, claim: Claim, measure: Measure) -> list[UnequalRun]:
+    """Returns the runs of all sides of a claim that trained for another length; none of what is timed."""
+    if measure.kind == "ratio":
+        return []
+    return runs.memo("treatments", Treatments).unequal_runs(claim.variants, measure.task.name)
 
 
 def _treatment(runs: Runs, claim: Claim, measure: Measure) -> Treatment | None:

@@ -27,6 +27,7 @@ from ablate.core.metric import plain, sign
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
+from ablate.core.unequal_run import UnequalRun, as_text
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class ComparisonRow:
     """The difference in treatment of both sides, as text of `core.treatment`; empty where alike, or not planned."""
     resolution: float
     """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
+    unequal_runs: str
+    """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -276,6 +279,14 @@ class Comparison:
         treatments = self.runs.memo("treatments", Treatments)
         return treatments.between(self.pair.a, self.pair.b, self.pair.task.name)
 
+    @property
+    def unequal_runs(self) -> list[UnequalRun]:
+        """The runs of a judged comparison that ended before the others of their variant, or after them."""
+        if not self.judged:
+            return []
+        treatments = self.runs.memo("treatments", Treatments)
+        return treatments.unequal_runs((*self.pair.a, *self.pair.b), self.pair.task.name)
+
     def row(self) -> ComparisonRow:
         """Returns the row of the table."""
         contrast = self.contrast
@@ -314,6 +325,7 @@ class Comparison:
             plan=self.plan,
             treatment=str(self.treatment or ""),
             resolution=binding_resolution(self.estimate),
+            unequal_runs=as_text(self.unequal_runs),
         )
 
 

@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ablate.analysis.budgets import BudgetRow, budgets
+from ablate.analysis.run_lengths import RunLengths
 from ablate.analysis.search_table import table_of
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.treatment import Treatment
+from ablate.core.unequal_run import UnequalRun
 
 LEAST_RATIO = 1.5
 """The FLOPs ratio from which two trainings count as unequal budgets."""
@@ -19,7 +21,7 @@ _LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|
 NEAR = 0.01
 """The relative difference up to which two lengths of training count as equal."""
 REACHED = 0.1
-"""The relative difference up to which the last steps that a user's runs report count as equal."""
+"""The relative difference up to which the lengths that runs report count as equal between variants."""
 BATCH = "training.batch_size"
 
 
@@ -28,6 +30,7 @@ class Treatments:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
+        self._lengths = RunLengths(evidence)
         self._variants = {variant.name: variant for variant in evidence.facts.variants}
 
     def between(self, a: Sequence[str], b: Sequence[str], task: str) -> Treatment | None:
@@ -52,6 +55,10 @@ class Treatments:
         )
         return next(filter(None, differences), None)
 
+    def unequal_runs(self, variants: Sequence[str], task: str) -> list[UnequalRun]:
+        """Returns the runs of some variants that trained for another length than the others of their variant."""
+        return self._lengths.unequal(variants, task)
+
     def _facts_of(self, names: Sequence[str]) -> list[VariantFacts]:
         """Returns the facts of the variants among these names, which may have a constant of a task too."""
         return [self._variants[name] for name in names if name in self._variants]
@@ -69,37 +76,21 @@ class Treatments:
 
     def _reached(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
         """Returns the last steps that runs report, where nothing else says how long they train."""
-        if any(variant.examples.get(task) is not None for variant in (*a, *b)):
-            return None
-        of_a = self._mean_last_step(a, task)
-        of_b = self._mean_last_step(b, task)
+        of_a = self._mean_length(a, task)
+        of_b = self._mean_length(b, task)
         if not of_a or not of_b or math.isclose(of_a, of_b, rel_tol=REACHED):
             return None
-        return Treatment("steps", "step", f"{of_a:g}", f"{of_b:g}")
+        return Treatment("steps", self._lengths.counted, f"{of_a:g}", f"{of_b:g}")
 
-    def _mean_last_step(self, variants: list[VariantFacts], task: str) -> float | None:
-        """Returns the mean of the last steps of variants; None where one reports none."""
-        steps: list[float] = []
+    def _mean_length(self, variants: list[VariantFacts], task: str) -> float | None:
+        """Returns the mean of the usual lengths of the runs of variants; None where one is not known."""
+        lengths: list[float] = []
         for variant in variants:
-            step = self._last_steps.get((variant.name, task))
-            if step is None:
+            length = self._lengths.typical(variant.name, task)
+            if length is None:
                 return None
-            steps.append(step)
-        return sum(steps) / len(steps)
-
-    @cached_property
-    def _last_steps(self) -> dict[tuple[str, str], float]:
-        """The median of the last steps of the completed runs of a variant on a task, where they have curves."""
-        trials = self._evidence.trials
-        curves = self._evidence.curves
-        completed = trials[trials["status"] == "completed"]
-        if completed.empty or curves.empty:
-            return {}
-        last = completed["id"].map(curves.groupby("id")["step"].max())
-        steps: dict[tuple[str, str], float] = {}
-        for (variant, task), of_runs in last.dropna().groupby([completed["variant"], completed["task"]]):
-            steps[str(variant), str(task)] = float(of_runs.median())
-        return steps
+            lengths.append(length)
+        return sum(lengths) / len(lengths)
 
     @cached_property
     def _length_paths(self) -> list[str]:

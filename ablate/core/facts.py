@@ -209,6 +209,10 @@ class StudyFacts:
     has_seeds: bool = True
     # Of runs that were given: those whose pairs are left out.
     lost: list[LostRun] = field(default_factory=list)
+    # Of runs that were given: variant → task → seed → how long each trained, where not all trained for as long; and
+    # what that is counted in: `step`, `epochs_trained`.
+    own_lengths: dict[str, dict[str, dict[int, float]]] = field(default_factory=dict)
+    length_column: str = ""
     # The number of trials that ran with older code than the repository had when it was judged, by `--keep-finished`.
     kept: int = 0
     # Other runs of its variants when it was judged: in other folders, and trials that are in no report.

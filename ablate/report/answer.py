@@ -16,6 +16,7 @@ from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.margin_words import margin_words
 from ablate.report.reason_words import because
 from ablate.report.section import ReportData
+from ablate.report.unequal_runs import of_which
 from ablate.report.verdict_words import apart_from_zero
 from ablate.report.verdicts import compared_with, is_share, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, from_to, message, number, rows_of, text
@@ -145,11 +146,11 @@ def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns `On 5 seeds`: the runs that the comparisons rest on; of main effects, what they are means over."""
     counts = [int(row["n"]) for row in rows if row["n"]]
     if facts.given:
-        return message(SAMPLES[facts.given], from_to(counts))
+        return message(SAMPLES[facts.given], from_to(counts), of_which(rows))
     averaged = _averaged(rows, facts)
     if {*counts} == {1}:
-        return message("answer.on_one_seed", averaged)
-    return message("answer.on_seeds", from_to(counts), averaged)
+        return message("answer.on_one_seed", of_which(rows), averaged)
+    return message("answer.on_seeds", from_to(counts), of_which(rows), averaged)
 
 
 def _averaged(rows: Sequence[Row], facts: StudyFacts) -> str:

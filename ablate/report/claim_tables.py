@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ablate.core.facts import StudyFacts
-from ablate.core.short_names import short_claim
+from ablate.core.short_names import short_claim, short_names
 from ablate.report.lost_runs import left_out_of_claims_column
 from ablate.report.resolution_words import resolution_column
 from ablate.report.treatment_words import treatment_column
+from ablate.report.unequal_runs import unequal_column
 from ablate.report.verdicts import (
     are_marked_alike,
     difference_column,
@@ -27,6 +28,7 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
         treatment_column(),
+        unequal_column(facts, short_names(facts)),
         reason_column(facts, marked=not are_marked_alike(rows)),
         resolution_column(),
         left_out_of_claims_column(facts),

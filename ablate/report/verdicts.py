@@ -26,6 +26,7 @@ from ablate.report.treatment_words import (
     treatment_column,
     treatment_in_caption,
 )
+from ablate.report.unequal_runs import of_which, unequal_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.words import (
     NOTHING,
@@ -136,17 +137,14 @@ def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
     """Returns the columns of a table of verdicts."""
     is_rated = all(number(row.get("solved_variant")) is not None for row in rows)
     heading = as_sentence(f"{facts.unit}s solved") if is_rated else f"Difference [{level_of(rows)}]"
-    columns = [
-        variant_column(names_of(facts)),
-        verdict_column(facts),
-        difference_column(facts, heading),
-    ]
+    columns = [variant_column(names_of(facts)), verdict_column(facts), difference_column(facts, heading)]
     size = size_column(rows, facts)
     if size is not None:
         columns.append(size)
     columns.append(pairs_column(facts))
     columns += mean_columns(spare=True)
     columns.append(treatment_column(shown=not are_treated_alike(rows, facts)))
+    columns.append(unequal_column(facts, names_of(facts)))
     columns.append(reason_column(facts, marked=not are_marked_alike(rows)))
     columns += [left_out_column(facts), resolution_column()]
     return columns
@@ -162,7 +160,7 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
         compared = message("verdicts.each_variant", against)
     else:
         compared = message("verdicts.every_pair")
-    sample = message(SAMPLES[facts.how_given], num_pairs(rows, facts))
+    sample = message(SAMPLES[facts.how_given], num_pairs(rows, facts), of_which(rows))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
 

@@ -36,6 +36,7 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable, reading_of
 from ablate.runs.seeds_in_names import hint_of_numbers
 from ablate.runs.slips import differences_beside, likely_slips
+from ablate.runs.trained_lengths import trained_lengths
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
 from ablate.study.designs import Design, Variant
@@ -71,6 +72,7 @@ def evidence_of(
     report_names = _report_names(runs, options)
     trials = runs.trials.assign(variant=runs.trials["variant"].map(report_names))
     is_lost = runs.is_left_out
+    trained = trained_lengths(table.length_columns, trials[trials["status"] == "completed"])
     facts = StudyFacts(
         study=name,
         question=message("analyse.question", options.baseline, options.metric),
@@ -96,6 +98,8 @@ def evidence_of(
         own_seeds=_seeds(trials[~is_lost]),
         has_seeds=table.has_seeds,
         lost=_lost_runs(trials[is_lost]),
+        own_lengths=trained.lengths,
+        length_column=trained.column,
     )
     _refuse_untold(facts, options)
     cautions = _cautions(table, runs, facts, options, alike=alike)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import isclose
@@ -28,6 +29,8 @@ _PAGE = 1000
 _INFO = ("run_id", "status", "start_time", "end_time")
 """What MLflow says of each run beside its parameters, tags and metrics."""
 _STEP = "step"
+_OF_MACHINE = "system/"
+"""What the names of metrics begin with that MLflow measures of the machine."""
 
 
 def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOptions) -> RunsFound:
@@ -47,6 +50,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
         runs = final
 
     columns = _columns_of_metrics(runs, options)
+    last_steps: dict[str, float] = {}
     rows: list[object] = []
     places = []
     repeated: dict[str, None] = {}
@@ -55,6 +59,7 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
         if not options.at:
             rows.append(settings | _in_columns(run.data.metrics, columns))
             places.append(run.info.run_id)
+            last_steps[run.info.run_id] = _last_step(run)
             continue
         for step, values in _history_of(client, run, _needed(columns, options), repeated):
             rows.append({**settings, _STEP: step, **_in_columns(values, columns)})
@@ -66,7 +71,8 @@ def table_of(client: MlflowClient, experiment: Experiment, options: AnalysisOpti
     metrics = [*itertools.chain(*columns.values())]
     kind = f"experiment {experiment.name!r} of MLflow"
     content = [run.info.run_id for run in runs]
-    return RunsFound(flat_table(rows, places), kind, roles, metrics, notes, content=content)
+    table = flat_table(rows, places)
+    return RunsFound(table, kind, roles, metrics, notes, last_steps=last_steps, content=content)
 
 
 def _runs_of(client: MlflowClient, experiment_id: str) -> list[Run]:
@@ -144,6 +150,15 @@ def _settings_of(run: Run) -> dict[str, object]:
     settings: dict[str, object] = dict(zip(_INFO, values, strict=True))
     settings |= {f"params.{name}": value for name, value in run.data.params.items()}
     return settings | {f"tags.{name}": value for name, value in run.data.tags.items()}
+
+
+def _last_step(run: Run) -> float:
+    """Returns the last step at which a run has logged a metric; NaN where it has logged none.
+
+    MLflow numbers what it measures of the machine by samples, not by steps of the training.
+    """
+    steps = [metric.step for metric in run.data.to_proto().metrics if not metric.key.startswith(_OF_MACHINE)]
+    return float(max(steps)) if steps else math.nan
 
 
 def _time(milliseconds: int | None) -> str:

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed
+from ablate.report.words import message
 from ablate.runs.cells import cleaned
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.shapes import shaped
+from ablate.runs.summary_words import words_among_numbers
 from ablate.runs.tables import ReadTable
 
 
@@ -21,15 +23,22 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     """
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
+    labels = pd.Series([*map(str, frame.index)], dtype=str)
+    is_summary = words_among_numbers(labels)
+    notes = []
+    if is_summary.any():
+        notes.append(message("analyse.summary_rows", int(is_summary.sum()), labels[is_summary].tolist()))
+    frame = frame[~is_summary.to_numpy()]
     names = [_name_of(name) for name in frame.columns]
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if repeated:
         raise Invalid("runs", "must have a name for each column, and none twice", listed(repeated))
-    labels = map(str, frame.index if frame.index.is_unique else range(len(frame)))
-    places = [f"row {label}" for label in labels]
+    places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
     columns = {name: _cells(frame.iloc[:, place]) for place, name in enumerate(names)}
     clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
-    return shaped(ReadTable(clean.table, "a DataFrame", clean.notes), options.metric, options.baseline)
+    return shaped(
+        ReadTable(clean.table, "a DataFrame", [*notes, *clean.notes]), options.metric, options.baseline
+    )
 
 
 def _name_of(column: object) -> str:

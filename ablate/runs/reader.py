@@ -31,6 +31,8 @@ class RunsFound:
     - content: a digest of each run or row, the same whatever the call asks; empty where the rows of the table are.
     - declared: options of the call as the runs declare them, by name; they hold where the call does not say otherwise.
     - rows_are_runs: whether the format says that each row is a run, whatever its columns are called.
+    - last_steps: place of a row → the last step of its run, as far as the format says it; empty where the column of
+      steps has all.
     - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
     """
 
@@ -42,6 +44,7 @@ class RunsFound:
     endings: Mapping[str, Ending] = field(default_factory=dict)
     content: Sequence[str] = ()
     rows_are_runs: bool = False
+    last_steps: Mapping[str, float] = field(default_factory=dict)
     are_summaries: bool = False
     declared: Mapping[str, Any] = field(default_factory=dict)
 

@@ -40,7 +40,8 @@ from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import ends_of, is_kept, unclear_columns, worse
-from ablate.runs.steps import LAST, rows_at
+from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
+from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
 from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]
@@ -74,6 +75,8 @@ class RunTable:
     """A digest of each run or row that was read, the same whatever the call asks of it."""
     call: Mapping[str, str] = field(default_factory=dict)
     """What the call asks of the runs: option → its value, with what was guessed."""
+    length_columns: Sequence[LengthColumn] = ()
+    """The columns that say how long each run trained, likely ones first."""
     are_summaries: bool = False
     """Whether each variant is known by a mean and a standard deviation over its runs."""
 
@@ -96,8 +99,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     check_columns(columns, metrics)
     notes = [*guesses_in_words(columns), *found.notes]
     ends = _ends(found, columns)
-    kept = _kept_rows(columns, ends, notes)
-    kept, steps = _one_row_each(replace(columns, table=kept), ends[kept.index], found, notes)
+    filtered = _kept_rows(columns, ends, notes)
+    kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
     unclear = unclear_columns(kept, {*itertools.chain(*roles.values()), *metrics})
     notes += [message("analyse.other_status", name) for name in unclear]
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics, *unclear])
@@ -117,7 +120,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     unused = kept.drop(columns=[*used & {*kept}])
     notes += [message("analyse.second_column", name, first) for name, first in _second_columns(unused, used)]
     lengths = _lengths(unused, rows["variant"])
-    columns_of_length = {*itertools.chain(*lengths.values())}
+    told_lengths = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
         options,
@@ -125,11 +128,12 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(unused.drop(columns=[*columns_of_length]), rows["variant"]),
+        differing=differing_between(unused.drop(columns=[*told_lengths]), rows["variant"]),
         seeds=roles.get("seed", ()),
         kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
         content=found.content or digests_of_rows(found.table),
         call=call_of(options, roles),
+        length_columns=_length_columns(found, replace(columns, table=filtered), kept, steps),
         are_summaries=found.are_summaries,
     )
 
@@ -178,6 +182,25 @@ def _one_row_each(
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
     return chosen.table, steps
+
+
+def _length_columns(
+    found: RunsFound, columns: RunColumns, kept: pd.DataFrame, steps: Steps | None
+) -> list[LengthColumn]:
+    """Returns the columns that say how long each run trained; none where runs are compared at one step.
+
+    columns: of the table before one row of each run was kept, which is in `kept`.
+    """
+    if steps is not None:
+        if is_at_one_step(columns.options.at):
+            return []
+        of_steps = last_steps(columns.table, steps.run, steps.column)
+        return [of_steps.only_of(found.last_steps) if found.last_steps else of_steps]
+    taken = {*itertools.chain(*columns.roles.values()), *columns.options.metrics()}
+    told = columns_of_length(kept, [str(name) for name in kept if name not in taken])
+    if found.last_steps:
+        told.insert(0, LengthColumn(STEP, pd.Series(found.last_steps), is_of_steps=True))
+    return told
 
 
 def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:

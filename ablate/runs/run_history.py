@@ -19,14 +19,12 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
 from ablate.runs.run_names import CONFIG, RunNames, named
-from ablate.runs.steps import LAST
+from ablate.runs.steps import LAST, ROW
 
 Row = Mapping[str, str]
 History = dict[float, dict[str, str]]
 """Step → the last value of each metric until then, in the order of the steps."""
 _MAX_CELLS = 40_000_000
-_ROW = "row"
-"""The column that numbers the rows of a run, where they have no step."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +67,30 @@ def table_of(
     histories = _bounded(histories, len(head.columns) + len(measured), options)
     table = _by_step(head, runs, histories, step=step, metrics=measured)
     endings: dict[str, Ending] = {}
+    last_steps: dict[str, float] = {}
     places = iter(table.index)
     for run, history, failed in zip(runs, histories, is_failed, strict=True):
         ending = _end_of(run, is_failed=failed)
-        endings |= dict.fromkeys(itertools.islice(places, len(history)), ending)
+        of_run = [*itertools.islice(places, len(history))]
+        endings |= dict.fromkeys(of_run, ending)
+        if step == ROW or any(step in row for row in run.rows):
+            last_steps |= dict.fromkeys(of_run, max(history))
 
     roles = {**names.roles, "status": ["status"]}
     if len(table) > len(runs):
         roles["step"] = [step]
-    elif step == _ROW:
+    elif step == ROW:
         table = table.drop(columns=step)
     all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
-    content = [run.content for run in runs]
     return RunsFound(
-        table, kind, roles, measured, [*dict.fromkeys(all_notes)], endings=endings, content=content
+        table,
+        kind,
+        roles,
+        measured,
+        [*dict.fromkeys(all_notes)],
+        endings=endings,
+        last_steps=last_steps,
+        content=content,
     )
 
 
@@ -153,12 +161,12 @@ def _step_of(runs: Sequence[RunHistory]) -> str:
         if len(run.rows) > 1:
             of_runs.append({*itertools.chain(*run.rows)})
     if not of_runs:
-        return _ROW
+        return ROW
     common = set.intersection(*of_runs)
     spelled = {name.lower(): name for name in common}
     candidates = [spelled[name] for name in STEPS if name in spelled]
     growing = [name for name in candidates if all(_is_growing(run.rows, name) for run in runs)]
-    return next(iter([*growing, *candidates]), _ROW)
+    return next(iter([*growing, *candidates]), ROW)
 
 
 def _is_growing(rows: Sequence[Row], step: str) -> bool:
@@ -193,7 +201,7 @@ def _points_of(run: RunHistory, step: str) -> dict[str, list[tuple[float, str]]]
     points: dict[str, list[tuple[float, str]]] = {}
     number = 0.0
     for place, row in enumerate(run.rows, start=1):
-        if step == _ROW:
+        if step == ROW:
             number = float(place)
         elif number_in(row.get(step, "")) == number_in(row.get(step, "")):
             number = number_in(row[step])
@@ -248,24 +256,16 @@ def _doubts(
     is_failed: Sequence[bool],
     step: str,
 ) -> list[str]:
-    """Returns the sentences on runs without numbers, on rows without steps, and on runs that ended early."""
+    """Returns the sentences on runs without numbers and on rows without steps."""
     notes = []
     failed = [run.name for run, failed in zip(runs, is_failed, strict=True) if failed]
     if failed:
         notes.append(message("analyse.without_numbers", failed))
-    if step == _ROW and max(map(len, histories)) > 1:
+    if step == ROW and max(map(len, histories)) > 1:
         notes.append(message("analyse.rows_are_steps"))
-    if step == _ROW:
+    if step == ROW:
         return notes
     twice = [run.name for run in runs if _is_written_twice(run, step)]
     if twice:
         notes.append(message("analyse.written_twice", step, twice))
-    ends = {}
-    for run, rows in zip(runs, histories, strict=True):
-        if any(step in row for row in run.rows):
-            ends[run.name] = max(rows)
-    last = max(ends.values(), default=0.0)
-    early = [f"{name} ({end:.15g})" for name, end in ends.items() if end < last]
-    if early:
-        notes.append(message("analyse.ended_early", early, step, f"{last:.15g}"))
     return notes

@@ -17,53 +17,54 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import in_one_form
 
 
-def _words_of(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Returns the words of a text."""
     return frozenset(text.split())
 
 
-_HYPERPARAMETERS = _words_of(
+_HYPERPARAMETERS = words_of(
     """
     lr learning batch bs decay wd momentum beta beta1 beta2 dropout hidden dim width depth layers layer heads kernel
     warmup temperature alpha gamma lambda epsilon eps rho tau clip smoothing vocab patience
     """
 )
 """Words in the names of numbers that are set."""
-_OUTCOMES = _words_of(
+_OUTCOMES = words_of(
     """
     loss acc accuracy f1 auc auroc precision recall score error err ppl perplexity bleu rouge chrf mse rmse mae bpb bpc
     nll iou map reward return top1 top5 val valid validation test dev eval mean std quality
     """
 )
 """Words in the names of numbers that say how a run came out."""
-_PROGRESS = _words_of(
+_PROGRESS = words_of(
     """
-    epoch epochs step steps iteration iterations iter iters updates tokens samples examples best time runtime seconds
-    sec secs mins minutes hours duration elapsed wall memory mem gb mb peak throughput speed latency fps flops start
+    epoch epochs step steps timestep timesteps iteration iterations iter iters updates tokens samples examples best
+    time runtime seconds sec secs mins minutes hours duration elapsed wall memory mem gb mb peak throughput speed latency fps flops start
     end started ended created updated stopped date timestamp heartbeat ratio gap
     """
 )
 """Words in the names of numbers that say how long a run took: settings only where variants share them."""
-_SO_FAR = _words_of("seen consumed processed done relative global")
-_TOTALS = _words_of("epochs steps iterations iters updates")
+_SO_FAR = words_of("seen consumed processed done relative global")
+_TOTALS = words_of("epochs steps iterations iters updates")
 """Words in the names of lengths that may be set, and not yet reached."""
-_OF_STEPS = _words_of(
+_OF_STEPS = words_of(
     "note notes comment comments remark remarks date time created updated started ended timestamp checkpoint ckpt"
 )
 """Words in the names of texts that may be others in each step of a run."""
-_INDEX = _words_of(
+_INDEX = words_of(
     """
     run runs rep reps repeat repetition replicate replica trial fold split index idx no number id attempt try
     """
 )
 """Names of columns that number the rows of a variant."""
-_REMARKS = _words_of(
+_REMARKS = words_of(
     """
     note notes comment comments description desc remark remarks host hostname node user author path dir directory folder
-    url uri link file filename log id uuid date time created updated started ended timestamp
+    url uri link file filename log id uuid date time created updated started ended timestamp typ
     """
 )
 """Words in the names of texts that say nothing about what was trained."""
-_CODE = _words_of(
+_CODE = words_of(
     """
     commit sha revision git
     """
@@ -181,6 +182,12 @@ def is_remark(name: str) -> bool:
 def is_fold(name: str) -> bool:
     """Returns whether the name of a column says that it holds folds of one set of data."""
     return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})
+
+
+def is_index(name: str) -> bool:
+    """Returns whether the name of a column says that it numbers the rows of a variant."""
+    words = _words_in(name)
+    return len(words) > 0 and words <= _INDEX
 
 
 def differing_between(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:

@@ -23,6 +23,7 @@ from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spre
 from ablate.runs.content import digests_of_rows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.summary_rows import summary_columns, without_summaries
 from ablate.runs.tables import ReadTable, read_table_file
 
 _BOUND = re.compile(r".+__(MIN|MAX)")
@@ -70,6 +71,7 @@ def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
 
 def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     """Returns the runs of a table of any of the shapes. Raises `Invalid`."""
+    read = without_summaries(read)
     names = [str(name) for name in read.table]
     if _runs_of_chart(names):
         return _of_chart(read)
@@ -243,13 +245,17 @@ def _of_variant_columns(read: ReadTable, metric: str) -> RunsFound:
     if len(seeds) != 1:
         rule = "has a column for each variant, and must have one for the seeds beside them"
         raise Invalid("RUNS", rule, listed(map(str, read.table.columns)))
-    variants = [name for name in numbers if name not in seeds]
+    variants = [str(name) for name in numbers if name not in seeds]
+    summaries = summary_columns(read.table, variants)
+    variants = [name for name in variants if name not in summaries]
     tables = []
     for name in variants:
         part = pd.DataFrame({"variant": name, "seed": read.table[seeds[0]], metric: read.table[name]})
         part.index = part.index + f", {name}"
         tables.append(part[part[metric] != ""])
     notes = [*read.notes, message("analyse.variant_columns", list(variants), metric)]
+    if summaries:
+        notes.append(message("analyse.summary_columns", summaries))
     roles = {"variant": ["variant"], "seed": ["seed"]}
     return RunsFound(pd.concat(tables), f"{read.kind} with a column a variant", roles, [metric], notes)
 

@@ -18,6 +18,10 @@ from ablate.runs.cells import number_in
 from ablate.runs.histories import Steps
 
 LAST = "last"
+STEP = "step"
+"""What the lengths of runs are counted in of which a format tells only the last step."""
+ROW = "row"
+"""The column that numbers the rows of a run, where they have no step."""
 _AT = re.compile(r"last|(?P<kind>best|step)\s+(?P<what>\S.*)")
 
 
@@ -119,6 +123,12 @@ def _carried_in_words(
             continue
         runs = [f"{place} ({step:.15g})" for place, step in earlier.items()]
         yield message("analyse.measured_before", name, steps.column, len(kept), runs)
+
+
+def is_at_one_step(at: str) -> bool:
+    """Returns whether all runs are compared at one step, however far they went."""
+    match = _AT.fullmatch(at.strip())
+    return match is not None and match["kind"] == "step"
 
 
 def _first_of_each(table: pd.DataFrame, run: Sequence[str], order: NDArray[np.intp]) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from ablate.report.words import message
 from ablate.runs.cells import as_text, cleaned
 from ablate.runs.json_documents import objects_of, passed_over
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.summary_words import words_among_numbers
 from ablate.runs.text_tables import lines_of_table
 
 NO_OPTIONS = AnalysisOptions()
@@ -107,7 +108,11 @@ def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
     ]
     table = pd.DataFrame(rows[1:], index=places, columns=names, dtype=str)
     if names[0] in ("", "Unnamed: 0"):
-        table = table.iloc[:, 1:]
+        labels = table.iloc[:, 0]
+        is_summary = words_among_numbers(labels)
+        table = table.loc[~is_summary].iloc[:, 1:]
+        if is_summary.any():
+            notes.append(message("analyse.summary_rows", int(is_summary.sum()), labels[is_summary].tolist()))
         notes.append(message("analyse.index_column"))
     clean = cleaned(table, lines.delimiter, baseline)
     return ReadTable(clean.table, "a table", [*notes, *clean.notes])

@@ -1,0 +1,168 @@
+"""How long the runs of a variant trained: their usual length, and runs that ended before the others or after them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isclose
+
+from ablate.core.facts import Evidence
+from ablate.core.unequal_run import UnequalRun
+
+NEAR = 0.01
+"""The relative difference up to which ends count as one, where no exact end is that of half of the runs."""
+_APART = 0.5
+"""The same from the median, where no end is common, as with early stopping: a run of half the length is named."""
+_FEWEST = 3
+"""The fewest runs whose median is a usual length."""
+_STEP = "step"
+
+Lengths = Mapping[int, float]
+"""Seed → how far its run came."""
+
+
+@dataclass(frozen=True)
+class UsualLength:
+    """The length that runs of a variant have, and how far from it one may lie."""
+
+    value: float
+    tolerance: float
+
+    def is_that_of(self, length: float) -> bool:
+        """Returns whether a run of this length trained as long."""
+        return isclose(length, self.value, rel_tol=self.tolerance)
+
+
+def common_length(own: Sequence[float], of_task: Sequence[float] = ()) -> UsualLength | None:
+    """Returns the length that at least half of some runs share; None where none is shared.
+
+    Of several the one that more runs of the task have, `of_task`, and then the longest.
+    """
+    if not own:
+        return None
+
+    def shares(length: float, lengths: Sequence[float]) -> int:
+        return sum(isclose(other, length, rel_tol=NEAR) for other in lengths)
+
+    value = max(
+        {*own}, key=lambda length: (shares(length, own), own.count(length), shares(length, of_task), length)
+    )
+    if 2 * shares(value, own) < len(own):
+        return None
+    return UsualLength(value, 0.0 if 2 * own.count(value) >= len(own) else NEAR)
+
+
+def unequal_lengths(of_variants: Mapping[str, Lengths], counted: str) -> list[UnequalRun]:
+    """Returns the runs of one task that ended before the others of their variant, or after them.
+
+    A variant whose runs share no end is measured by that of another one, where it came so far; else by its median.
+    """
+    usual = usual_lengths(of_variants)
+    unequal = []
+    for variant, lengths in of_variants.items():
+        length = usual.get(variant)
+        for seed, reached in lengths.items():
+            if length is not None and not length.is_that_of(reached):
+                unequal.append(UnequalRun(variant, seed, counted, reached, length.value))
+    return unequal
+
+
+def usual_lengths(of_variants: Mapping[str, Lengths]) -> dict[str, UsualLength]:
+    """Returns variant → the usual length of its runs on one task, of those that have one."""
+    of_task = [length for lengths in of_variants.values() for length in lengths.values()]
+    common = {
+        variant: common_length([*lengths.values()], of_task) for variant, lengths in of_variants.items()
+    }
+    usual: dict[str, UsualLength] = {}
+    for variant, lengths in of_variants.items():
+        own = common[variant]
+        reached = [
+            other for other in common.values() if other and any(map(other.is_that_of, lengths.values()))
+        ]
+        if own is None and reached:
+            own = max(reached, key=lambda length: length.value)
+        if own is None and len(lengths) >= _FEWEST:
+            own = UsualLength(statistics.median(lengths.values()), _APART)
+        if own is not None:
+            usual[variant] = own
+    return usual
+
+
+def are_mostly_common(of_variants: Mapping[str, Lengths]) -> bool:
+    """Returns whether at least half of the runs of one task end where most of their variant do."""
+    num_runs = 0
+    num_usual = 0
+    of_task = [length for lengths in of_variants.values() for length in lengths.values()]
+    for lengths in of_variants.values():
+        common = common_length([*lengths.values()], of_task)
+        num_runs += len(lengths)
+        num_usual += 0 if common is None else sum(map(common.is_that_of, lengths.values()))
+    return num_runs > 0 and 2 * num_usual >= num_runs
+
+
+class RunLengths:
+    """How long the runs of a study trained, as far as they say it; of the built-in workload, its settings do."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._facts = evidence.facts
+
+    @property
+    def counted(self) -> str:
+        """What lengths are counted in."""
+        return self._facts.length_column or _STEP
+
+    def typical(self, variant: str, task: str) -> float | None:
+        """Returns the usual length of the runs of a variant, or their median; None where it is not known."""
+        lengths = self._of_tasks.get(task, {})
+        if variant not in lengths:
+            return None
+        usual = usual_lengths(lengths).get(variant)
+        return statistics.median(lengths[variant].values()) if usual is None else usual.value
+
+    def unequal(self, variants: Sequence[str], task: str) -> list[UnequalRun]:
+        """Returns the runs of some variants that ended before the others of their variant, or after them."""
+        shared = self._shared_seeds(variants, task)
+        runs = unequal_lengths(self._of_tasks.get(task, {}), self.counted)
+        return [run for run in runs if run.variant in variants and (shared is None or run.seed in shared)]
+
+    def _shared_seeds(self, variants: Sequence[str], task: str) -> set[int] | None:
+        """Returns the seeds that pair given runs of some variants; None where all of their runs count."""
+        known = {variant.name for variant in self._facts.variants}
+        seeds = [{*self._facts.seeds_of(name, task)} for name in variants if name in known]
+        shared = set.intersection(*seeds) if seeds else set()
+        return shared if self._facts.has_seeds and len(shared) > 1 else None
+
+    @cached_property
+    def _of_tasks(self) -> dict[str, dict[str, dict[int, float]]]:
+        """Task → variant → seed → how far its run came; of completed runs that say it."""
+        if self._facts.own_lengths:
+            tasks: dict[str, dict[str, dict[int, float]]] = {}
+            for variant, of_variant in self._facts.own_lengths.items():
+                for task, lengths in of_variant.items():
+                    tasks.setdefault(task, {})[variant] = lengths
+            return tasks
+        return self._last_steps()
+
+    def _last_steps(self) -> dict[str, dict[str, dict[int, float]]]:
+        """Returns the last steps of the curves of runs whose variants do not say how long they train."""
+        trials = self._evidence.trials
+        curves = self._evidence.curves
+        if trials.empty or curves.empty:
+            return {}
+        last = curves.groupby("id")["step"].max()
+        known = {
+            (variant.name, task)
+            for variant in self._facts.variants
+            for task, examples in variant.examples.items()
+            if examples is not None
+        }
+        tasks: dict[str, dict[str, dict[int, float]]] = {}
+        completed = trials[(trials["status"] == "completed") & trials["id"].isin(last.index)]
+        for row in completed[["id", "variant", "task", "seed"]].to_dict("records"):
+            if (row["variant"], row["task"]) not in known:
+                lengths = tasks.setdefault(row["task"], {}).setdefault(row["variant"], {})
+                lengths[int(row["seed"])] = float(last[row["id"]])
+        return tasks

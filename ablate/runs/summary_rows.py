@@ -1,0 +1,193 @@
+"""Rows that summarise other rows of a table, and are no runs: means, deviations, totals, DVC's workspace.
+
+A row is one where its format says so, where a word stands among the numbers of seeds, or where a word names a
+statistic and the numbers of the row are that statistic of the rows of its group: a variant that is called `mean` stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from ablate.report.words import message
+from ablate.runs.cells import is_number
+from ablate.runs.settings import is_fold, is_index, is_seed
+from ablate.runs.summary_words import (
+    Agreement,
+    WrittenNumber,
+    agreement,
+    is_only_a_statistic,
+    word_at_end,
+    word_in,
+    words_among_numbers,
+)
+from ablate.runs.tables import ReadTable
+
+Candidates = Mapping[str, tuple[str, str]]
+"""Text of a cell → the text that the rows of its group have there, empty for any other, and the word of a statistic."""
+_RUN_TYPE, _AGGREGATE = "run_type", "aggregate"
+"""The column and the value by which google-benchmark says that a row is no run."""
+_WORKSPACE = "workspace"
+_COLUMN = "column"
+"""The name of what holds the names of columns, where a table is turned."""
+_OF_DVC = ("experiment", "rev")
+_ABOUT_DVC = (*_OF_DVC, "typ", "created", "parent", "state", "executor")
+"""The columns, in small letters, with which DVC says what a row is."""
+
+
+def without_summaries(read: ReadTable) -> ReadTable:
+    """Returns a table without rows that summarise others, or repeat one, and names them in a note."""
+    table = read.table
+    left_out: dict[int, str] = {}
+    table = table.reset_index(drop=True)
+    left_out |= _by_format(table)
+    for name in sorted(table, key=lambda name: not _is_index(str(name))):
+        rest = table.drop(index=[*left_out])
+        if rest.empty:
+            break
+        found = _among_numbers(rest[name]) if _is_index(str(name)) else {}
+        left_out |= found or _by_arithmetic(rest, str(name))
+    if not left_out:
+        return read
+    names = [*dict.fromkeys(left_out[place] for place in sorted(left_out))]
+    note = message("analyse.summary_rows", len(left_out), names)
+    kept = [place for place in range(len(table)) if place not in left_out]
+    return replace(read, table=read.table.iloc[kept], notes=[*read.notes, note])
+
+
+def _is_index(name: str) -> bool:
+    """Returns whether the name of a column says that it numbers runs: seeds, folds, repeats."""
+    return is_seed(name) or is_fold(name) or is_index(name)
+
+
+def _by_format(table: pd.DataFrame) -> dict[int, str]:
+    """Returns place → name of the rows that their format says are no runs."""
+    found: dict[int, str] = {}
+    by_name = {str(name).lower(): name for name in table}
+    if _RUN_TYPE in by_name:
+        is_aggregate = table[by_name[_RUN_TYPE]] == _AGGREGATE
+        label = by_name.get("name", by_name[_RUN_TYPE])
+        found |= table.loc[is_aggregate, label].to_dict()
+    is_workspace = pd.Series(False, table.index)
+    for column in _OF_DVC:
+        if column in by_name:
+            is_workspace |= table[by_name[column]] == _WORKSPACE
+    if is_workspace.any():
+        results = table[[name for lower, name in by_name.items() if lower not in _ABOUT_DVC]]
+        rows = results.agg(tuple, axis=1)
+        repeats = is_workspace & rows.isin(rows[~is_workspace])
+        found |= dict.fromkeys(table.index[repeats], _WORKSPACE)
+    return found
+
+
+def _among_numbers(cells: pd.Series) -> dict[int, str]:
+    """Returns place → name of the rows that have a word for a statistic where all others have the number of a run."""
+    words = cells[words_among_numbers(cells)]
+    return {place: f"{cells.name} {text}" for place, text in words.items()}
+
+
+def _by_arithmetic(table: pd.DataFrame, column: str) -> dict[int, str]:
+    """Returns place → name of the rows whose numbers are those of the statistic that a column names."""
+    candidates = _candidates(table[column])
+    if not candidates:
+        return {}
+    places: dict[str, list[int]] = {}
+    for place, text in table[column].items():
+        if text in candidates:
+            places.setdefault(candidates[text][1], []).append(place)
+    runs = table[~table[column].isin([*candidates])]
+    confirmed = {
+        word for word, rows in places.items() if _are_summaries(table.loc[rows], runs, column, candidates)
+    }
+    if confirmed:
+        confirmed |= {word for word in places if is_only_a_statistic(word)}
+    found: dict[int, str] = {}
+    for word in confirmed:
+        found |= {place: table.loc[place, column] for place in places[word]}
+    return found
+
+
+def _candidates(cells: pd.Series) -> Candidates:
+    """Returns the texts of a column that name a statistic, of all others or of those with another text."""
+    texts = [text for text in cells.unique() if text and not is_number(text)]
+    found: dict[str, tuple[str, str]] = {}
+    for text in texts:
+        word, parts = word_in(text), word_at_end(text)
+        if word:
+            found[text] = ("", word)
+        elif parts is not None and parts[0] in texts:
+            found[text] = parts
+    return found
+
+
+def _are_summaries(rows: pd.DataFrame, runs: pd.DataFrame, column: str, candidates: Candidates) -> bool:
+    """Returns whether all rows with one word may be what it says of their groups, and one of them surely is."""
+    is_sure = False
+    for place in rows.index:
+        row = rows.loc[place]
+        of_label, word = candidates[row[column]]
+        group = runs[runs[column] == of_label] if of_label else runs
+        match _agreement(row, group, column, word):
+            case "is not":
+                return False
+            case "is":
+                is_sure = True
+            case "may be":
+                pass
+    return is_sure
+
+
+def _agreement(row: pd.Series, group: pd.DataFrame, column: str, word: str) -> Agreement:
+    """Returns whether all numbers of a row are a statistic of those of its group.
+
+    Its group has the same texts, where others have them too, and the same numbers where they are no such statistic.
+    """
+    numbers: dict[str, WrittenNumber] = {}
+    for name, text in row.items():
+        if name == column or text == "":
+            continue
+        number = WrittenNumber.of(text)
+        if number is not None:
+            numbers[str(name)] = number
+        elif (group[name] == text).any():
+            group = group[group[name] == text]
+    while True:
+        answers = {name: _of_column(number, group[name], word) for name, number in numbers.items()}
+        if "is not" not in answers.values():
+            break
+        varying = [name for name, answer in answers.items() if answer != "is" and group[name].nunique() > 1]
+        shared = [name for name in varying if _is_number(group[name], numbers[name].value).any()]
+        if not shared:
+            return "is not"
+        # A setting has fewer values than what was measured.
+        setting = min(shared, key=lambda name: group[name].nunique())
+        group = group[_is_number(group[setting], numbers.pop(setting).value)]
+    return "is" if "is" in answers.values() else "may be"
+
+
+def summary_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Returns those of some columns of numbers that are a statistic of the others in each row, by name and numbers."""
+    words = {name: word_in(name) for name in columns if word_in(name)}
+    others = [name for name in columns if name not in words]
+    if not words or not others:
+        return []
+    turned = table[[*others, *words]].T.reset_index(names=_COLUMN)
+    return [*_by_arithmetic(turned.set_axis(turned.columns.map(str), axis=1), _COLUMN).values()]
+
+
+def _of_column(number: WrittenNumber, cells: pd.Series, word: str) -> Agreement:
+    """Returns whether a number is a statistic of the numbers of a column, or how many there are."""
+    written: Sequence[WrittenNumber | None] = [WrittenNumber.of(text) for text in cells]
+    values = [each for each in written if each is not None]
+    if not values:
+        return "may be"
+    found = agreement(number, values, word)
+    return "may be" if found == "is not" and number.value == len(cells) > 1 else found
+
+
+def _is_number(cells: pd.Series, value: float) -> pd.Series:
+    """Returns whether each cell is one number."""
+    numbers = {text: WrittenNumber.of(text) for text in cells.unique()}
+    return cells.map(lambda text: numbers[text] is not None and numbers[text].value == value).astype(bool)

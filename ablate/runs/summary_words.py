@@ -1,0 +1,154 @@
+"""Words for statistics in cells and names of columns, and whether a number is the statistic of some values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ablate.base.numerals import whole_in
+from ablate.runs.cells import is_number, mean_and_spread, number_in
+
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], float]
+Agreement = Literal["is", "may be", "is not"]
+"""Whether a number is a statistic of values; `may be` where those are too alike, or too coarse, to tell."""
+
+
+def _deviation(values: Floats) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def _error(values: Floats) -> float:
+    return float(_deviation(values) / np.sqrt(len(values)))
+
+
+def _variation(values: Floats) -> float:
+    mean = float(np.mean(values))
+    return _deviation(values) / mean if mean else 0.0
+
+
+_MEAN: tuple[Statistic, ...] = (lambda values: float(np.mean(values)),)
+_DEVIATION: tuple[Statistic, ...] = (_deviation, lambda values: float(np.std(values)))
+_VARIANCE: tuple[Statistic, ...] = (
+    lambda values: _deviation(values) ** 2,
+    lambda values: float(np.var(values)),
+)
+_SUM: tuple[Statistic, ...] = (lambda values: float(np.sum(values)),)
+_MEDIAN: tuple[Statistic, ...] = (lambda values: float(np.median(values)),)
+
+
+def _quantile(share: float) -> tuple[Statistic, ...]:
+    return (lambda values: float(np.quantile(values, share)),)
+
+
+SPREADS = ("std", "sd", "stdev", "stddev", "std_dev", "standard_deviation", "deviation", "sigma")
+ERRORS = ("sem", "se", "stderr", "std_err", "std_error", "standard_error")
+INTERVALS = ("ci", "ci95", "95_ci", "ci_95", "ci_low", "ci_high", "conf", "confidence", "half_width")
+MEANS = ("mean", "avg", "average", "mu")
+_OVERALL = ("all", "overall", "total", "summary", "aggregate", "aggregated")
+WORDS: Mapping[str, tuple[Statistic, ...]] = {
+    **dict.fromkeys(MEANS, _MEAN),
+    **dict.fromkeys(SPREADS, _DEVIATION),
+    **dict.fromkeys(ERRORS, (_error,)),
+    **dict.fromkeys(("var", "variance"), _VARIANCE),
+    **dict.fromkeys(("median", "50", "p50", "q50"), _MEDIAN),
+    **dict.fromkeys(("min", "minimum", "lowest"), (lambda values: float(np.min(values)),)),
+    **dict.fromkeys(("max", "maximum", "highest"), (lambda values: float(np.max(values)),)),
+    **dict.fromkeys(("25", "p25", "q25", "q1"), _quantile(0.25)),
+    **dict.fromkeys(("75", "p75", "q75", "q3"), _quantile(0.75)),
+    "sum": _SUM,
+    "cv": (_variation,),
+    **dict.fromkeys(("range", "spread"), (lambda values: float(np.ptp(values)),)),
+    **dict.fromkeys(("count", "n"), (lambda values: float(len(values)),)),
+    **dict.fromkeys(_OVERALL, (*_MEAN, *_SUM, *_MEDIAN)),
+    **dict.fromkeys((*INTERVALS, "iqr"), ()),
+}
+"""Word, in small letters → the statistics that it may name, of which one fits; none of those that are not checked."""
+_BEST = ("best", "worst", "last", "final")
+"""Words that name a run again, where others are numbered."""
+_BESIDE_MEANS = (*SPREADS, *ERRORS, *INTERVALS, "var", "variance", "cv", "iqr")
+"""Words that name nothing but a statistic: beside a mean that was checked, they are not checked."""
+_PARTS = re.compile(r"(?P<before>.+?)[\s_/.:|,–-]*[\s_/.:|,(\[–-](?P<after>[^\s_/.:|,()\[\]–-]+)[)\]]?")
+_MARGIN = 4.0
+"""How many times as far apart as numbers are exact values must lie for an agreement to say something."""
+
+
+def word_in(text: str) -> str:
+    """Returns the word for a statistic that a whole text is: `mean` of `Mean (5 seeds)`; empty for another text."""
+    if "±" in text or "+/-" in text:
+        text = re.split(r"±|\+/-", text)[0].strip() or "std"
+    plain = re.sub(r"\s*[(\[].*[)\]]$", "", text.strip())
+    word = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
+    return word if word in WORDS else ""
+
+
+def word_at_end(text: str) -> tuple[str, str] | None:
+    """Returns what a text names and the word for its statistic: `BM/64` and `mean` of `BM/64_mean`; else None."""
+    match = _PARTS.fullmatch(text.strip())
+    if match is None or not word_in(match["after"]):
+        return None
+    return match["before"], word_in(match["after"])
+
+
+def words_among_numbers(cells: pd.Series) -> pd.Series:
+    """Returns whether a cell has a word for a statistic, or names one of the runs again, where others number runs.
+
+    All others are whole numbers: none is such a word where they are not.
+    """
+    is_word = cells.map(_is_no_number_of_a_run).astype(bool)
+    others = cells[~is_word & (cells != "")]
+    if others.empty or any(whole_in(text) is None for text in others.unique()):
+        return pd.Series(False, cells.index)
+    return is_word
+
+
+def _is_no_number_of_a_run(text: str) -> bool:
+    return not is_number(text) and (bool(word_in(text)) or text.strip().lower() in _BEST)
+
+
+def is_only_a_statistic(word: str) -> bool:
+    """Returns whether a word names nothing but a statistic; `mean` and `max` may also name a way of pooling."""
+    return word in _BESIDE_MEANS
+
+
+@dataclass(frozen=True)
+class WrittenNumber:
+    """A number as a text has it, and how exact it is."""
+
+    value: float
+    places: float
+    """Half of a unit of its last digit."""
+
+    @classmethod
+    def of(cls, text: str) -> WrittenNumber | None:
+        """Returns the number of a text, or the mean of `MEAN ± SD`; None of another text."""
+        if not is_number(text):
+            spread = mean_and_spread(text)
+            if spread is None:
+                return None
+            text = spread[0]
+        value = number_in(text)
+        if not np.isfinite(value):
+            return None
+        digits, _, exponent = text.lower().partition("e")
+        decimals = len(digits.partition(".")[2]) - int(exponent or 0)
+        return cls(value, 0.5 * 10.0**-decimals)
+
+
+def agreement(written: WrittenNumber, values: Sequence[WrittenNumber], word: str) -> Agreement:
+    """Returns whether a number is what a word names of some values, as far as their digits show it."""
+    numbers = np.array([each.value for each in values])
+    inexact = max(each.places for each in values)
+    for statistic in WORDS[word]:
+        scale = len(numbers) if statistic in _SUM else 1
+        near = written.places + scale * inexact + 1e-9 * float(np.abs(numbers).max())
+        if abs(statistic(numbers) - written.value) > near:
+            continue
+        return "is" if np.ptp(numbers) > _MARGIN * near / scale else "may be"
+    return "is not"

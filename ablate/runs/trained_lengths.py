@@ -1,0 +1,123 @@
+"""How long each run that exists trained: the last of its steps, or what a column such as `epochs_trained` says."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pandas as pd
+
+from ablate.analysis.run_lengths import are_mostly_common, unequal_lengths, usual_lengths
+from ablate.analysis.treatments import REACHED
+from ablate.runs.cells import number_in
+from ablate.runs.settings import words_of
+from ablate.runs.steps import ROW
+
+_COUNTED = words_of(
+    "step steps timestep timesteps epoch epochs iteration iterations iter iters updates episodes batches"
+)
+"""Words for what training is counted in."""
+_WHICH = words_of(
+    """
+    max num n total train training trained trainer completed done final last current reached seen run env global agent
+    opt optimizer gradient sampled of number
+    """
+)
+"""Words that may stand beside them; any other says that something else is counted: `warmup_steps`, `best_epoch`."""
+_Lengths = dict[str, dict[str, dict[int, float]]]
+"""Variant → task → seed → how long the run trained."""
+
+
+@dataclass(frozen=True)
+class LengthColumn:
+    """A column that says how long each run trained."""
+
+    name: str
+    values: pd.Series
+    """Place of a run → its length; NaN where it says none."""
+    is_of_steps: bool
+    """Whether it is the last of its steps; else a number of the run, which may mean something else."""
+
+    def only_of(self, places: Collection[str]) -> LengthColumn:
+        """Returns the column of the runs at some places alone."""
+        return replace(self, values=self.values[self.values.index.isin([*places])])
+
+
+@dataclass(frozen=True)
+class TrainedLengths:
+    """How long runs trained, where not all of them trained for the same length."""
+
+    column: str = ""
+    """What they are counted in; empty where all are the same, or not known."""
+    lengths: _Lengths = field(default_factory=dict)
+
+
+def last_steps(table: pd.DataFrame, run: Sequence[str], step: str) -> LengthColumn:
+    """Returns the last step of the run of each row; `run`: the columns that tell runs apart."""
+    steps = table[step].map(number_in)
+    last = steps.groupby([table[name] for name in run]).transform("max")
+    return LengthColumn(step, last, is_of_steps=step != ROW)
+
+
+def columns_of_length(table: pd.DataFrame, others: Sequence[str]) -> list[LengthColumn]:
+    """Returns those of some columns of a table of one row a run that say how long it trained, by name and cells."""
+    columns = []
+    for name in others:
+        if not _is_length(name):
+            continue
+        values = table[name].map(number_in)
+        if ((table[name] == "") | (values >= 0)).all() and values.notna().any():
+            columns.append(LengthColumn(name, values, is_of_steps=False))
+    return columns
+
+
+def _is_length(name: str) -> bool:
+    """Returns whether the last part of a name counts the training of a run: `epochs_trained`, `metrics.global_step`."""
+    words = {word for word in re.split(r"[^a-z0-9]+", re.split(r"[./]", name.lower())[-1]) if word}
+    return bool(words & _COUNTED) and words <= _COUNTED | _WHICH
+
+
+def trained_lengths(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> TrainedLengths:
+    """Returns the lengths of runs by the first column in which a run, or else a variant, has another than the others.
+
+    trials: the runs that count by what they measured: id, variant, task, seed.
+    """
+    by_column = {column.name: _by_task(column, trials) for column in columns}
+    if not trials.empty:
+        for differs in (_has_unequal_runs, _has_unequal_variants):
+            for name, tasks in by_column.items():
+                if any(differs(of_task) for of_task in tasks.values()):
+                    return TrainedLengths(name, _by_variant(tasks))
+    return TrainedLengths()
+
+
+def _by_task(column: LengthColumn, trials: pd.DataFrame) -> dict[str, dict[str, dict[int, float]]]:
+    """Returns task → variant → seed → length, of tasks on which the column says how long runs trained."""
+    lengths = trials["id"].map(column.values)
+    tasks: dict[str, dict[str, dict[int, float]]] = {}
+    for row, length in zip(trials.to_dict("records"), lengths, strict=True):
+        if math.isfinite(length):
+            tasks.setdefault(row["task"], {}).setdefault(row["variant"], {})[row["seed"]] = float(length)
+    if column.is_of_steps:
+        return tasks
+    # The step of the best checkpoint, or the iterations until something converged, differ from run to run.
+    return {task: of_task for task, of_task in tasks.items() if are_mostly_common(of_task)}
+
+
+def _has_unequal_runs(of_task: Mapping[str, Mapping[int, float]]) -> bool:
+    return bool(unequal_lengths(of_task, ""))
+
+
+def _has_unequal_variants(of_task: Mapping[str, Mapping[int, float]]) -> bool:
+    values = [usual.value for usual in usual_lengths(of_task).values()]
+    return len(values) > 1 and min(values) < (1 - REACHED) * max(values)
+
+
+def _by_variant(tasks: Mapping[str, Mapping[str, dict[int, float]]]) -> _Lengths:
+    lengths: _Lengths = {}
+    for task, of_task in tasks.items():
+        for variant, of_variant in of_task.items():
+            lengths.setdefault(variant, {})[task] = of_variant
+    return lengths
