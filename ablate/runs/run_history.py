@@ -90,7 +90,7 @@ def table_of(
         [*dict.fromkeys(all_notes)],
         endings=endings,
         last_steps=last_steps,
-        content=content,
+        content=[run.content for run in runs],
     )
 
 
