@@ -21,6 +21,7 @@ from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.own_best import own_best
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import (
     RunColumns,
@@ -35,6 +36,7 @@ from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_set
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import num_not_completed
 from ablate.runs.steps import LAST, rows_at
+from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 
 KEY = ["variant", "task", "seed"]
 RUN = (*KEY, "example")
@@ -81,7 +83,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     table, roles, options = columns.table, columns.roles, columns.options
     metrics = [*options.metrics()]
     check_columns(columns, metrics)
-    notes = [*guesses_in_words(columns), *found.notes]
+    refuse_steps_as_seeds(columns)
+    notes = [*guesses_in_words(columns), *found.notes, *own_best(table, options)]
     kept = _kept_rows(columns, notes)
     kept = _one_row_each(replace(columns, table=kept), notes)
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics])
