@@ -27,6 +27,7 @@ from ablate.runs.content import digests_of_rows
 from ablate.runs.filters import rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.own_best import own_best
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import (
     STEPS,
@@ -41,6 +42,7 @@ from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_set
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import ends_of, is_kept, unclear_columns, worse
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
+from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
 from ablate.runs.visible import visible_options, visible_runs
 
@@ -97,7 +99,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     table, roles, options = columns.table, columns.roles, columns.options
     metrics = [*options.metrics()]
     check_columns(columns, metrics)
-    notes = [*guesses_in_words(columns), *found.notes]
+    refuse_steps_as_seeds(columns)
+    notes = [*guesses_in_words(columns), *found.notes, *own_best(table, options)]
     ends = _ends(found, columns)
     filtered = _kept_rows(columns, ends, notes)
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import ablate_here, problems
+from harness import ablate_here, problems, run_here
 
 from ablate import load
 from ablate.base.errors import AblateError
@@ -58,6 +58,15 @@ def test_the_value_at_the_best_epoch_is_judged(folder):
         assert row.test == of_epochs[best][1]
     (row, _) = load(folder / "results" / "best").comparisons.itertuples()
     assert abs(row.diff) < 0.02  # At the last epoch it is 0.11.
+
+
+def test_a_guide_that_is_the_judged_number_at_every_step_ends_the_run_without_a_verdict(folder):
+    workload = {"command": "python train.py --wd {wd} --seed {seed}", "read": READ | {"val": READ["test"]}}
+    study = written(folder, AT_BEST, workload=workload)
+    with pytest.raises(AblateError, match=r"metrics\.test\.by: is the metric itself at every step"):
+        run_here(study)
+    assert not (folder / "results/best/comparisons.csv").exists()
+    assert not (folder / "results/best/answer.txt").exists()
 
     # Another rule is another number: what the last epoch gives is trained, and judged, anew.
     written(folder, {"direction": "max", "margin": 0.005})

@@ -1,0 +1,33 @@
+"""A metric that chooses the step is not the judged one, whatever it is called and in whatever units."""
+
+import numpy as np
+import pytest
+
+from ablate.analysis.guides import is_same_number
+
+RNG = np.random.default_rng(0)
+TEST = 0.8 + 0.02 * RNG.normal(size=30)
+VALIDATION = TEST + 0.001 * RNG.normal(size=30)
+
+
+@pytest.mark.parametrize(
+    ("guide", "is_same"),
+    [
+        (TEST, True),
+        (100 * TEST, True),
+        (1 - TEST, True),
+        (np.float64(np.float32(TEST)), False),
+        (VALIDATION, False),
+        (np.exp(TEST), False),
+        (np.where(np.arange(30) == 7, TEST + 0.01, TEST), False),
+    ],
+)
+def test_equal_values_and_values_in_other_units_are_one_number(guide, is_same):
+    assert is_same_number(guide, TEST) is is_same
+
+
+def test_values_that_do_not_change_and_two_points_of_a_line_tell_nothing():
+    assert not is_same_number(np.ones(9), np.ones(9))
+    assert not is_same_number(np.array([]), np.array([]))
+    assert not is_same_number(np.array([0.1, 0.2, 0.1]), np.array([0.5, 0.9, 0.5]))
+    assert is_same_number(np.array([0.5, 0.9, 0.5]), np.array([0.5, 0.9, 0.5]))
