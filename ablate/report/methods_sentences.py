@@ -48,7 +48,7 @@ def comparison_sentences(report_data: ReportData) -> Iterator[str]:
         yield from _data(facts)
         yield from _judged_number(report_data)
     yield from _tests(report_data)
-    yield from _family(facts)
+    yield from _family(report_data)
     yield from _outcomes(report_data)
     yield from _tuning(facts)
 
@@ -167,12 +167,17 @@ def _interval_test(report_data: ReportData) -> str:
     return "methods.t_over_seeds_and_examples" if len(examples) else "methods.t_over_seeds"
 
 
-def _family(facts: StudyFacts) -> Iterator[str]:
+def _family(report_data: ReportData) -> Iterator[str]:
     """Yields the level of the intervals, and what is judged otherwise."""
+    facts = report_data.facts
     size = family_size(facts)
     if size > 1:
         share = message("methods.share_of_look") if facts.looks else ""
-        yield message("methods.family" if facts.given else "methods.planned_family", size, share)
+        code = "methods.family" if facts.given else "methods.planned_family"
+        num_comparisons = len(planned_rows(report_data.comparisons))
+        num_claims = size - num_comparisons
+        claims = message("methods.other_claims", num_claims) if num_claims > 0 else ""
+        yield message(code, num_comparisons, claims, size, share)
     else:
         yield message("methods.one_with_looks" if facts.looks else "methods.one_interval")
     claimed = {DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED}

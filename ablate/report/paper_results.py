@@ -178,10 +178,14 @@ def _mean_columns(facts: StudyFacts, scale: float) -> list[Column]:
 def _judged_columns(rows: Sequence[Row], table_rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Returns the columns of differences and verdicts.
 
-    Between them that of the pairs, where some row has other pairs than the runs of its mean, or than another row.
+    Between them that of the pairs, where some row has other pairs than the runs of its mean or, without these, than
+    another row.
     """
-    pairs = [(row[PAIRS], row.get(NUM_RUNS, "")) for row in table_rows if PAIRS in row]
-    is_shown = len({count for count, _ in pairs}) > 1 or any(count != runs != "" for count, runs in pairs)
+    judged = [row for row in table_rows if PAIRS in row]
+    if all(NUM_RUNS in row for row in judged):
+        is_shown = any(row[PAIRS] != row[NUM_RUNS] for row in judged)
+    else:
+        is_shown = len({row[PAIRS] for row in judged}) > 1
     columns = [Column("difference", f"Difference [{level_of(rows)}]", True)]
     if is_shown:
         columns.append(Column(PAIRS, "n of difference", True))

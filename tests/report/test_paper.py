@@ -4,10 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_evidence import study as made_study
 from matplotlib.text import Text
+from scipy import stats
 from synthetic import FACTORS, study
 from tex import rows
 
@@ -204,3 +207,54 @@ def test_whatever_the_cells_hold_a_table_keeps_its_shape(cells):
     columns = [Column("name", "Name"), Column("value", "p", True)]
     found = rows(tabular(Table(columns, given, cells[0][0]), "tab:x"))
     assert [len(row) for row in found] == [2] * (1 + len(cells))
+
+
+def made_of(values, **options):
+    evidence = made_study(values, **options)
+    return for_paper(
+        report_data(evidence), Wanted(WIDTH, only=["results", "comparisons", "methods"]), pytest.fail
+    )
+
+
+def test_each_row_has_its_n_where_rows_differ():
+    values = {"baseline": [0.7, 0.72, 0.71, 0.69], "a": [0.75, 0.77, 0.76, 0.74], "b": [0.7, 0.73, 0.7, 0.71]}
+    head, *found = rows(content(made_of(values), "results.tex"))
+    assert "n" not in [cell.strip() for cell in head]
+    # A diverged run has no value, and counts with the floor in the difference.
+    diverged = made_of(values, statuses={("b", 3): "diverged"})
+    head, *found = rows(content(diverged, "results.tex"))
+    names = [cell.strip() for cell in head]
+    n, pairs = names.index("n"), names.index("n of difference")
+    assert [row[n].strip() for row in found] == ["4", "4", "3"]
+    assert [row[pairs].strip() for row in found] == ["", "4", "4"]
+    assert "over 3 to 4 seeds" in content(diverged, "results.tex")
+
+
+def test_what_is_equivalent_keeps_its_interval_in_the_caption_where_that_excludes_0():
+    """Reference: scipy's paired t interval, at 95 %."""
+    base = np.array([0.70, 0.72, 0.71, 0.69])
+    differences = np.array([0.005, 0.007, 0.003, 0.005])
+    values = {"baseline": base, "a": base + differences}
+    low, high = stats.t.interval(0.95, 3, 0.005, np.std(differences, ddof=1) / 2)
+    made = made_of(values, margin=0.01)
+    shown = f"a (better by 0.0050 {{[}}{low:.4f}, {high:.4f}])"
+    assert f"Equivalent, although the interval excludes 0: {shown}" in content(made, "results.tex")
+
+
+def test_terms_of_the_table_are_defined_and_a_narrow_table_takes_one_column(whole, made):
+    assert "Detectable: the smallest true difference" in content(made, "comparisons.tex")
+    assert "Placebo: a copy of the baseline under other random streams" in content(made, "comparisons.tex")
+    assert r"\begin{table*}" in content(made, "comparisons.tex")
+    narrow = Table([Column("a", "A"), Column("b", "B")], [{"a": "x", "b": "1"}])
+    assert r"\begin{table}" in tabular(narrow, "tab:x")
+    wide = Table([Column("a", "A"), Column("b", "B")], [{"a": "x", "b": "1" * 60}])
+    assert r"\begin{table*}" in tabular(wide, "tab:x")
+
+
+def test_seeds_are_called_fixed_in_advance_by_a_dated_plan_alone(whole):
+    words = for_paper(whole, Wanted(WIDTH, only=["methods"]), pytest.fail)["methods.md"]
+    assert "fixed in advance" not in words
+    dated = replace(whole, dated="2026-11-23T19:59:02+00:00")
+    words = for_paper(dated, Wanted(WIDTH, only=["methods"]), pytest.fail)["methods.md"]
+    assert "fixed in advance, in a plan of 2026-11-23" in words
+    assert "A placebo, the baseline under other random streams, is compared with it too" in words
