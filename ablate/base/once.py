@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import TypeVar
 
-from ablate.base.errors import shown
+from ablate.base.errors import Invalid, shown
 
 Name = TypeVar("Name")
 Value = TypeVar("Value")
@@ -18,6 +19,15 @@ class TwiceError(ValueError):
     def __init__(self, name: object) -> None:
         self.name = str(name)
         super().__init__(f"two values have the name {shown(self.name)}")
+
+
+@contextmanager
+def refusing_twice(field: str, given: str) -> Iterator[None]:
+    """Raises `Invalid` for two values of one name that are met inside; `given`: what holds them."""
+    try:
+        yield
+    except TwiceError as error:
+        raise Invalid(field, str(error), given, hint="Rename one of them, or remove it") from None
 
 
 def put_once(values: MutableMapping[Name, Value], name: Name, value: Value, *, said: str = "") -> None:

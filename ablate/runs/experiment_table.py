@@ -110,6 +110,9 @@ def _without_summaries(runs: Sequence[Run], options: AnalysisOptions, notes: lis
         notes.append(message("analyse.parents", [_name_of(run) for run in summaries]))
     if parts:
         notes.append(message("analyse.nested", [_name_of(run) for run in parts]))
+    both = [run for parent in are_runs for run in below[parent] if _judged_values(run, options)]
+    if both:
+        notes.append(message("analyse.nested_too", [_name_of(run) for run in both]))
     left_out = {run.info.run_id for run in [*summaries, *parts]}
     return [run for run in runs if run.info.run_id not in left_out]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed
+from ablate.base.once import refusing_twice
 from ablate.report.words import message
 from ablate.runs.cells import cleaned
 from ablate.runs.options import AnalysisOptions
@@ -22,6 +23,9 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     has them: a run that diverged has infinity, or says so in a column `status`.
     """
     if any(name is not None for name in frame.index.names):
+        taken = [str(name) for name in frame.index.names if name in frame.columns]
+        if taken:
+            raise Invalid("runs", "has a level of the index with the name of a column", listed(taken))
         frame = frame.reset_index()
     labels = pd.Series([*map(str, frame.index)], dtype=str)
     is_summary = words_among_numbers(labels)
@@ -36,9 +40,9 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
     columns = {name: _cells(frame.iloc[:, place]) for place, name in enumerate(names)}
     clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
-    return shaped(
-        ReadTable(clean.table, "a DataFrame", [*notes, *clean.notes]), options.metric, options.baseline
-    )
+    read = ReadTable(clean.table, "a DataFrame", [*notes, *clean.notes])
+    with refusing_twice("runs", "a DataFrame"):
+        return shaped(read, options.metric, options.baseline)
 
 
 def _name_of(column: object) -> str:

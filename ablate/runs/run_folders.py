@@ -20,7 +20,15 @@ from ablate.runs.roles import STEPS
 from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
-from ablate.runs.run_tree import FileKind, RunFolder, has_files, refuse_many, run_files, run_folders
+from ablate.runs.run_tree import (
+    FileKind,
+    RunFolder,
+    files_below,
+    has_files,
+    refuse_many,
+    run_files,
+    run_folders,
+)
 from ablate.runs.settings import is_seed
 from ablate.runs.statuses import worse
 
@@ -62,6 +70,8 @@ class RunFolderReader(Reader):
         if not options.read and not folders:
             folders = run_files(path)
             kind = "files of runs"
+            below = files_below(path)
+            notes += [message("analyse.passed_over_below", [str(file) for file in below])] if below else []
         refuse_many(folders, path)
         if not any(run.results for run in folders):
             rule = "has runs with settings, and no file with their results"

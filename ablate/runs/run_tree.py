@@ -31,6 +31,7 @@ _METRICS = (
 _OF_CONFIGS = (".yaml", ".yml", ".json", ".toml")
 _OF_METRICS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _OF_LOGS = (".log", ".out", ".txt", ".err")
+_RESULTS: tuple[FileKind, ...] = ("metrics", "events")
 _TEXTS: tuple[FileKind, ...] = ("logs", "others")
 MAX_RUNS = 20_000
 _MAX_ENTRIES = 200_000
@@ -96,6 +97,9 @@ def run_folders(root: Path, kind: FileKind, notes: list[str] | None = None) -> l
     overviews = _taken_overviews(runs, folders)
     if overviews and notes is not None:
         notes.append(message("analyse.overviews", [str(path) for path in overviews]))
+    others = _with_other_results(runs, folders, kind)
+    if others and notes is not None:
+        notes.append(message("analyse.other_results", [str(path) for path in others]))
     above_runs = {*_num_below(runs)}
     families = {path.parent for path in runs if folders[path].has("configs")}
     for path, folder in folders.items():
@@ -277,6 +281,29 @@ def _taken_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _Folde
             del runs[path]
             overviews.append(path)
     return overviews
+
+
+def _with_other_results(
+    runs: Mapping[Path, Sequence[Path]], folders: Mapping[Path, _Folder], kind: FileKind
+) -> list[Path]:
+    """Returns folders with event files or metrics, whichever are not read, that belong to no run."""
+    above_runs = {*_num_below(runs)}
+    others = []
+    for path, folder in folders.items():
+        is_of_run = path in above_runs or any(place in runs for place in (path, *path.parents))
+        has_results = any(folder.has(other) for other in _RESULTS if other != kind)
+        if has_results and not is_of_run and kind in _RESULTS:
+            others.append(path)
+    return others
+
+
+def files_below(root: Path) -> list[Path]:
+    """Returns the tables and JSON files in the folders below one. Raises `Invalid`."""
+    files = []
+    for path, folder in _contents(root).items():
+        if path != root:
+            files += [file for of_kind in folder.files.values() for file in of_kind]
+    return [file for file in sorted(files, key=_natural) if file.suffix.lower() in _OF_METRICS]
 
 
 def _num_below(paths: Iterable[Path]) -> Counter[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ablate.base.errors import Invalid
-from ablate.base.once import TwiceError
+from ablate.base.once import refusing_twice
 from ablate.runs.experiments import MlflowDatabaseReader, MlflowFolderReader, read_experiment, read_store
 from ablate.runs.lm_eval_results import LmEvalResultReader
 from ablate.runs.logs import LogReader
@@ -45,14 +45,7 @@ def find_runs(runs: str, options: AnalysisOptions) -> RunsFound:
         raise Invalid("RUNS", "does not exist", runs, hint="Name a file or folder of runs")
     for reader in READERS:
         if reader.knows(path, options):
-            return _read(reader, path, options)
+            with refusing_twice("RUNS", runs):
+                return reader.read(path, options)
     looked_for = "; ".join(reader.looks_for for reader in READERS)
     raise Invalid("RUNS", "has no runs in a format that is known", runs, f"looked for: {looked_for}")
-
-
-def _read(reader: Reader, path: Path, options: AnalysisOptions) -> RunsFound:
-    """Returns the runs that a reader finds. Raises `AblateError`, also for two values of which one hides the other."""
-    try:
-        return reader.read(path, options)
-    except TwiceError as error:
-        raise Invalid("RUNS", str(error), str(path), hint="Rename one of them, or remove it") from None

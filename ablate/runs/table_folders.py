@@ -12,7 +12,7 @@ from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_names import SEED_IN_NAME, without_seeds
-from ablate.runs.run_tree import run_files
+from ablate.runs.run_tree import files_below, run_files
 from ablate.runs.settings import is_seed
 from ablate.runs.shapes import shaped
 from ablate.runs.tables import ReadTable, read_table_file
@@ -43,6 +43,9 @@ class TableFolderReader(Reader):
         notes: dict[str, None] = {}
         for read in tables:
             notes |= dict.fromkeys(read.notes)
+        below = files_below(path)
+        if below:
+            notes[message("analyse.passed_over_below", [str(file) for file in below])] = None
         names = [run.name for run in runs]
         seeds = None if any(is_seed(str(name)) for name in tables[0].table) else _seeds_in(names)
         names = without_seeds(names, seeds)

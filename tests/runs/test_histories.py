@@ -278,3 +278,18 @@ def test_a_second_column_of_a_name_is_named():
     """Of two columns called acc, pandas names the second acc.1."""
     frame = history().query("step == 4").assign(**{"acc.1": 0.5})
     assert any("acc.1 may be a second column called acc" in note for note in rows_of(frame).notes)
+
+
+def test_a_frame_refuses_two_columns_of_one_name():
+    frame = history().query("step == 4")
+    twice = frame.rename(columns={"loss": "acc"})
+    with pytest.raises(AblateError, match="none twice"):
+        ablate.analyse(twice, baseline="base", metric="acc")
+    with pytest.raises(AblateError, match="level of the index with the name of a column"):
+        ablate.analyse(frame.set_index("seed", drop=False), baseline="base", metric="acc")
+    chart = pd.DataFrame({"Step": [1], "relu - acc": [0.1], "relu - acc.1": [0.2], "x - acc": [0.3]})
+    with pytest.raises(AblateError, match="two runs of one name"):
+        ablate.analyse(chart, baseline="relu", metric="acc")
+    wide = pd.DataFrame({"model": ["relu"], "acc_seed0": [0.1], "acc-s0": [0.2], "acc_seed1": [0.3]})
+    with pytest.raises(AblateError, match="two values have the name"):
+        ablate.analyse(wide, baseline="relu", metric="acc")

@@ -624,3 +624,20 @@ def test_a_run_that_went_on_from_an_earlier_step_ends_where_it_ended(tmp_path):
     by_run = table.rows.set_index(["variant", "seed"])["acc"]
     assert (by_run["m1", "1"], by_run["m1", "2"]) == ("0.35", "0.5")
     assert any("written later for the same step" in note and "m1_s1" in note for note in table.notes)
+
+
+def test_what_lies_in_another_format_or_folder_is_named(tmp_path):
+    write(
+        tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.json", END), ("m%(v)d_s%(s)d/tb/events.out.tfevents.1", ""))
+    )
+    write(tmp_path, {"m1_s7/events.out.tfevents.1": ""})
+    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    (note,) = [note for note in table.notes if "another format" in note]
+    assert note.endswith(str(tmp_path / "m1_s7"))
+    tables = tmp_path / "tables"
+    write(
+        tables,
+        {f"m{v}.csv": f"seed,acc\n0,{v}.5\n1,{v}.7\n" for v in range(2)} | {"old/m2.csv": "seed,acc\n"},
+    )
+    table = read(str(tables), AnalysisOptions("m0", "acc", "max"))
+    assert any(note == f"Passed over in folders below: {tables / 'old/m2.csv'}" for note in table.notes)
