@@ -137,7 +137,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         say(reading)
         if options.keep_noise is not None:
             given_runs = checked(table, options.metrics())
-            say(noise.keep_noise(given_runs, options, options.keep_noise))
+            say(noise.keep_noise(given_runs, options, options.keep_noise, has_seeds=table.has_seeds))
             return 0
         if options.known_noise is not None:
             table = noise.beside_noise(table, options, options.known_noise)

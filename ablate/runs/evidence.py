@@ -294,16 +294,16 @@ def _limited(trials: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
     """Yields the sentence on runs that lacked memory or time, and so count as diverged."""
     is_limited = trials["ended"].map(lambda ending: ending.kind == "diverged" and bool(ending.why))
     if is_limited.any():
-        yield message("analyse.limited", _ends_in_words(trials[is_limited], has_seeds))
+        yield message("analyse.limited", ends_in_words(trials[is_limited], has_seeds=has_seeds))
 
 
 def _reruns(reruns: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
     """Yields the sentence on runs without a result that another run of the same seed replaces."""
     if not reruns.empty:
-        yield message("analyse.reruns", _ends_in_words(reruns, has_seeds))
+        yield message("analyse.reruns", ends_in_words(reruns, has_seeds=has_seeds))
 
 
-def _ends_in_words(trials: pd.DataFrame, has_seeds: bool) -> list[str]:
+def ends_in_words(trials: pd.DataFrame, *, has_seeds: bool) -> list[str]:
     """Returns `wide seed 3, which failed: error.txt` for each of these runs."""
     words = []
     for row in trials.to_dict("records"):

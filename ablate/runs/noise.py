@@ -23,6 +23,7 @@ from ablate.core.ending import COMPLETED
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.content import digests_of_rows
+from ablate.runs.evidence import ends_in_words
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
@@ -71,8 +72,10 @@ def _made(options: AnalysisOptions) -> dict[str, str]:
     return {**judged, **dict(options.made_with)}
 
 
-def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path) -> str:
+def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, *, has_seeds: bool) -> str:
     """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words.
+
+    has_seeds: whether runs are named by their seeds.
 
     Raises `AblateError` for a file that holds something else.
     """
@@ -105,6 +108,9 @@ def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path) -> str:
     kept = KeptNoise(date=now(), made_with=made, noise=by_task)
     write_text(target, _NOISE.dump_json(kept, indent=1).decode() + "\n")
     lines = [message("analyse.kept", task, runs.sd, runs.n, file) for task, runs in by_task.items()]
+    lost = runs.trials[runs.is_left_out & (runs.trials["variant"] == options.baseline)]
+    if not lost.empty:
+        lines.append(message("analyse.kept_without", ends_in_words(lost, has_seeds=has_seeds)))
     return "\n".join(lines)
 
 

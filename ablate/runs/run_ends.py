@@ -6,13 +6,13 @@ end of a log, which may tell of errors that the run has survived. Nothing is exe
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import reduce
 from pathlib import Path
 
 from ablate.base.errors import AblateError
@@ -54,7 +54,7 @@ def ending_beside(folder: RunFolder) -> Ending:
     if says.kind not in ("unknown", "running"):
         return says
     logs = [ending_of_log(file) for file in _last_of_series(_logs_of(folder))]
-    by_logs = reduce(worse, logs, UNKNOWN)
+    by_logs = functools.reduce(worse, logs, UNKNOWN)
     # A process that was killed leaves behind that it runs.
     return says if by_logs.kind == "unknown" else by_logs
 
@@ -79,14 +79,19 @@ def _ray(folder: RunFolder) -> Ending | None:
 def _ray_status(trial: Path) -> str | None:
     """Returns the status of a trial in the last state of its experiment; None where there is none."""
     states = sorted(trial.parent.glob("experiment_state-*.json"))
-    document = _json_of(states[-1]) if states else None
-    trials = document.get("trial_data") if isinstance(document, Mapping) else None
+    return _ray_statuses(states[-1], states[-1].stat().st_mtime_ns).get(trial.name) if states else None
+
+
+@functools.lru_cache(maxsize=4)
+def _ray_statuses(state: Path, _modified: int) -> Mapping[str, str]:
+    """Returns the folder of each trial → its status, in a state of an experiment that was modified then."""
+    trials = _at(_json_of(state), "trial_data")
+    statuses: dict[str, str] = {}
     for entry in trials if isinstance(trials, list) else []:
         with suppress(ValueError, TypeError, IndexError, KeyError):
-            state = json.loads(entry[0])
-            if state["relative_logdir"] == trial.name:
-                return str(state["status"])
-    return None
+            of_trial = json.loads(entry[0])
+            statuses[str(of_trial["relative_logdir"])] = str(of_trial["status"])
+    return statuses
 
 
 def _has_results_after(time: str, folder: RunFolder) -> bool:
@@ -139,16 +144,16 @@ def _submitit(folder: RunFolder) -> Ending | None:
 
     Hydra keeps the job in `hydra.job.id` (hydra_submitit_launcher/submitit_launcher.py).
     """
-    hydra = _yaml_of(folder.path / ".hydra" / "hydra.yaml")
-    job = _at(hydra, "hydra", "job", "id")
+    launched = [parent / ".submitit" for parent in list(folder.path.parents)[:3]]
+    launched = [jobs for jobs in launched if jobs.is_dir()]
+    if not launched:
+        return None
+    job = _at(_yaml_of(folder.path / ".hydra" / "hydra.yaml"), "hydra", "job", "id")
     if not isinstance(job, str) or not re.fullmatch(r"\w+", job):
         return None
-    for parent in list(folder.path.parents)[:3]:
-        logs = sorted((parent / ".submitit" / job).glob(f"{job}_*_log.*"))
-        if logs:
-            ending = reduce(worse, map(ending_of_log, logs))
-            return None if ending.kind == "unknown" else ending
-    return None
+    logs = sorted((launched[0] / job).glob(f"{job}_*_log.*"))
+    ending = functools.reduce(worse, map(ending_of_log, logs), UNKNOWN)
+    return None if ending.kind == "unknown" else ending
 
 
 def _hugging_face(folder: RunFolder) -> Ending | None:
@@ -222,7 +227,7 @@ def _status_file(folder: RunFolder) -> Ending | None:
         if _CODE_FILES.fullmatch(file.name.lower()):
             endings.append(ending_of_fields({"exit_code": _text_of(file).strip()}, file.name))
     known = [ending for ending in endings if ending.kind != "unknown"]
-    return reduce(worse, known) if known else None
+    return functools.reduce(worse, known) if known else None
 
 
 _TOOLS: Sequence[Callable[[RunFolder], Ending | None]] = (

@@ -12,11 +12,11 @@ from scipy import stats
 
 import ablate
 from ablate.base.errors import Invalid
-from ablate.core.ending import Ending
 from ablate.core.log_end import ending_in_lines
 from ablate.runs.checking import checked
+from ablate.runs.frames import runs_of
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import read
+from ablate.runs.reading import by_roles, read
 
 CASES = Path(__file__).parent / "cases" / "ended"
 SCORES = {
@@ -47,10 +47,20 @@ def numbers_in(row):
     return [row["diff"], row["ci_low"], row["ci_high"]]
 
 
-def counted_changes(root):
-    """The seeds whose pairs count; their numbers are those that were written."""
-    options = AnalysisOptions("base", "acc", "max")
-    trials = checked(read(str(root), options), options.metrics()).compared
+def counted_trials(runs, **options):
+    """The runs of a path or a frame whose pairs count, with what counts of each."""
+    options = AnalysisOptions("base", "acc", "max", **options)
+    table = (
+        by_roles(runs_of(runs, options), options)
+        if isinstance(runs, pd.DataFrame)
+        else read(str(runs), options)
+    )
+    return checked(table, table.options.metrics()).compared
+
+
+def counted_changes(runs, **options):
+    """The seeds whose pairs count; their numbers are those that were measured."""
+    trials = counted_trials(runs, **options)
     scores = trials.pivot(index="seed", columns="variant", values="acc").dropna()
     assert {*scores.stack()} <= {*SCORES["base"], *SCORES["wide"]}
     return scores.index.tolist()
@@ -171,14 +181,24 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("case", LIMITS)
-def test_a_run_that_lacked_memory_or_time_counts_with_the_floor(tmp_path, case):
+def test_a_run_that_lacked_memory_or_time_counts_as_diverged(tmp_path, case):
     write_runs(tmp_path, LIMITS[case])
+    of_run = counted_trials(tmp_path).set_index(["variant", "seed"]).loc[("wide", LOST)]
+    assert of_run["status"] == "diverged"
+    assert np.isnan(of_run["acc"])
+
+
+def test_a_run_that_lacked_memory_counts_with_the_floor(tmp_path):
+    write_runs(tmp_path, LIMITS["memory of a GPU"])
     results = ablate.analyse(tmp_path, baseline="base", floor=0.5, **OPTIONS)
     change = [wide - base for wide, base in zip(SCORES["wide"], SCORES["base"], strict=True)]
     change[LOST] = 0.5 - SCORES["base"][LOST]
     row = row_of(results)
     assert row["n"] == 5
     assert row["diff"] == pytest.approx(np.mean(change), abs=1e-12)
+    assert f"wide seed {LOST}, which ran out of memory: train.log" in " ".join(
+        results.evidence.facts.cautions
+    )
 
 
 ENDED_WELL = {
@@ -412,10 +432,7 @@ TOLD = {
 def test_a_column_that_says_how_runs_ended_is_known_by_its_name_and_values(case):
     name, good, bad, n = TOLD[case]
     runs = frame(**{name: lost(good, bad)})
-    row = row_of(ablate.analyse(runs, baseline="base", replicates=True, **OPTIONS))
-    assert row["n"] == n
-    seeds = [seed for seed in range(5) if n == 5 or seed != LOST]
-    assert numbers_in(row) == pytest.approx(paired(seeds), abs=1e-12)
+    assert counted_changes(runs, replicates=True) == [seed for seed in range(5) if n == 5 or seed != LOST]
 
 
 def test_a_column_that_may_be_an_outcome_is_asked_about_and_can_be_named():
@@ -439,7 +456,7 @@ def test_a_status_that_nobody_knows_is_refused():
 
 @pytest.mark.parametrize("kind", ["pruned", "failed", "stopped", "running", "diverged"])
 def test_no_number_counts_beside_an_end_that_was_not_well(kind):
-    """Whatever a run measured before, the estimate is the same."""
+    """Whatever a run measured before, and whether its pair is left out or its comparison stays open."""
     words = {
         "pruned": "pruned",
         "failed": "failed",
@@ -447,14 +464,17 @@ def test_no_number_counts_beside_an_end_that_was_not_well(kind):
         "running": "running",
         "diverged": "oom",
     }
-    rows = []
     for value in (UNTIL_THEN, 0.87128, 1e9):
         runs = frame(status=lost("finished", words[kind]))
         runs.loc[5 + LOST, "acc"] = value
-        row = row_of(ablate.analyse(runs, baseline="base", floor=0.5, **OPTIONS))
-        rows.append([row["verdict"], *np.nan_to_num(numbers_in(row), nan=-1)])
-    assert rows[0] == rows[1] == rows[2]
-    assert Ending(kind).counts != "its number"
+        trials = counted_trials(runs).set_index(["variant", "seed"])
+        assert trials["acc"].drop(("wide", LOST), errors="ignore").tolist() == [
+            score
+            for variant in SCORES
+            for seed, score in enumerate(SCORES[variant])
+            if (variant, seed) != ("wide", LOST)
+        ]
+        assert np.isnan(trials["acc"].get(("wide", LOST), np.nan))
 
 
 # What a reader is told
