@@ -69,8 +69,10 @@ class Runs:
         """Returns whether runs of a graded task fall into groups, as those of an all-or-nothing task do.
 
         They do when the largest gap between neighbouring values of some variant is at least a quarter of the metric's
-        range. False for a metric that the task does not have.
+        range. False for a metric that the task does not have, and of runs that are known by mean and deviation alone.
         """
+        if self.facts.given == "summaries":
+            return False
         if task.outcome != "graded" or name not in task.metrics:
             return False
         span = task.metrics[name].span

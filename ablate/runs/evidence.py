@@ -68,6 +68,7 @@ def evidence_of(
         for ids in alike_runs(runs.trials, runs.examples, metrics)
     ]
     _refuse_incomparable(runs, options, given, alike)
+    _refuse_rates_of_summaries(table, options)
 
     report_names = _report_names(runs, options)
     trials = runs.trials.assign(variant=runs.trials["variant"].map(report_names))
@@ -206,6 +207,16 @@ def _refuse_incomparable(
             "RUNS",
             "must have two or more runs of each variant: one shows no difference",
             hint=_known_of_single_runs(runs, options, kept, alike),
+        )
+
+
+def _refuse_rates_of_summaries(table: RunTable, options: AnalysisOptions) -> None:
+    """Raises `Invalid` where runs that solved the task are to be counted, of which mean and deviation do not tell."""
+    with Gather() as at:
+        at.refuse(
+            table.are_summaries and options.all_or_nothing is not None,
+            "--all-or-nothing",
+            "needs runs: their mean and deviation do not say how many solved the task",
         )
 
 

@@ -88,6 +88,6 @@ def is_measured(table: pd.DataFrame, name: str) -> bool:
 
 def is_spelled_alike(name: str, metric: str) -> bool:
     """Returns whether two names differ in signs and capitals alone, or one is the end of the other's dotted name."""
-    spelled = re.sub(r"[^a-z0-9]+", "_", name.lower())
-    asked = re.sub(r"[^a-z0-9]+", "_", metric.lower())
+    spelled = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    asked = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")
     return spelled == asked or name.lower().endswith((f".{metric.lower()}", f"/{metric.lower()}"))

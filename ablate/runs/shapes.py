@@ -23,6 +23,7 @@ from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spre
 from ablate.runs.content import digests_of_rows
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.summary_columns import COUNTS, joined_summaries, with_counts_of_names
 from ablate.runs.summary_rows import summary_columns, without_summaries
 from ablate.runs.tables import ReadTable, read_table_file
 
@@ -43,8 +44,6 @@ _METRIC_OF_FOLD = re.compile(r"(split|fold)[ _-]?(\d+)[ _./-]+(.+)", re.IGNORECA
 """A column of the results of a search by scikit-learn: `split0_test_score`."""
 _METRIC, _VALUE = "metric", "value"
 """The columns of a table that has a row for each metric of a run."""
-_COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count")
-"""Names of columns that say over how many runs a mean was taken."""
 
 
 class TableReader(Reader):
@@ -88,12 +87,24 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
             return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric)
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value")
-    summaries = [name for name in names if _is_summary(read.table[name])]
+    read = joined_summaries(read, metric)
+    summaries = [str(name) for name in read.table if _is_summary(read.table[name])]
     if summaries:
+<<<<<<< HEAD
         return _of_means(read, summaries)
     if "Name" in names and "State" in names:
         return RunsFound(read.table, "a W&B runs export", notes=read.notes, rows_are_runs=True)
     return RunsFound(read.table, read.kind, notes=read.notes)
+=======
+        return _of_means(*with_counts_of_names(read, summaries))
+    return RunsFound(read.table, _kind(read, names), notes=read.notes)
+
+
+def _kind(read: ReadTable, names: Sequence[str]) -> str:
+    """Returns what a table of one row a run is, in words."""
+    is_of_wandb = "Name" in names and "State" in names
+    return "a W&B runs export" if is_of_wandb else read.kind
+>>>>>>> budgets
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -270,7 +281,7 @@ def _of_means(read: ReadTable, summaries: Sequence[str]) -> RunsFound:
 
     Welch's t depends on nothing else. Raises `Invalid` where no column says over how many runs.
     """
-    counts = [name for name in read.table if str(name).lower() in _COUNTS]
+    counts = [name for name in read.table if str(name).lower() in COUNTS]
     if not counts:
         rule = (
             f"has means with deviations, {listed(summaries)}, and must say over how many runs each was taken"

@@ -49,6 +49,7 @@ def _quantile(share: float) -> tuple[Statistic, ...]:
 
 SPREADS = ("std", "sd", "stdev", "stddev", "std_dev", "standard_deviation", "deviation", "sigma")
 ERRORS = ("sem", "se", "stderr", "std_err", "std_error", "standard_error")
+VARIANCES = ("var", "variance")
 INTERVALS = ("ci", "ci95", "95_ci", "ci_95", "ci_low", "ci_high", "conf", "confidence", "half_width")
 MEANS = ("mean", "avg", "average", "mu")
 _OVERALL = ("all", "overall", "total", "summary", "aggregate", "aggregated")
@@ -56,7 +57,7 @@ WORDS: Mapping[str, tuple[Statistic, ...]] = {
     **dict.fromkeys(MEANS, _MEAN),
     **dict.fromkeys(SPREADS, _DEVIATION),
     **dict.fromkeys(ERRORS, (_error,)),
-    **dict.fromkeys(("var", "variance"), _VARIANCE),
+    **dict.fromkeys(VARIANCES, _VARIANCE),
     **dict.fromkeys(("median", "50", "p50", "q50"), _MEDIAN),
     **dict.fromkeys(("min", "minimum", "lowest"), (lambda values: float(np.min(values)),)),
     **dict.fromkeys(("max", "maximum", "highest"), (lambda values: float(np.max(values)),)),
@@ -72,7 +73,7 @@ WORDS: Mapping[str, tuple[Statistic, ...]] = {
 """Word, in small letters → the statistics that it may name, of which one fits; none of those that are not checked."""
 _BEST = ("best", "worst", "last", "final")
 """Words that name a run again, where others are numbered."""
-_BESIDE_MEANS = (*SPREADS, *ERRORS, *INTERVALS, "var", "variance", "cv", "iqr")
+_BESIDE_MEANS = (*SPREADS, *ERRORS, *INTERVALS, *VARIANCES, "cv", "iqr")
 """Words that name nothing but a statistic: beside a mean that was checked, they are not checked."""
 _PARTS = re.compile(r"(?P<before>.+?)[\s_/.:|,–-]*[\s_/.:|,(\[–-](?P<after>[^\s_/.:|,()\[\]–-]+)[)\]]?")
 _MARGIN = 4.0

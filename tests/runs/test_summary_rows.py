@@ -5,15 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
+from summarised import judged, table_of
 
-from ablate.cli import main
-from ablate.runs.frames import runs_of
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import by_roles
 from ablate.runs.summary_words import WrittenNumber, agreement, word_at_end, word_in
 
 OPTIONS = AnalysisOptions("a", "acc", "max")
@@ -35,11 +32,6 @@ STATISTICS = {
 }
 
 
-def table_of(frame, options=OPTIONS):
-    """The runs of a frame by their roles."""
-    return by_roles(runs_of(frame, options), options)
-
-
 def runs_in(table):
     """Variant, seed and value of each run."""
     rows = table.rows
@@ -50,19 +42,11 @@ def says_left_out(table, name):
     return any("left out" in note and name in note for note in table.notes)
 
 
-def judged(results, *words):
-    """The planned verdicts of a call by variant, and what it says of its input."""
-    done = CliRunner().invoke(main, ["analyse", *map(str, words), "--results", str(results), "--json"])
-    assert done.exit_code == 0, done.output
-    rows = [row for row in json.loads(done.stdout)["verdicts"] if not row["exploratory"]]
-    return {row["variant"]: row for row in rows}, " ".join(done.stderr.split())
-
-
 @pytest.mark.parametrize("word", [*STATISTICS, "±", "95% CI", "best", "All", "count"])
 def test_a_word_among_the_numbers_of_seeds_is_no_seed(word):
     rows = [{"variant": variant, "seed": word, "acc": 0.5} for variant in "ab"]
-    table = table_of(pd.concat([RUNS.astype({"seed": str}), pd.DataFrame(rows)], ignore_index=True))
-    assert runs_in(table) == runs_in(table_of(RUNS))
+    table = table_of(pd.concat([RUNS.astype({"seed": str}), pd.DataFrame(rows)], ignore_index=True), OPTIONS)
+    assert runs_in(table) == runs_in(table_of(RUNS, OPTIONS))
     assert says_left_out(table, f"seed {word}")
 
 
@@ -74,7 +58,7 @@ def test_a_variant_that_is_the_mean_of_another_is_none(form):
         for word, statistic in STATISTICS.items():
             value = f"{statistic(of_variant['acc']):.4f}"
             summaries.append({"variant": form.format(variant, word), "acc": value})
-    table = table_of(pd.concat([runs.astype(str), pd.DataFrame(summaries)], ignore_index=True))
+    table = table_of(pd.concat([runs.astype(str), pd.DataFrame(summaries)], ignore_index=True), OPTIONS)
     assert {*table.rows["variant"]} == {"a", "b"}
     assert len(table.rows) == len(runs)
     assert says_left_out(table, form.format("a", "mean"))
@@ -86,7 +70,7 @@ def test_the_mean_over_data_sets_is_no_data_set():
     ]
     runs = pd.concat(tasks, ignore_index=True)
     means = runs.groupby(["variant", "seed"], as_index=False)["acc"].mean().round(4).assign(task="Avg.")
-    table = table_of(pd.concat([runs, means], ignore_index=True))
+    table = table_of(pd.concat([runs, means], ignore_index=True), OPTIONS)
     assert [*dict.fromkeys(table.rows["task"])] == ["x", "y", "z"]
     assert says_left_out(table, "Avg.")
 
@@ -135,8 +119,8 @@ def test_a_metric_and_a_setting_may_be_called_std():
 
 def test_the_mean_that_pandas_adds_below_is_no_run():
     below = RUNS.mean(numeric_only=True).to_frame("mean").T
-    table = table_of(pd.concat([RUNS, below]))
-    assert runs_in(table) == runs_in(table_of(RUNS))
+    table = table_of(pd.concat([RUNS, below]), OPTIONS)
+    assert runs_in(table) == runs_in(table_of(RUNS, OPTIONS))
     assert says_left_out(table, "mean")
 
 
@@ -221,8 +205,8 @@ def test_a_summary_that_is_appended_changes_no_run_and_is_named(numbers, words, 
                 "column": {"variant": variant, "seed": "", "kind": word},
             }
             summaries.append({**names[place], "acc": value})
-    table = table_of(pd.concat([runs.astype(str), pd.DataFrame(summaries)], ignore_index=True))
-    assert runs_in(table) == runs_in(table_of(runs))
+    table = table_of(pd.concat([runs.astype(str), pd.DataFrame(summaries)], ignore_index=True), OPTIONS)
+    assert runs_in(table) == runs_in(table_of(runs, OPTIONS))
     assert all(says_left_out(table, word) for word in words)
 
 
