@@ -90,21 +90,10 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     read = joined_summaries(read, metric)
     summaries = [str(name) for name in read.table if _is_summary(read.table[name])]
     if summaries:
-<<<<<<< HEAD
-        return _of_means(read, summaries)
+        return _of_means(*with_counts_of_names(read, summaries))
     if "Name" in names and "State" in names:
         return RunsFound(read.table, "a W&B runs export", notes=read.notes, rows_are_runs=True)
     return RunsFound(read.table, read.kind, notes=read.notes)
-=======
-        return _of_means(*with_counts_of_names(read, summaries))
-    return RunsFound(read.table, _kind(read, names), notes=read.notes)
-
-
-def _kind(read: ReadTable, names: Sequence[str]) -> str:
-    """Returns what a table of one row a run is, in words."""
-    is_of_wandb = "Name" in names and "State" in names
-    return "a W&B runs export" if is_of_wandb else read.kind
->>>>>>> budgets
 
 
 def _is_numeric(column: pd.Series) -> bool:
