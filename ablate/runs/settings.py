@@ -38,15 +38,9 @@ _OUTCOMES = words_of(
 """Words in the names of numbers that say how a run came out."""
 _PROGRESS = words_of(
     """
-<<<<<<< HEAD
     epoch epochs step steps timestep timesteps iteration iterations iter iters updates tokens samples examples
     best time runtime seconds sec secs mins minutes hours duration elapsed wall memory mem gb mb peak throughput
     speed latency fps flops start end started ended created updated stopped date timestamp heartbeat ratio gap
-=======
-    epoch epochs step steps timestep timesteps iteration iterations iter iters updates tokens samples examples best time
-    runtime seconds sec secs mins minutes hours duration elapsed wall memory mem gb mb peak throughput speed latency fps
-    flops start end started ended created updated stopped date timestamp heartbeat ratio gap
->>>>>>> budgets
     """
 )
 """Words in the names of numbers that say how long a run took: settings only where variants share them."""
