@@ -30,6 +30,7 @@ from ablate.core.ending import (
     Ending,
     ending_of_error,
 )
+from ablate.runs.settings import PREFIXES
 
 _KEPT = ("keep", "kept")
 
@@ -99,7 +100,8 @@ _CODES = (
 """Names of columns with the numbers with which processes end."""
 _ERRORS = ("error", "exception", "traceback", "error_message", "error_msg", "fail_trace", "failure_reason")
 """Names of columns with the text of an error, which are blank for runs that ended well."""
-_BOOLS = {"true": True, "false": False, "yes": True, "no": False}
+_NUMBERS = {"1": True, "0": False, "1.0": True, "0.0": False}
+_BOOLS = {"true": True, "false": False, "yes": True, "no": False, **_NUMBERS}
 
 
 def status_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
@@ -111,7 +113,7 @@ def status_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
 def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
     """Returns the columns of true and false that may say how runs ended, and are not guessed to."""
     names = [str(name) for name in table if name not in taken and _bare(str(name)) in _UNCLEAR_FLAGS]
-    return [name for name in names if "false" in {*table[name].str.lower()} and _are_bools(table[name])]
+    return [name for name in names if table[name].nunique() > 1 and _are_bools(table[name])]
 
 
 def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
@@ -131,7 +133,9 @@ def _speaks(name: str, texts: Collection[str]) -> bool:
         is_place = lower == "state" and all(len(text) <= 2 for text in present)
         return not is_place and any(_of_word(text) is not None for text in present)
     if lower in _FLAGS or lower in _FLAGS_OF_SUCCESS:
-        return _are_bools(present)
+        # What may be a number of failures, or of seconds, is no flag.
+        are_counts = lower in ("failed", "timeout") and not {*_NUMBERS}.isdisjoint(present)
+        return _are_bools(present) and not are_counts
     if lower in _CODES:
         return all(_of_code(text) is not None for text in present)
     return lower in _ERRORS and not any(_is_numeral(text) for text in present)
@@ -219,7 +223,8 @@ def _ending_in(column: str, text: str) -> Ending | None:
     source = f"{column} {text}" if len(text) < 60 and "\n" not in text else column
     if lower in _ERRORS:
         return UNKNOWN if text.lower() in ("none", "null", "nan", "false") else ending_of_error(text, source)
-    flag = _BOOLS.get(text.lower())
+    is_flag = lower in (*_FLAGS, *_FLAGS_OF_SUCCESS, *_UNCLEAR_FLAGS)
+    flag = None if text in _NUMBERS and not is_flag else _BOOLS.get(text.lower())
     said = STOPPED if lower == "stopped" else _FLAGS.get(lower)
     if flag is not None and said is not None:
         return replace(said, source=source) if flag else UNKNOWN
@@ -278,8 +283,13 @@ def _word(status: object) -> str:
 
 
 def _bare(column: str) -> str:
-    """Returns the name of a column in small letters with underscores."""
-    return re.sub(r"[\s-]+", "_", column.strip().lower()).removeprefix("tags.").removeprefix("attributes.")
+    """Returns the name of a column in small letters with underscores, of a dotted one its last part.
+
+    That of a setting keeps what says that it is one.
+    """
+    lower = re.sub(r"[\s-]+", "_", column.strip().lower()).removeprefix("tags.")
+    is_whole = lower in STATUSES or lower.startswith(PREFIXES)
+    return lower if is_whole else lower.rpartition(".")[2]
 
 
 def _is_numeral(text: str) -> bool:
