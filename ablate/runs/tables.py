@@ -19,6 +19,7 @@ from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import cleaned
 from ablate.runs.json_documents import objects_of
+from ablate.runs.json_summaries import runs_of_document
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.summary_words import words_among_numbers
 from ablate.runs.text_tables import lines_of_table
@@ -176,6 +177,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     """
     objects: Sequence[object]
     lines: list[object] = []
+    left_out: list[str] = []
     places: list[str] = []
     try:
         document = json.loads(text)
@@ -193,14 +195,17 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         objects = lines
     else:
         kind = "JSON"
-        objects = objects_of(document, options)
+        found = runs_of_document(document, options.baseline)
+        left_out = [*found.left_out]
+        objects = objects_of(found.document, options)
         places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
     wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
     if wrong or not objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
     clean = cleaned(flat_table(objects, places), "", options.baseline)
-    return ReadTable(clean.table, kind, clean.notes)
+    notes = [message("analyse.summary_keys", left_out)] if left_out else []
+    return ReadTable(clean.table, kind, [*notes, *clean.notes])
 
 
 def flat_table(objects: Sequence[object], places: list[str]) -> pd.DataFrame:
