@@ -10,7 +10,8 @@ from ablate.base.errors import Invalid
 from ablate.base.once import TwiceError, put_once
 from ablate.runs.options import AnalysisOptions
 
-_SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
+SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
+"""A name of a seed: `0`, `seed 0`, `run_0`."""
 PLACE = "place"
 """The column that numbers the values of a list."""
 Keys = tuple[tuple[str, str], ...]
@@ -65,8 +66,9 @@ def _has_names_of_variants(document: Mapping[str, object], options: AnalysisOpti
     if baseline in document:
         below = document[baseline]
         if isinstance(below, dict):
-            has_lists = isinstance(below.get(options.metric), list)
-            return (has_lists or _are_seeds(below)) and all(
+            of_metric = below.get(options.metric)
+            has_runs = isinstance(of_metric, list) or (isinstance(of_metric, dict) and _are_seeds(of_metric))
+            return (has_runs or _are_seeds(below)) and all(
                 isinstance(each, dict) for each in document.values()
             )
         return isinstance(below, list)
@@ -75,7 +77,7 @@ def _has_names_of_variants(document: Mapping[str, object], options: AnalysisOpti
 
 
 def _are_seeds(names: Mapping[str, object]) -> bool:
-    return len(names) > 0 and all(_SEED.fullmatch(name) for name in names)
+    return len(names) > 0 and all(SEED.fullmatch(name) for name in names)
 
 
 @dataclass
@@ -102,7 +104,7 @@ class _NestedRuns:
             )
         elif "seed" not in columns and _are_seeds(values):
             for name, below in values.items():
-                match = _SEED.fullmatch(name)
+                match = SEED.fullmatch(name)
                 self.add(below, (*keys, ("seed", match[1] if match else name)))
         elif "metric" not in columns:
             self._add_below(values, keys, "metric")

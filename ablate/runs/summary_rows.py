@@ -189,5 +189,6 @@ def _of_column(number: WrittenNumber, cells: pd.Series, word: str) -> Agreement:
 
 def _is_number(cells: pd.Series, value: float) -> pd.Series:
     """Returns whether each cell is one number."""
-    numbers = {text: WrittenNumber.of(text) for text in cells.unique()}
-    return cells.map(lambda text: numbers[text] is not None and numbers[text].value == value).astype(bool)
+    written = {text: WrittenNumber.of(text) for text in cells.unique()}
+    equal = [text for text, number in written.items() if number is not None and number.value == value]
+    return cells.isin(equal)

@@ -19,6 +19,7 @@ from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import as_text, cleaned
 from ablate.runs.json_documents import objects_of, passed_over
+from ablate.runs.json_summaries import runs_of_document
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.summary_words import words_among_numbers
 from ablate.runs.text_tables import lines_of_table
@@ -199,8 +200,10 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         objects = lines
     else:
         kind = "JSON"
-        objects = objects_of(document, options)
-        beside = passed_over(document)
+        found = runs_of_document(document, options.baseline)
+        notes += [message("analyse.summary_keys", [*found.left_out])] if found.left_out else []
+        objects = objects_of(found.document, options)
+        beside = passed_over(found.document)
         notes += [message("analyse.passed_over_beside", beside)] if beside else []
         places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
     wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
