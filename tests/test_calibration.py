@@ -34,7 +34,10 @@ def test_the_rules_of_the_package_are_inside_of_every_band():
     assert not outside
 
 
-PARTS = ("mixtures", "diverged", "sequential", "tuned", "clusters", "streams", "outliers", "added")
+PARTS = (
+    *("mixtures", "diverged", "sequential", "tuned", "clusters", "streams", "outliers", "added"),
+    *("grids", "repeats"),
+)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -16,10 +16,12 @@ from .diverged import diverged
 from .equivalence import equivalence
 from .examples import examples
 from .families import families
+from .grids import grids
 from .mixtures import mixtures
 from .outliers import outliers
 from .planted import planted
 from .power import power
+from .repeats import repeats
 from .report import write, wrong_rules_missed
 from .runs import placebos, runs
 from .same import same
@@ -35,6 +37,8 @@ PARTS: dict[str, Part] = {
         *(
             same,
             single,
+            grids,
+            repeats,
             families,
             sequential,
             mixtures,

@@ -63,6 +63,22 @@ def frequency(
     return Check(what, setting, float(flags.mean()), low, high, len(flags), rules, error=True)
 
 
+def at_most(
+    what: str,
+    found: ArrayLike,
+    setting: Mapping[str, float | str],
+    *,
+    most: float,
+    alpha: float,
+    rules: str = OWN,
+) -> Check:
+    """Returns how often a difference was found; with few studies, up to the upper edge of the band of α."""
+    flags = np.asarray(found, bool)
+    _, edge = band(len(flags), alpha)
+    value = float(flags.mean())
+    return Check(what, setting, value, high=max(most, edge), studies=len(flags), rules=rules, error=True)
+
+
 @dataclass
 class Place:
     """Where a calibration works."""

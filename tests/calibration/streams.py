@@ -34,6 +34,9 @@ def streams(rng: np.random.Generator, place: Place) -> Iterator[Check]:
         found = any_kept(lambda size: outlying(rng, size), place.studies, spread)
         what = f"{WHAT}, one run in ten five standard deviations worse"
         yield Check(what, {"spread of tries": spread}, float(found.mean()), studies=len(found))
+    skewed = any_kept(lambda size: 1 - rng.standard_exponential(size), place.studies, 3)
+    what = f"{WHAT}, skewed runs without outliers"
+    yield Check(what, {"spread of tries": 3}, float(skewed.mean()), studies=len(skewed))
     yield Check("The base tried against itself: level spent", {"tries": 3}, spent_on_the_base(), 0.0, 0.0)
 
 
