@@ -107,7 +107,7 @@ def _groups(are_alike: Flags, seeds: Sequence[int]) -> list[list[int]]:
         group_of[group_of == group_of[second]] = group_of[first]
     groups = []
     for number in np.unique(group_of):
-        members = [seeds[place] for place in np.flatnonzero(group_of == number)]
+        members = [seeds[place] for place in np.flatnonzero(group_of == number).tolist()]
         if len(members) > 1:
             groups.append(members)
     return groups

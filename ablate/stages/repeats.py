@@ -28,7 +28,7 @@ def repeats_of(study: Study, judged: Sequence[Cell], tasks: Collection[str]) -> 
     for cell in judged:
         if cell.variant != BASELINE or cell.task not in tasks or cell.seed not in seeds:
             continue
-        trial = study.trial(cell.trial.config, cell.seed, AGAIN)
+        trial = study.trial(dict(cell.trial.config), cell.seed, AGAIN)
         yield replace(cell, trial=replace(trial, checkpoint="none"), name=f"{cell.name} again", role=REPEATS)
 
 
