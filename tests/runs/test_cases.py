@@ -135,9 +135,9 @@ def test_the_ways_out_of_settings(tmp_path):
 
     # Where the caller says so, the report says that the caller says so.
     unseeded = as_csv(table.drop(columns="seed"))
-    stated = analyse(tmp_path, unseeded, *words, "adam", *opt, "--replicates")
+    stated = analyse(tmp_path, unseeded, *words, "adam", *opt, "--replicates", "--name", "stated")
     assert stated.returncode == 0
-    assert "differ in lr" in (tmp_path / "results/runs/report.md").read_text()
+    assert "differ in lr" in (tmp_path / "results/stated/report.md").read_text()
     # And one run under two names of a setting stays one run too many.
     assert analyse(tmp_path, as_csv(table), *words, "adam", *opt, "--replicates").returncode == 2
 

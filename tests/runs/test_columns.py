@@ -1,5 +1,7 @@
 """The columns of runs: one meaning each, and values as the file has them, to the last digit."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +26,8 @@ def table(column="loss", seeds=range(5), others=()):
 
 
 def analyse(folder, runs, *words, metric="loss"):
+    """Judges a table as the first one of its folder."""
+    shutil.rmtree(folder / "results", ignore_errors=True)
     if isinstance(runs, pd.DataFrame):
         runs = runs.to_csv(index=False)
     (folder / "runs.csv").write_text(runs)
@@ -107,8 +111,8 @@ def test_parquet_keeps_whole_numbers_and_refuses_those_that_were_floats(tmp_path
     variants = table(seeds={LARGE: range(3), LARGE + 1: range(3)})
     variants.to_parquet(tmp_path / "p.parquet")
     call = ["--baseline", LARGE, "--direction", "min", "--metric", "loss"]
-    assert ablate_here("analyse", "p.parquet", *call, cwd=tmp_path).returncode == 0
-    assert row(tmp_path, "p")["variant"] == str(LARGE + 1)
+    assert ablate_here("analyse", "p.parquet", *call, "--name", "large", cwd=tmp_path).returncode == 0
+    assert row(tmp_path, "large")["variant"] == str(LARGE + 1)
 
 
 def test_names_that_are_numbers_are_names(tmp_path):
