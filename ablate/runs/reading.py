@@ -9,6 +9,7 @@ same seed replaces), and last those of runs that did not end well, with their pa
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -174,7 +175,7 @@ def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Seque
 
 
 def shape_of(table: RunTable) -> str:
-    """Returns the number of runs in words, with those of variants and seeds: `60 runs, 15 × 4 seeds`."""
+    """Returns the number of runs in words, with those of variants and seeds: `60 runs, 15 × 4 seeds; 1 crashed`."""
     runs = table.rows.drop_duplicates([*KEY, "id"] if (table.rows["example"] == "all").all() else KEY)
     num_variants = runs["variant"].nunique()
     counts = runs.groupby("variant").size()
@@ -183,7 +184,9 @@ def shape_of(table: RunTable) -> str:
         words = [counted(len(runs), "run"), f"{num_variants} × {counted(int(counts.iloc[0]), 'seed')}"]
     if (table.rows["example"] != "all").any():
         words.append(counted(len(table.rows), "row"))
-    return ", ".join(words)
+    lost = [ending.why or ending.kind for ending in runs["ended"] if ending.counts != "its number"]
+    ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
+    return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
 
 
 def _folds(table: pd.DataFrame, roles: Mapping[str, Sequence[str]]) -> list[str]:
