@@ -50,6 +50,8 @@ STABILITY = "stability.csv"
 SPEED = "speed.csv"
 SCALING = "scaling.csv"
 BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
+_NAMES = ("variant", "label", "baseline", "task", "metric")
+"""Columns of names, which are text whatever they look like: `0.10`, `NA`."""
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
 CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 FIGURES = "figures"
@@ -290,7 +292,10 @@ class StudyFolder(EvidenceFolder):
 
         path = self.path / name
         read_csv(path, columns)  # Refuses what no report has written.
-        return pd.read_csv(path) if path.is_file() else pd.DataFrame()
+        if not path.is_file():
+            return pd.DataFrame()
+        names = dict.fromkeys(_NAMES, str)
+        return pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""])
 
     def answer(self) -> list[str]:
         """Returns the answer of the last report in sentences; none where it has none."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ablate.analysis.noise import noise
 from ablate.core.facts import StudyFacts
+from ablate.core.metric import Metric
 from ablate.report.section import ReportData
 from ablate.report.verdicts import direction_of, own_direction, shown_as
 from ablate.report.words import Row, difference, message, rows_of
@@ -23,12 +24,19 @@ def noise_lines(report_data: ReportData) -> Iterator[str]:
     for row in rows_of(frame):
         sentences = [_spread(row, facts)]
         if row["diverged"]:
-            sentences.append(message("noise.diverged", row["diverged"], row["n"]))
+            has_floor = _metric_of(row, facts).floor is not None
+            num_runs = row["n"] if has_floor else row["n"] + row["diverged"]
+            sentences.append(message("noise.diverged", row["diverged"], num_runs))
         sentences += _detectable(row, has_runner_ups=bool(facts.variants[0].rivals))
         placebo = _placebo(row, facts)
         if placebo:
             sentences.append(message("noise.placebo", placebo))
         yield message("noise.line", row["task"] if len(frame) > 1 else "", sentences)
+
+
+def _metric_of(row: Row, facts: StudyFacts) -> Metric:
+    """Returns the metric of a row of noise."""
+    return next(task.metrics[row["metric"]] for task in facts.tasks if task.name == row["task"])
 
 
 def _spread(row: Row, facts: StudyFacts) -> str:

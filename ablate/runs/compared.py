@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isnan
 
 from ablate.analysis.paired import NAN
-from ablate.core.facts import BASELINE, StudyFacts
+from ablate.core.facts import BASELINE, NAMELESS_TASK, StudyFacts
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.options import AnalysisOptions
@@ -43,7 +43,7 @@ def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> 
         variants = trials.loc[trials["task"] == task, "variant"].drop_duplicates()
         others = [variant for variant in variants if variant != options.baseline]
         if not facts.seeds_of(BASELINE, task):
-            yield message("analyse.no_baseline", options.baseline, task, others)
+            yield message("analyse.no_baseline", options.baseline, _name_of(task), others)
             continue
         of_baseline = values[options.baseline][task]
         for variant in others:
@@ -63,6 +63,11 @@ def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> 
                 correlation=correlation,
             )
             yield _in_words(row, facts, options, runs)
+
+
+def _name_of(task: str) -> str:
+    """Returns the name of a task; empty where nobody gave it one."""
+    return "" if task == NAMELESS_TASK else task
 
 
 def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -225,7 +226,7 @@ def reading_of(table: RunTable) -> str:
 
 
 def shape_of(table: RunTable) -> str:
-    """Returns the number of runs in words, with those of variants and seeds: `60 runs, 15 × 4 seeds`."""
+    """Returns the number of runs in words, with those of variants and seeds: `60 runs, 15 × 4 seeds; 1 crashed`."""
     runs = table.rows.drop_duplicates([*KEY, "id"] if (table.rows["example"] == "all").all() else KEY)
     num_variants = runs["variant"].nunique()
     counts = runs.groupby("variant").size()
@@ -234,7 +235,9 @@ def shape_of(table: RunTable) -> str:
         words = [counted(len(runs), "run"), f"{num_variants} × {counted(int(counts.iloc[0]), 'seed')}"]
     if (table.rows["example"] != "all").any():
         words.append(counted(len(table.rows), "row"))
-    return ", ".join(words)
+    lost = [ending.why or ending.kind for ending in runs["ended"] if ending.counts != "its number"]
+    ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
+    return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
 
 
 def _second_columns(unused: pd.DataFrame, used: Collection[str]) -> list[tuple[str, str]]:

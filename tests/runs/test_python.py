@@ -61,6 +61,14 @@ def test_numbers_keep_their_digits_and_named_levels_of_the_index_are_columns():
     pd.testing.assert_frame_equal(judged(objects, baseline="a"), plain.comparisons[NUMBERS])
 
 
+@pytest.mark.parametrize("name", ["0.10", "NA", "None"])
+def test_names_that_look_like_something_else_are_names(name):
+    rows = ablate.analyse(
+        frame_of().replace({"variant": {"b": name}}), baseline="a", metric="acc"
+    ).comparisons
+    assert rows["variant"].tolist() == [name]
+
+
 def test_a_missing_value_is_none_and_infinity_diverged():
     statuses = {}
     for value in (np.nan, np.inf):

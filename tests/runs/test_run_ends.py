@@ -2,6 +2,8 @@
 
 import json
 import math
+import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from ablate.runs.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
 
+RECORDED = Path(__file__).parent / "recorded"
 CASES = Path(__file__).parent / "cases" / "ended"
 SCORES = {
     "base": [0.81237, 0.79411, 0.83076, 0.80169, 0.82353],
@@ -111,6 +114,38 @@ def test_what_guild_calls_terminated_was_stopped_by_its_user():
     row = row_of(results, "gelu")
     assert row["n"] == 3
     assert numbers_in(row) == pytest.approx([0.0170, 0.0092, 0.0248], abs=5e-5)  # Less is better.
+
+
+# What the tools themselves have written
+
+
+def recorded_change(seeds):
+    """The difference of the two rates of what `recorded/make.py` has trained, by its own formula, with scipy."""
+    accuracy = runpy.run_path(str(RECORDED / "make.py"))["accuracy"]
+    change = [accuracy(0.3, seed, 3) - accuracy(0.1, seed, 3) for seed in seeds]
+    return [np.mean(change), *stats.ttest_1samp(change, 0).confidence_interval(0.95)]
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_of_trials_of_ray_the_one_that_failed_twice_has_no_result(tmp_path, has_state):
+    """The one that failed once keeps its `error.txt` and has completed."""
+    shutil.copytree(RECORDED / "ray_retried" / "sweep", tmp_path / "sweep")
+    if not has_state:
+        next((tmp_path / "sweep").glob("experiment_state-*.json")).unlink()
+    results = ablate.analyse(tmp_path / "sweep", baseline="0.1", metric="accuracy")
+    row = row_of(results, "0.3")
+    assert [(run.seed, run.why, run.source) for run in results.evidence.facts.lost] == [
+        (1, "failed", "error.txt")
+    ]
+    assert row["n"] == 2
+    assert numbers_in(row) == pytest.approx(recorded_change([0, 2]), abs=1e-9)
+
+
+def test_of_runs_of_sacred_those_that_failed_or_were_interrupted_have_no_result():
+    results = ablate.analyse(RECORDED / "sacred", baseline="0.1", metric="accuracy")
+    lost = {(run.variant, run.seed): run.why for run in results.evidence.facts.lost}
+    assert lost == {("0.3", 1): "failed", ("baseline", 2): "was interrupted"}
+    assert row_of(results, "0.3")["n"] == 1
 
 
 # What each tool keeps beside the results
@@ -510,6 +545,7 @@ def test_what_a_comparison_and_a_claim_leave_out_stands_beside_them(tmp_path):
     shown = ablate_here("analyse", "runs", *words, cwd=tmp_path).stdout
     card = (tmp_path / "results/runs/card.md").read_text()
     page = (tmp_path / "results/runs/report.html").read_text()
+    assert "10 runs, 2 × 5 seeds; 1 failed, 1 was interrupted" in shown
     for text in (shown, card, page):
         plain = " ".join(text.split())
         assert plain.count("3 of 5 (seed 2 failed: error.txt and seed 4 of base was") == 2

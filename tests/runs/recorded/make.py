@@ -4,6 +4,7 @@ Each tool trains two variants on a few seeds. What the runs weigh and what names
 """
 
 import importlib.util
+import json
 import os
 import random
 import re
@@ -11,6 +12,8 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 SEEDS = range(3)
@@ -141,6 +144,68 @@ def ray(folder):
     ray.shutdown()
 
 
+def ray_retried(folder):
+    """Writes trials of which seed 0 of the second rate fails once, and seed 1 each time."""
+    import ray
+    from ray import tune
+
+    ray.init(num_cpus=2, include_dashboard=False)
+    marks = folder.parent / "marks"
+    marks.mkdir(exist_ok=True)
+
+    def train(config):
+        mark = marks / f"{config['lr']}-{config['seed']}"
+        fails = config["lr"] == 0.3 and (config["seed"] == 1 or (config["seed"] == 0 and not mark.exists()))
+        mark.touch()
+        for epoch in range(1, 4):
+            if fails and epoch == 3:
+                time.sleep(1.5)  # Ray writes times in seconds.
+                raise RuntimeError("no data")
+            tune.report({"accuracy": accuracy(config["lr"], config["seed"], epoch)})
+
+    space = {"lr": tune.grid_search([0.1, 0.3]), "seed": tune.grid_search([*SEEDS])}
+    again = tune.FailureConfig(max_failures=1)
+    configured = tune.RunConfig("sweep", str(folder), failure_config=again)
+    tune.Tuner(train, param_space=space, run_config=configured).fit()
+    ray.shutdown()
+    shutil.rmtree(marks)
+    for state in folder.rglob("experiment_state-*.json"):
+        # Without pickles, which it has as text.
+        trials = [json.loads(text) for text, _ in json.loads(state.read_text())["trial_data"]]
+        kept = [{name: trial[name] for name in ("trial_id", "status", "relative_logdir")} for trial in trials]
+        state.write_text(json.dumps({"trial_data": [[json.dumps(trial), "{}"] for trial in kept]}))
+    for state in folder.rglob("basic-variant-state-*.json"):
+        state.unlink()
+
+
+def sacred(folder):
+    """Writes runs of which seed 1 of the second rate fails after two epochs, and seed 2 of the first is interrupted."""
+    from sacred import Experiment
+    from sacred.observers import FileStorageObserver
+
+    for lr in (0.1, 0.3):
+        for seed in SEEDS:
+            experiment = Experiment("train", save_git_info=False)
+            experiment.observers.append(FileStorageObserver(folder, copy_sources=False))
+            experiment.add_config(lr=lr, seed=seed)
+
+            @experiment.main
+            def main(_run, lr, seed):
+                for epoch in range(1, 4):
+                    if epoch == 3 and (lr, seed) == (0.3, 1):
+                        raise RuntimeError("no data")
+                    if epoch == 3 and (lr, seed) == (0.1, 2):
+                        raise KeyboardInterrupt
+                    _run.log_scalar("accuracy", accuracy(lr, seed, epoch), epoch)
+
+            with suppress(RuntimeError, KeyboardInterrupt):
+                experiment.run()
+    for file in folder.rglob("run.json"):
+        run = json.loads(file.read_text())
+        del run["host"], run["experiment"]
+        file.write_text(json.dumps(run, indent=1) + "\n")
+
+
 def timm(folder):
     """Writes what the `train.py` of timm, which is no part of its package, writes by its `update_summary`."""
     import yaml
@@ -207,9 +272,10 @@ def logs(folder):
             (folder / f"lr{lr}_s{seed}.log").write_bytes(done.stdout)
 
 
-KEPT = re.compile(r".*\.(ya?ml|csv|jsonl?|log)|events\.out\.tfevents.*")
+KEPT = re.compile(r".*\.(ya?ml|csv|jsonl?|log)|events\.out\.tfevents.*|error\.txt")
 TOOLS = {
-    function.__name__: function for function in (hydra, lightning, transformers, ray, timm, tensorboard, logs)
+    function.__name__: function
+    for function in (hydra, lightning, transformers, ray, ray_retried, sacred, timm, tensorboard, logs)
 }
 
 
@@ -239,7 +305,8 @@ def tidy(folder):
             (host, "host"),
         ):
             text = text.replace(word, other)
-        path.write_bytes(re.sub(r"/(home|root|tmp)/[^\s\"',]*", "/data", text).encode())
+        text = re.sub(r"/[^\s\"',\\]*/site-packages", "site-packages", text)
+        path.write_bytes(re.sub(r"/(home|root|tmp)/[^\s\"',\\]*", "/data", text).encode())
 
 
 if __name__ == "__main__":
