@@ -90,18 +90,6 @@ def usual_lengths(of_variants: Mapping[str, Lengths]) -> dict[str, UsualLength]:
     return usual
 
 
-def are_mostly_common(of_variants: Mapping[str, Lengths]) -> bool:
-    """Returns whether at least half of the runs of one task end where most of their variant do."""
-    num_runs = 0
-    num_usual = 0
-    of_task = [length for lengths in of_variants.values() for length in lengths.values()]
-    for lengths in of_variants.values():
-        common = common_length([*lengths.values()], of_task)
-        num_runs += len(lengths)
-        num_usual += 0 if common is None else sum(map(common.is_that_of, lengths.values()))
-    return num_runs > 0 and 2 * num_usual >= num_runs
-
-
 class RunLengths:
     """How long the runs of a study trained, as far as they say it; of the built-in workload, its settings do."""
 

@@ -21,7 +21,7 @@ def unequal_in_words(row: Row, facts: StudyFacts, names: Mapping[str, str]) -> s
         groups.setdefault((run.variant, run.counted, run.reached, run.usual), []).append(run)
     sentences = []
     for (variant, counted, reached, usual), runs in groups.items():
-        of_variant = [run.seed for run in runs] if facts.has_seeds else []
+        of_variant = [str(run.seed) for run in runs] if facts.has_seeds else []
         which = message("treatment.runs", of_variant, len(runs), names.get(variant, variant))
         code = "treatment.ended_early" if reached < usual else "treatment.ran_on"
         sentences.append(message(code, which, counted, f"{reached:.15g}", f"{usual:.15g}"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ablate.analysis.run_lengths import are_mostly_common, unequal_lengths, usual_lengths
+from ablate.analysis.run_lengths import unequal_lengths, usual_lengths
 from ablate.analysis.treatments import REACHED
 from ablate.runs.cells import number_in
 from ablate.runs.settings import words_of
@@ -26,6 +27,7 @@ _WHICH = words_of(
     """
 )
 """Words that may stand beside them; any other says that something else is counted: `warmup_steps`, `best_epoch`."""
+_MOST = 2 / 3
 _Lengths = dict[str, dict[str, dict[int, float]]]
 """Variant → task → seed → how long the run trained."""
 
@@ -100,10 +102,22 @@ def _by_task(column: LengthColumn, trials: pd.DataFrame) -> dict[str, dict[str, 
     for row, length in zip(trials.to_dict("records"), lengths, strict=True):
         if math.isfinite(length):
             tasks.setdefault(row["task"], {}).setdefault(row["variant"], {})[row["seed"]] = float(length)
-    if column.is_of_steps:
-        return tasks
-    # The step of the best checkpoint, or the iterations until something converged, differ from run to run.
-    return {task: of_task for task, of_task in tasks.items() if are_mostly_common(of_task)}
+    return tasks if column.is_of_steps or _are_mostly_alike(tasks) else {}
+
+
+def _are_mostly_alike(tasks: Mapping[str, Mapping[str, Mapping[int, float]]]) -> bool:
+    """Returns whether the numbers of most runs are those of others of their variant, so that they are lengths.
+
+    The epoch of the best checkpoint, and the iterations until something converged, differ from run to run.
+    """
+    num_runs = 0
+    num_alike = 0
+    for of_task in tasks.values():
+        for lengths in of_task.values():
+            if len(lengths) > 1:
+                num_runs += len(lengths)
+                num_alike += max(Counter(lengths.values()).values())
+    return num_runs > 0 and num_alike >= _MOST * num_runs
 
 
 def _has_unequal_runs(of_task: Mapping[str, Mapping[int, float]]) -> bool:

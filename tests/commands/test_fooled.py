@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from harness import ablate_here
 
+from ablate.core.unequal_run import UnequalRun, runs_in
+
 TRAIN = """
 import argparse, random
 parser = argparse.ArgumentParser()
@@ -77,6 +79,9 @@ class Outcome:
         self.said = " ".join(said.split())
         self.marks = {row["variant"]: row["plan"] for row in rows if not row["exploratory"]}
         self.treatments = {row["variant"]: row["treatment"] for row in rows if not row["exploratory"]}
+        self.unequal = {
+            row["variant"]: runs_in(row["unequal_runs"] or "") for row in rows if not row["exploratory"]
+        }
         self.verdicts = {row["variant"]: row["verdict"] for row in rows if not row["exploratory"]}
 
 
@@ -297,6 +302,15 @@ def test_a_script_that_trains_one_variant_for_longer(project):
     treatments = project.run().treatments
     assert treatments[GELU] == "steps step=9|3"
     assert not treatments[TANH]
+
+
+@pytest.mark.slow
+def test_a_script_that_ends_early_without_an_error(project):
+    project.edit("(1, 2, 3)", '((1, 2) if (given.act, given.seed) == ("gelu", 2) else (1, 2, 3))')
+    project.study["workload"]["read"]["step"] = r"step (\d+)"
+    done = project.run()
+    assert done.unequal == {GELU: [UnequalRun(GELU, 2, "step", 2.0, 3.0)], TANH: []}
+    assert not done.treatments[GELU]
 
 
 @pytest.mark.slow

@@ -188,6 +188,8 @@ def test_other_counts_are_no_lengths(column):
 
 def test_a_step_that_differs_from_run_to_run_is_that_of_a_checkpoint():
     assert not facts_of_frame(frame_of(epoch=[12, 31, 7, 22, 15, 40, 9, 3])).own_lengths
+    # Of those that reach the last epoch, some by chance.
+    assert not facts_of_frame(frame_of(epoch=[100, 99, 95, 100, 98, 93, 100, 100])).own_lengths
 
 
 def test_a_variant_whose_runs_are_all_shorter_has_its_mark_of_treatment(tmp_path):
