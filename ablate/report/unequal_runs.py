@@ -21,8 +21,11 @@ def unequal_in_words(row: Row, facts: StudyFacts, names: Mapping[str, str]) -> s
         groups.setdefault((run.variant, run.counted, run.reached, run.usual), []).append(run)
     sentences = []
     for (variant, counted, reached, usual), runs in groups.items():
-        of_variant = [str(run.seed) for run in runs] if facts.has_seeds else []
-        which = message("treatment.runs", of_variant, len(runs), names.get(variant, variant))
+        name = names.get(variant, variant)
+        if facts.has_seeds:
+            which = message("treatment.seeds_of", [str(run.seed) for run in runs], name)
+        else:
+            which = message("treatment.runs_of", len(runs), name)
         code = "treatment.ended_early" if reached < usual else "treatment.ran_on"
         sentences.append(message(code, which, counted, f"{reached:.15g}", f"{usual:.15g}"))
     return message("treatment.unequal_runs", sentences) if sentences else ""

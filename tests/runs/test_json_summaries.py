@@ -45,7 +45,7 @@ def test_summaries_beside_runs_do_not_count(name, tmp_path):
     assert (row["n"], row["p"]) == (4, pytest.approx(paired.pvalue))
     assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low), pytest.approx(high))
     assert rows.keys() == {"b"}
-    assert "left out" in text
+    assert "Left out for" in text
 
 
 KEPT = {
