@@ -70,7 +70,7 @@ def alike_seeds(trials: pd.DataFrame, metrics: Mapping[str, Metric]) -> list[lis
 
 
 def _scores(completed: pd.DataFrame, seeds: Sequence[int], names: Sequence[str]) -> Floats:
-    """Returns the metrics by variant and seed, shape (num_variants, num_metrics, num_seeds), NaN without a run.
+    """Returns the metrics by variant and seed, shape (num_variants, num_metrics, num_seeds), NaN without a finite one.
 
     Of variants with the same runs there is one.
     """
@@ -78,7 +78,7 @@ def _scores(completed: pd.DataFrame, seeds: Sequence[int], names: Sequence[str])
     for _, runs in completed.groupby("variant", sort=False):
         by_seed = runs.drop_duplicates("seed").set_index("seed").reindex(seeds)[[*names]]
         values = by_seed.to_numpy(float, na_value=np.nan).T
-        scores[values.tobytes()] = values
+        scores[values.tobytes()] = np.where(np.isfinite(values), values, np.nan)
     return np.array([*scores.values()]).reshape(len(scores), len(names), len(seeds))
 
 

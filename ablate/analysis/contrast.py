@@ -13,7 +13,7 @@ import numpy as np
 
 from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import Differences, Flags, Floats
+from ablate.analysis.paired import Differences, Flags, Floats, never_vary
 from ablate.analysis.runs import Constant, solving_metric
 from ablate.analysis.sides import Parts, Sides
 from ablate.core.derived import Kind
@@ -144,8 +144,21 @@ class Contrast:
             yield Block(diverged, wholly=self.metric.floor is None)
         if not self.counted:
             yield from self._blocks_at_bounds(margin)
+        if self._is_seedless:
+            yield Block(Reason("seedless"))
         if self.grouped:
             yield Block(Reason("groups"), wholly=False)
+
+    @property
+    def _is_seedless(self) -> bool:
+        """Whether no run differs from another of its variant, and no resolution says how little that may mean.
+
+        The grid of two values says nothing: its step is as small as these have digits.
+        """
+        is_declared = self.metric.resolution > 0
+        if is_declared or self.counted or self.differences.all_zero:
+            return False
+        return never_vary([*self.a, *self.b])
 
     @property
     def _unstable(self) -> Reason:

@@ -27,12 +27,8 @@ from ablate.core.reason import Block, Reason
 
 LEAST_SPREAD = 6
 """Seeds below which spreads are not compared."""
-SPREAD_BLOCKS = ("incomplete", "unstable", "ceiling", "groups")
-"""Codes of the blocks of the primary metric that block its spread too, and wholly.
-
-What a diverged run would have spread, the others do not tell. Of runs in groups, the distance from the median says on
-which side the median fell: at 0.05/8 this errs in 0.044 of comparisons.
-"""
+SPREAD_BLOCKS = ("incomplete", "unstable", "ceiling")
+"""Codes of the blocks of the primary metric that block its spread too."""
 
 
 @dataclass(frozen=True)
@@ -128,15 +124,14 @@ class Measure:
         if len(groups) > 2 or max(len(group) for group in groups) > 1:
             return replace(differences, blocks=[Block(Reason("several"))])
         blocks = [block for block in contrast.blocks() if block.reason.code in SPREAD_BLOCKS]
-        blocks = [Block(_of_spread(block.reason)) for block in blocks]
         if differences.all_zero and contrast.n:
             blocks.append(Block(Reason("degenerate", {"n": contrast.n})))
+        if contrast.grouped:
+            # The distance from the median says on which side it fell: at 0.05/8 this errs in 0.044 of comparisons.
+            blocks.append(Block(Reason("groups", {"spread": 1.0})))
+        # What a diverged run would have spread, the others do not tell.
+        blocks = [replace(block, wholly=True) for block in blocks]
         return replace(differences, blocks=few(blocks, "n", contrast.n, LEAST_SPREAD))
-
-
-def _of_spread(reason: Reason) -> Reason:
-    """Returns what blocks a metric as what blocks its spread: of groups, other words say why."""
-    return replace(reason, numbers={"spread": 1.0}) if reason.code == "groups" else reason
 
 
 def _deviations(scores: Floats) -> Floats:

@@ -272,6 +272,15 @@ def sd_of(values: Floats) -> float:
     return float(np.sort(values).std(ddof=1))
 
 
+def never_vary(sides: Sequence[Floats]) -> bool:
+    """Returns whether no run differs from another of its side, but for rounding; False where no side has two runs.
+
+    sides: the runs of each, shape (num_runs,).
+    """
+    repeated = [values for values in sides if len(values) > 1]
+    return bool(repeated) and all(np.ptp(of) <= ROUNDING * np.abs(of).max() for of in repeated)
+
+
 def mean_interval(values: Floats) -> tuple[float, Interval]:
     """Returns the mean of n values and its 95 % t interval, which is NaN below two."""
     differences = Differences(values, floor=0.0)

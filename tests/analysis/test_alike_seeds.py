@@ -78,9 +78,10 @@ def test_one_variant_in_which_two_seeds_differ_parts_them():
     assert groups(values) == [[0, 2], [3, 4, 5]]
 
 
-def test_a_missing_run_parts_nothing_and_tells_nothing():
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_run_without_a_value_parts_nothing_and_tells_nothing(value):
     values = in_threes(np.random.default_rng(6), num_seeds=9)
-    values[1, 0] = np.nan
+    values[1, 0] = value
     assert groups(values) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
 
 

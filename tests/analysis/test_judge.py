@@ -130,6 +130,39 @@ def test_a_reason_survives_a_table():
     assert Reason.parse("8 seeds detect 0.012 with 80 % power") is None
 
 
+# What blocks
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "blocked"),
+    [
+        ([0.8401239876] * 5, [0.8312457391] * 5, True),  # full floats: their spread is 0, and their grid none
+        ([0.8401] * 5, [0.8312] * 5, True),  # on a grid of 0.0001, of which one run of each knows no more
+        ([0.6] * 3, [0.5] * 3, True),
+        ([0.84, 0.85, 0.86, 0.87, 0.88], [0.8] * 5, False),
+        (
+            [0.85, 0.86, 0.87, 0.88, 0.89],
+            [0.75, 0.76, 0.77, 0.78, 0.79],
+            False,
+        ),  # seeds act, and shift both alike
+    ],
+)
+def test_seeds_that_change_neither_side_decide_nothing(a, b, blocked):
+    claims = [claim("beats"), claim("does_not_lose", by=0.05)]
+    evidence = study({"baseline": b, "a": a}, metrics={"accuracy": Metric("max")}, claims=claims)
+    verdicts = [first(evidence).verdict, *judge_claims(evidence)["verdict"]]
+    if blocked:
+        assert verdicts == ["inconclusive"] * 3
+        assert first(evidence).reason == "seedless"
+    else:
+        assert verdicts == ["better", "supported", "supported"]
+
+
+def test_with_a_declared_resolution_equal_runs_are_judged_by_it():
+    values = {"baseline": [0.5] * 5, "a": [0.6] * 5}
+    assert first(study(values)).verdict == "better", "by steps of 0.001"
+
+
 # The family
 
 
