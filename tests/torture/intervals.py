@@ -51,10 +51,24 @@ def welch(
 
 
 def _resolution(values: Sequence[float]) -> float:
-    """The smallest difference of two values; 0 where all are the same."""
-    import numpy as np
+    """The step of the grid on which all values lie, by METHODS §2; 0 where they lie on none."""
+    step = _step(values)
+    if step is None and max(map(abs, values)) > 1:
+        of_shares = _step([value / 100 for value in values])
+        step = None if of_shares is None else 100 * of_shares
+    if step is not None:
+        return step
+    exact = (d for d in range(7) if all(round(value, d) == value for value in values))
+    return next((10.0**-d for d in exact), 0.0)
 
-    runs = np.unique(values)
-    gaps = np.diff(runs)
-    gaps = gaps[gaps > 1e-12 * np.abs(runs).max()]
-    return float(gaps.min()) if len(gaps) else 0.0
+
+def _step(values: Sequence[float]) -> float | None:
+    """gcd(round(Nx))/N for the smallest N that makes all values whole; None where there is none."""
+    largest = max(map(abs, values))
+    for multiple in range(1, 50_001):
+        if multiple * largest > 50_000:
+            return None
+        products = [multiple * value for value in values]
+        if all(abs(x - round(x)) <= 1e-7 * max(1.0, abs(x)) for x in products):
+            return math.gcd(*(round(x) for x in products)) / multiple
+    return None
