@@ -144,6 +144,8 @@ def _reports_beside(folder: StudyFolder, trials: Sequence[str]) -> list[str]:
     own = {*trials}
     for path in folder.trial_list.path.parent.glob("*.json"):
         other = StudyFolder(folder.results, path.stem)
+        if other.name == folder.name:
+            continue
         if other.has_report and not own.isdisjoint(cell.id for cell in other.trial_list.cells()):
             beside.add(other.name)
     return sorted(beside - {folder.name})

@@ -77,7 +77,7 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
         ("open", ""),
         (
             "groups spread=1",
-            "runs on this task are bimodal: some learned and others did not, which no spread describes",
+            "runs on this task are bimodal, as if some had learned and others not, which no spread describes",
         ),
         (
             "unseen failures=0.3123 untested=1",
