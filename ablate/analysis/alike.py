@@ -46,8 +46,10 @@ def alike_runs(
             by_run = examples.drop_duplicates("id").set_index("id").loc[runs["id"], "values"]
             values = pd.DataFrame([*by_run], runs.index)
             resolutions = [0.0]
+        values = values[np.isfinite(values).all(axis=1)]  # Infinity is no number that chance makes equal.
+        variants = runs.loc[values.index, "variant"]
         bounds = [bound for metric in metrics.values() for bound in (metric.floor, metric.ceiling)]
-        for group in _equal_rows(values, runs["variant"], resolutions):
+        for group in _equal_rows(values, variants, resolutions):
             # Runs that fail, or have nothing left to gain, are alike by themselves.
             if not values.loc[group].isin(bounds).all(axis=None):
                 alike.append(runs.loc[group, "id"].tolist())
