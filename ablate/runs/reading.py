@@ -41,7 +41,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import ends_of, is_kept, unclear_columns, worse
+from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, unclear_columns, worse
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
@@ -105,8 +105,10 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     ends = _ends(found, columns)
     filtered = _kept_rows(columns, ends, notes)
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    unclear = unclear_columns(kept, {*itertools.chain(*roles.values()), *metrics})
-    notes += [message("analyse.other_status", name) for name in unclear]
+    taken = {*itertools.chain(*roles.values()), *metrics}
+    unclear = unclear_columns(kept, taken)
+    doubtful = doubtful_columns(kept, {*taken, *unclear})
+    notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics, *unclear])
     numbering = [name for name in kept if str(name).lower() in STEPS]
     others = [name for name in settings if name not in numbering]
