@@ -17,13 +17,14 @@ from ablate.runs.settings import words_of
 from ablate.runs.steps import ROW
 
 _COUNTED = words_of(
-    "step steps timestep timesteps epoch epochs iteration iterations iter iters updates episodes batches"
+    "step steps timestep timesteps epoch epochs iteration iterations iter iters updates episodes batches "
+    "tokens samples examples images frames sequences"
 )
 """Words for what training is counted in."""
 _WHICH = words_of(
     """
     max num n total train training trained trainer completed done final last current reached seen run env global agent
-    opt optimizer gradient sampled of number
+    opt optimizer gradient sampled of number seen consumed processed
     """
 )
 """Words that may stand beside them; any other says that something else is counted: `warmup_steps`, `best_epoch`."""
