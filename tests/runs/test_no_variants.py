@@ -1,5 +1,7 @@
 """Columns and rows beside the values of variants that hold none, and names and values that only look alike."""
 
+import itertools
+
 import pandas as pd
 import pytest
 from scipy import stats
@@ -79,7 +81,7 @@ def test_a_mean_over_tasks_is_no_task(name):
 
 
 def test_true_and_false_are_numbers_of_a_metric(tmp_path):
-    solved = [1, 1, 0, 1, 0, 1, 0, 1] + [1, 1, 1, 1, 0, 1, 1, 1]
+    solved = [1, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1]
     runs = pd.DataFrame({"variant": ["base"] * 8 + ["wide"] * 8, "seed": [*range(8)] * 2, "acc": solved})
     flags = runs.assign(acc=[bool(value) for value in solved])
     flags.to_csv(tmp_path / "runs.csv", index=False)
@@ -90,7 +92,7 @@ def test_true_and_false_are_numbers_of_a_metric(tmp_path):
         assert [row["n"], row["diff"], *interval(row)] == [8, 0.25, *interval(numbers)]
 
 
-@pytest.mark.parametrize("other", ["relu", "ReLU ​", "Re-LU"])
+@pytest.mark.parametrize("other", ["relu", "ReLU \u200b", "Re-LU"])
 def test_names_that_are_written_almost_alike_are_told(other):
     names = ["Re_LU" if other == "Re-LU" else "ReLU", other]
     variants = ["base"] * 5 + [names[seed % 2] for seed in range(5)]
@@ -112,13 +114,9 @@ def test_training_counted_in_what_was_seen_is_a_budget(column):
 
 
 def test_a_run_that_failed_on_one_example_is_counted_among_the_failed():
-    rows = [
-        (name, seed, example, (seed + example) % 2)
-        for name in ("base", "wide")
-        for seed in range(3)
-        for example in range(4)
-    ]
-    runs = pd.DataFrame(rows, columns=["variant", "seed", "example", "acc"])
-    runs["status"] = ["failed" if row[:3] == ("wide", 1, 2) else "ok" for row in rows]
+    keys = [*itertools.product(["base", "wide"], range(3), range(4))]
+    runs = pd.DataFrame(keys, columns=["variant", "seed", "example"])
+    runs["acc"] = (runs["seed"] + runs["example"]) % 2
+    runs["status"] = ["failed" if key == ("wide", 1, 2) else "ok" for key in keys]
     options = AnalysisOptions("base", "acc", "max")
     assert shape_of(by_roles(runs_of(runs, options), options)) == "6 runs, 2 × 3 seeds, 24 rows; 1 failed"
