@@ -1,7 +1,7 @@
 """The end of a log: what the last lines of a run say of how it ended, whoever wrote them.
 
 Only the end counts. An error that a run has survived is followed by signs of life: values, progress, or words such as
-`finished`. Python, the shell, `srun`, PBS and LSF write the signs of an end.
+`finished`. Python, Julia, Rust, the shell, `srun`, PBS, LSF and HTCondor write the signs of an end.
 """
 
 from __future__ import annotations
@@ -75,11 +75,17 @@ _SIGNS: Sequence[tuple[re.Pattern[str], Ending]] = (
 _LAST_SIGNS: Sequence[tuple[re.Pattern[str], Ending]] = (
     (re.compile(r"Segmentation fault|Bus error|core dumped|^Fatal Python error|^terminate called"), CRASHED),
     (
-        re.compile(r"(?:^|\d\s+)Killed\b|^Terminated$|: Killed$|SIGKILL|SIGTERM|by signal (?:9|15)\b"),
+        re.compile(
+            r"(?:^|\d\s+)Killed\b|^Terminated$|: Killed$|SIGKILL|SIGTERM|by signal (?:9|15)\b|"
+            r"Abnormal termination \(signal (?:9|15)\)"
+        ),
         KILLED,
     ),
+    (re.compile(r"\bJob was aborted|\bJob was removed"), CANCELLED),
     (
         re.compile(
+            r"^ERROR: LoadError\b|^ERROR: \w+(?:Error|Exception)\b|^thread '.*' panicked at|^Uncaught \w*Error\b|"
+            r"\bJob was held\b|[Nn]ormal termination \((?:return value -?[1-9]|signal \d)|"
             r"^srun: error:|[Ee]xited with (?:exit code|non-zero status) [1-9]|exits with return code = -?[1-9]"
         ),
         FAILED,

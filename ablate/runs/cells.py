@@ -19,6 +19,7 @@ MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—",
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
 NO_VALUE = "n/a"
 """The cell of a measured column that says itself that there is no value, so that none before it counts."""
+_FLAGS = {"true": "1", "false": "0"}
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SPREAD = re.compile(rf"\$?\s*({_NUMBER})\s*%?\s*(?:±|\+/-|\+-|\\pm)\s*({_NUMBER})\s*%?\s*\$?")
@@ -133,6 +134,17 @@ def number_in(text: str) -> float:
 def is_number(text: str) -> bool:
     """Returns whether a text is a number; `nan` is one, and an empty text is none."""
     return not math.isnan(number_in(text)) or text.lower() in ("nan", "-nan", "+nan")
+
+
+def are_flags(cells: pd.Series) -> bool:
+    """Returns whether a column holds true and false alone, and cells without a value."""
+    present = cells[~cells.isin(["", NO_VALUE])]
+    return len(present) > 0 and bool(present.str.lower().isin([*_FLAGS]).all())
+
+
+def number_of_flag(text: str) -> str:
+    """Returns `1` for true and `0` for false, and any other text as it is."""
+    return _FLAGS.get(text.lower(), text)
 
 
 def mean_and_spread(text: str) -> tuple[str, str] | None:

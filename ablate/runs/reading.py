@@ -8,6 +8,7 @@ same seed replaces), and last those of runs that did not end well, with their pa
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -23,7 +24,7 @@ from ablate.core.ending import UNKNOWN
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.calls import call_of
-from ablate.runs.cells import NO_VALUE
+from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_rows
 from ablate.runs.filters import rows_where
 from ablate.runs.histories import Steps, steps_in
@@ -41,7 +42,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import ends_of, is_kept, unclear_columns, worse
+from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, unclear_columns, worse
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
@@ -101,12 +102,18 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     metrics = [*options.metrics()]
     check_columns(columns, metrics)
     refuse_steps_as_seeds(columns)
+    flags = [name for name in metrics if are_flags(table[name])]
+    table = table.assign(**{name: table[name].map(number_of_flag) for name in flags})
+    columns = replace(columns, table=table)
     notes = [*guesses_in_words(columns), *found.notes, *own_best(table, options)]
+    notes += [message("analyse.flags", flags)] if flags else []
     ends = _ends(found, columns)
     filtered = _kept_rows(columns, ends, notes)
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    unclear = unclear_columns(kept, {*itertools.chain(*roles.values()), *metrics})
-    notes += [message("analyse.other_status", name) for name in unclear]
+    taken = {*itertools.chain(*roles.values()), *metrics}
+    unclear = unclear_columns(kept, taken)
+    doubtful = doubtful_columns(kept, {*taken, *unclear})
+    notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
     settings = _differing_settings(kept, roles, [*metrics, *found.metrics, *unclear])
     numbering = [name for name in kept if str(name).lower() in STEPS]
     others = [name for name in settings if name not in numbering]
@@ -227,15 +234,19 @@ def reading_of(table: RunTable) -> str:
 
 def shape_of(table: RunTable) -> str:
     """Returns the number of runs in words, with those of variants and seeds: `60 runs, 15 × 4 seeds; 1 crashed`."""
-    runs = table.rows.drop_duplicates([*KEY, "id"] if (table.rows["example"] == "all").all() else KEY)
+    is_a_row_each = bool((table.rows["example"] == "all").all())
+    runs = table.rows.drop_duplicates([*KEY, "id"] if is_a_row_each else KEY)
     num_variants = runs["variant"].nunique()
     counts = runs.groupby("variant").size()
     words = [counted(len(runs), "run"), counted(num_variants, "variant")]
     if counts.nunique() == 1 and table.has_seeds:
         words = [counted(len(runs), "run"), f"{num_variants} × {counted(int(counts.iloc[0]), 'seed')}"]
-    if (table.rows["example"] != "all").any():
+    if not is_a_row_each:
         words.append(counted(len(table.rows), "row"))
-    lost = [ending.why or ending.kind for ending in runs["ended"] if ending.counts != "its number"]
+    # A run that failed on one example has failed.
+    endings = table.rows.groupby([*KEY, "id"] if is_a_row_each else KEY, sort=False)["ended"]
+    ended = [functools.reduce(worse, of_run) for _, of_run in endings]
+    lost = [ending.why or ending.kind for ending in ended if ending.counts != "its number"]
     ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
     return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
 

@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 
 from ablate.base.errors import AblateError
-from ablate.base.files import read_plain
 from ablate.core.ending import (
     COMPLETED,
     FAILED,
@@ -28,23 +27,26 @@ from ablate.core.ending import (
     ending_of_error,
 )
 from ablate.core.log_end import ending_of_log
+from ablate.runs.end_files import end_in_files, files_of, text_of
 from ablate.runs.run_settings import document_in
 from ablate.runs.run_tree import RunFolder
 from ablate.runs.statuses import ending_of_fields, ending_of_word, worse
 
-_MAX_BYTES = 2**26
 _STATUS_FILES = re.compile(
-    r"(?:run|job|trial|task|status|state|metadata|wandb-metadata|experiment|workflow|pod|"
-    r"(?:run|job|trial)[-_](?:status|state|info))\.(?:json|ya?ml)"
+    r"(?:.*[-_.])?(?:run|job|trial|task|status|state|metadata|experiment|workflow|pod)"
+    r"(?:[-_.](?:status|state|info|data|summary|description))?\.(?:json|ya?ml)"
 )
 """The names of files in which tools keep what they know of a run, its status among it."""
-_CODE_FILES = re.compile(r"\.?(?:exit|return)[-_]?(?:code|status)(?:\.txt)?")
-"""The names of files with nothing but the code with which a process ended, as Nextflow's `.exitcode`."""
 _LOG_ENDINGS = (".log", ".out", ".err", ".txt")
+_OF_BATCH = re.compile(r"\.[oe]\d+")
+"""The endings of the logs of PBS and Grid Engine: `train.sh.e1234567`."""
 _TEXTS = re.compile(
-    r"(?:std)?(?:out|err)(?:put)?|log|logs|cout|console|train\w*|main|app|run\w*|slurm.*|job.*|.*[-_.]log"
+    r"(?:std)?_?(?:out|err)(?:put|or)?|log|logs|cout|console|train\w*|main|app|run\w*|slurm.*|job.*|"
+    r".*[-_.]log|(?:std_)?log_.*|.*_log_process_\d+"
 )
 """The names of texts, without `.txt`, that are logs."""
+_BARE_LOGS = ("stdout", "stderr")
+"""The names of logs that have no ending."""
 
 
 def ending_beside(folder: RunFolder) -> Ending:
@@ -66,7 +68,7 @@ def _ray(folder: RunFolder) -> Ending | None:
     that one with results after the last of them did not end with it. ray/tune/experiment/trial.py.
     """
     status = _ray_status(folder.path)
-    errors = _text_of(folder.path / "error.txt")
+    errors = text_of(folder.path / "error.txt")
     has_pickle = (folder.path / "error.pkl").is_file()
     if status == "ERROR" or (status is None and (errors or has_pickle)):
         tries = re.split(r"^Failure # \d+ \(occurred at (.*)\)$", errors, flags=re.MULTILINE)
@@ -97,7 +99,7 @@ def _ray_statuses(state: Path, _modified: int) -> Mapping[str, str]:
 def _has_results_after(time: str, folder: RunFolder) -> bool:
     """Returns whether a trial of Ray Tune has a result that is later than a time as it writes them."""
     when = "%Y-%m-%d_%H-%M-%S"
-    text = _text_of(folder.path / "result.json") or _text_of(folder.path / "progress.csv")
+    text = text_of(folder.path / "result.json") or text_of(folder.path / "progress.csv")
     dates = re.findall(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d", text.rstrip().rpartition("\n")[2])
     with suppress(ValueError):
         return bool(dates) and datetime.strptime(dates[-1], when) > datetime.strptime(time, when)
@@ -126,7 +128,7 @@ def _guild(folder: RunFolder) -> Ending | None:
     for name in ("PENDING", "STAGED"):
         if (guild / name).exists():
             return replace(WAITING, source=f".guild/{name}")
-    code = _text_of(guild / "attrs" / "exit_status").strip()
+    code = text_of(guild / "attrs" / "exit_status").strip()
     if code.lstrip("-").isdecimal():
         source = f"exit_status {code}"
         if int(code) < 0:
@@ -223,9 +225,6 @@ def _status_file(folder: RunFolder) -> Ending | None:
         document = _document_of(file)
         if isinstance(document, Mapping):
             endings.append(ending_of_fields(document, file.name))
-    for file in _files_of(folder.path):
-        if _CODE_FILES.fullmatch(file.name.lower()):
-            endings.append(ending_of_fields({"exit_code": _text_of(file).strip()}, file.name))
     known = [ending for ending in endings if ending.kind != "unknown"]
     return functools.reduce(worse, known) if known else None
 
@@ -236,6 +235,7 @@ _TOOLS: Sequence[Callable[[RunFolder], Ending | None]] = (
     _sacred,
     _kubernetes,
     _status_file,
+    end_in_files,
     _submitit,
     _hugging_face,
 )
@@ -245,9 +245,12 @@ _TOOLS: Sequence[Callable[[RunFolder], Ending | None]] = (
 def _logs_of(folder: RunFolder) -> Iterator[Path]:
     """Yields the logs that lie beside the results of a run, or in the folder of the run."""
     for place in dict.fromkeys([folder.path, *(file.parent for file in folder.results)]):
-        for file in _files_of(place):
+        for file in files_of(place):
             ending = file.suffix.lower()
-            is_log = ending in _LOG_ENDINGS and file not in folder.results
+            is_named = (
+                ending in _LOG_ENDINGS or _OF_BATCH.fullmatch(ending) or file.name.lower() in _BARE_LOGS
+            )
+            is_log = is_named and file not in folder.results
             if folder.is_file and file.stem != folder.name:
                 continue
             if is_log and (ending != ".txt" or _TEXTS.fullmatch(file.stem.lower())):
@@ -269,27 +272,13 @@ def _last_of_series(files: Iterator[Path]) -> list[Path]:
 
 
 def _status_files(folder: RunFolder) -> list[Path]:
-    names = [file for file in _files_of(folder.path) if _STATUS_FILES.fullmatch(file.name.lower())]
+    names = [file for file in files_of(folder.path) if _STATUS_FILES.fullmatch(file.name.lower())]
     return [file for file in names if file not in folder.results]
-
-
-def _files_of(folder: Path) -> list[Path]:
-    """Returns the plain files in a folder by name; none where it cannot be read."""
-    with suppress(OSError):
-        return sorted(file for file in folder.iterdir() if file.is_file())
-    return []
-
-
-def _text_of(file: Path) -> str:
-    """Returns the text of a file; none of one that is not there, or cannot be read."""
-    with suppress(AblateError):
-        return read_plain(file, _MAX_BYTES).decode(errors="replace")
-    return ""
 
 
 def _json_of(file: Path) -> object:
     with suppress(ValueError, RecursionError):
-        return json.loads(_text_of(file))
+        return json.loads(text_of(file))
     return None
 
 

@@ -12,6 +12,7 @@ from ablate.core.ending import Ending
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.content import digest_of_files
+from ablate.runs.end_files import missing_mark
 from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
 from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
 from ablate.runs.options import AnalysisOptions
@@ -93,7 +94,7 @@ class RunFolderReader(Reader):
             for run in runs:
                 overridden |= dict.fromkeys(run.overrides or {})
             runs = [_with_choices(folder, run, overridden) for folder, run in zip(folders, runs, strict=True)]
-        return table_of(runs, kind, options, notes)
+        return table_of(_with_missing_marks(folders, runs), kind, options, notes)
 
 
 def _are_histories(files: Sequence[RunFolder]) -> bool:
@@ -158,6 +159,16 @@ def _ending_of(folder: RunFolder, rows: Sequence[Row], end: Row, files: Collecti
     """Returns how a run ended, by its results and by what lies beside them."""
     says = [ending_beside(folder), ending_in(rows, end), *(read.ended for read in files)]
     return functools.reduce(worse, says)
+
+
+def _with_missing_marks(folders: Sequence[RunFolder], runs: Sequence[RunHistory]) -> list[RunHistory]:
+    """Returns runs of which one that lacks the mark of completed ones has not completed, if nothing else says."""
+    unmarked = missing_mark(folders)
+    marked: list[RunHistory] = []
+    for folder, run in zip(folders, runs, strict=True):
+        is_unmarked = run.ended.kind == "unknown" and folder.path in unmarked
+        marked.append(replace(run, ended=unmarked[folder.path]) if is_unmarked else run)
+    return marked
 
 
 def _settings_of_state(state: Row) -> dict[str, str]:

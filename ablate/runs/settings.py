@@ -140,6 +140,12 @@ def settings_within(table: pd.DataFrame, run: Sequence[str], others: Collection[
     return differing
 
 
+def is_progress(name: str) -> bool:
+    """Returns whether the name of a column says how long a run took, or for how long it was to train."""
+    words = _words_in(name)
+    return bool(words) and words <= _PROGRESS | _SO_FAR | _TOTALS
+
+
 def _is_progress(name: str) -> bool:
     """Returns whether the name of a column says how far a run has come, as `tokens` does and `epochs` may not."""
     words = _words_in(name)

@@ -21,6 +21,7 @@ from ablate.base.once import put_once
 from ablate.report.words import message
 from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.content import digests_of_rows
+from ablate.runs.no_variants import columns_without_variants
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.summary_columns import COUNTS, joined_summaries, with_counts_of_names
@@ -84,9 +85,9 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
         if len(of_metrics.get(metric, {})) > 1:
             return _of_metrics_and_seeds(read, of_metrics)
         if f"{metric}.{baseline}" in names:
-            return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric)
+            return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric, baseline)
         if baseline in names and _is_numeric(read.table[baseline]):
-            return _of_variant_columns(read, metric or "value")
+            return _of_variant_columns(read, metric or "value", baseline)
     read = joined_summaries(read, metric)
     summaries = [str(name) for name in read.table if _is_summary(read.table[name])]
     if summaries:
@@ -238,7 +239,7 @@ def _refuse_taken(others: Collection[str], new: Collection[str]) -> None:
         raise Invalid("RUNS", "has columns with the names of others that its shape adds", listed(taken))
 
 
-def _of_variant_columns(read: ReadTable, metric: str) -> RunsFound:
+def _of_variant_columns(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     """Returns a row for each variant and seed of a table that has a column a variant."""
     numbers = [name for name in read.table if _is_numeric(read.table[name])]
     seeds = [name for name in numbers if "seed" in str(name).lower()]
@@ -247,7 +248,8 @@ def _of_variant_columns(read: ReadTable, metric: str) -> RunsFound:
         raise Invalid("RUNS", rule, listed(map(str, read.table.columns)))
     variants = [str(name) for name in numbers if name not in seeds]
     summaries = summary_columns(read.table, variants)
-    variants = [name for name in variants if name not in summaries]
+    others = columns_without_variants(read.table, variants, baseline)
+    variants = [name for name in variants if name not in (*summaries, *others)]
     tables = []
     for name in variants:
         part = pd.DataFrame({"variant": name, "seed": read.table[seeds[0]], metric: read.table[name]})
@@ -256,6 +258,8 @@ def _of_variant_columns(read: ReadTable, metric: str) -> RunsFound:
     notes = [*read.notes, message("analyse.variant_columns", list(variants), metric)]
     if summaries:
         notes.append(message("analyse.summary_columns", summaries))
+    if others:
+        notes.append(message("analyse.no_variants", others))
     roles = {"variant": ["variant"], "seed": ["seed"]}
     return RunsFound(pd.concat(tables), f"{read.kind} with a column a variant", roles, [metric], notes)
 

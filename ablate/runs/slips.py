@@ -5,6 +5,8 @@ Each is a sentence beside the verdicts, and refuses nothing.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
@@ -19,6 +21,8 @@ _LEAST_PERCENT = 10.0
 """The median above which values look like percent."""
 _FRACTION = 0.1
 """The margin below which it looks like a fraction."""
+_INVISIBLE = re.compile(r"\\(?:u[0-9a-f]{4}|x[0-9a-f]{2})")
+"""What stands in a name for a character that nobody sees, see `visible`."""
 _NEAR_TWICE = 2.0
 """The factor by which values in percent may lie beyond the fractions, both taken as fractions."""
 
@@ -32,6 +36,9 @@ def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence
         yield message("analyse.scales", options.metric)
     if _is_small_for_percent(values, options):
         yield message("analyse.percent", options.margin, options.metric, float(values.median()))
+    alike = _alike([*map(str, trials["variant"].unique())])
+    if alike:
+        yield message("analyse.alike_names", alike)
     for name in filter(is_fold, seeds):
         yield message("analyse.folds", name)
 
@@ -47,6 +54,15 @@ def differences_beside(differing: Mapping[str, Mapping[str, str]], baseline: str
             told.append(f"{name} ({', '.join([*others][:3])} against {values[baseline]})")
     if told:
         yield message("analyse.beside", baseline, told)
+
+
+def _alike(names: Sequence[str]) -> list[str]:
+    """Returns the names that differ from another in capitals, blanks, dashes or invisible characters alone."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
+        groups.setdefault(re.sub(r"[\s_-]+", "_", visible.casefold().strip()), []).append(name)
+    return [" and ".join(map(repr, group)) for group in groups.values() if len(group) > 1]
 
 
 def _is_small_for_percent(values: pd.Series, options: AnalysisOptions) -> bool:

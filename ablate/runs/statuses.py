@@ -1,77 +1,38 @@
-"""The words of trackers, schedulers and loops for the end of a run, in a column of a table, and what each says."""
+"""How the runs of a table ended, by the columns that say so: words, flags, exit codes and errors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
 from ablate.core.ending import (
-    CANCELLED,
     COMPLETED,
     CRASHED,
     DIVERGED,
     FAILED,
     INTERRUPTED,
     KILLED,
-    LOST_ITS_PLACE,
     NO_MEMORY,
     NO_TIME,
-    PAUSED,
     PRUNED,
     RUNNING,
     STOPPED,
-    STOPPED_BY_USER,
     UNKNOWN,
-    WAITING,
     Ending,
     ending_of_error,
 )
+from ablate.runs.cells import MISSING
 from ablate.runs.settings import PREFIXES
-
-_KEPT = ("keep", "kept")
-
-WORDS: Mapping[str, Ending] = {
-    **dict.fromkeys(("completed", "complete", "finished", "done", "ok", "published"), COMPLETED),
-    **dict.fromkeys(("success", "successful", "succeeded", "closed", "publishing", "exit_0"), COMPLETED),
-    # Of loops that keep or discard a change: both have run to their end.
-    **dict.fromkeys((*_KEPT, "discard", "discarded"), COMPLETED),
-    **dict.fromkeys(("unknown", "inactive", "unspecified", "archived", "exited"), UNKNOWN),
-    "diverged": DIVERGED,
-    **dict.fromkeys(("pruned", "earlystopped"), PRUNED),
-    **dict.fromkeys(("crashed", "crash", "died", "dead", "probably_dead", "zombi"), CRASHED),
-    **dict.fromkeys(("failed", "fail", "failure", "error", "errored", "exit", "metricsunavailable"), FAILED),
-    **dict.fromkeys(("node_fail", "boot_fail", "launch_failed", "failed_setup", "notresponding"), FAILED),
-    **dict.fromkeys(("upstream_failed", "special_exit", "exception", "broken"), FAILED),
-    **dict.fromkeys(("killed", "aborted", "revoked"), KILLED),
-    "interrupted": INTERRUPTED,
-    **dict.fromkeys(("cancelled", "canceled", "canceling", "cancelling", "cancelrequested"), CANCELLED),
-    **dict.fromkeys(("stopped", "stopping"), STOPPED),
-    **dict.fromkeys(("preempted", "preempting", "evicted"), LOST_ITS_PLACE),
-    **dict.fromkeys(("running", "completing", "active", "in_progress", "inprogress", "alive"), RUNNING),
-    **dict.fromkeys(("finalizing", "signaling", "stage_out", "resizing", "restoring", "run"), RUNNING),
-    **dict.fromkeys(("scheduled", "pending", "queued", "waiting", "requeued", "created", "draft"), WAITING),
-    **dict.fromkeys(("submitted", "runnable", "starting", "staged", "configuring", "notstarted"), WAITING),
-    **dict.fromkeys(("preparing", "provisioning", "skipped", "omitted", "initializing", "pend"), WAITING),
-    **dict.fromkeys(("paused", "suspended", "psusp", "ususp", "ssusp"), PAUSED),
-    **dict.fromkeys(("out_of_memory", "out_of_me", "oom", "oomkilled", "oom_killed"), NO_MEMORY),
-    **dict.fromkeys(("timeout", "timed_out", "timedout", "time_limit", "deadline"), NO_TIME),
-    **dict.fromkeys(("maxruntimeexceeded", "deadline_exceeded", "deadlineexceeded"), NO_TIME),
-}
-"""Word, in small letters with underscores → how the run ended.
-
-Those of W&B, MLflow, Ray, SLURM, LSF, Optuna, Katib, Kubeflow, ClearML, guild, Sacred, Comet, SageMaker, Vertex, Azure
-and of loops that keep or discard. That of `TERMINATED` depends on who has written it, see `_SPELLED`.
-"""
-_SPELLED = {"TERMINATED": COMPLETED, "terminated": STOPPED_BY_USER}
-"""Words of which the spelling says whose they are: Ray Tune's trial that completed, guild's that its user stopped."""
-_PREFIXES = ("job_state_", "pipeline_state_", "runtime_state_", "task_status_")
+from ablate.runs.status_words import KEPT, WORDS, bare_word, ending_in_word, ending_of_code
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
 """The names of columns with the ends of runs, in small letters."""
+_LAST_WORDS = ("status", "state")
+"""The last words of other names of such columns, `TrainingJobStatus`, of which all cells must be known."""
 _FLAGS: Mapping[str, Ending] = {
     **dict.fromkeys(("failed", "has_failed", "is_failed", "sys/failed", "sys.failed"), FAILED),
     **dict.fromkeys(("crashed", "has_crashed", "hascrashed"), CRASHED),
@@ -88,6 +49,9 @@ _FLAGS_OF_SUCCESS = ("completed", "finished", "is_completed", "is_finished", "ha
 """Names of columns of true and false in which false says that a run failed."""
 _UNCLEAR_FLAGS = ("success", "succeeded", "successful", "stopped")
 """Names of columns of true and false that may be of the end of a run, or of what an agent or a search has reached."""
+_DOUBTFUL_FLAGS = ("ok", "is_ok", "valid", "is_valid", "done", "is_done", "did_finish", "converged", "passed")
+_DOUBTFUL_CODES = ("exit", "rc", "ret", "retcode", "code")
+"""Names of columns that may say how runs ended, and may as well be settings or results."""
 _CODES = (
     "exit_code",
     "exitcode",
@@ -98,8 +62,13 @@ _CODES = (
     "exitval",
 )
 """Names of columns with the numbers with which processes end."""
-_ERRORS = ("error", "exception", "traceback", "error_message", "error_msg", "fail_trace", "failure_reason")
+_ERRORS = (
+    *("error", "exception", "traceback", "error_message", "error_msg", "error_type", "exception_message"),
+    *("fail_trace", "failure_reason", "failure_message", "stack_trace", "stacktrace"),
+)
 """Names of columns with the text of an error, which are blank for runs that ended well."""
+_NO_ERROR = ("", "nan", "false", *MISSING)
+"""What such a column has for runs that ended well, in small letters."""
 _NUMBERS = {"1": True, "0": False, "1.0": True, "0.0": False}
 _BOOLS = {"true": True, "false": False, "yes": True, "no": False, **_NUMBERS}
 
@@ -116,10 +85,48 @@ def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
     return [name for name in names if table[name].nunique() > 1 and _are_bools(table[name])]
 
 
+def doubtful_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
+    """Returns the columns that may say that some runs did not end well, and that nothing takes for their ends."""
+    names = [str(name) for name in table if name not in taken]
+    return [name for name in names if _is_doubtful(_bare(name), [*map(str, table[name].unique())])]
+
+
+def _is_doubtful(lower: str, texts: Collection[str]) -> bool:
+    """Returns whether values under a name may be ends of runs: flags, exit codes, or remarks such as `crashed`."""
+    present = [text.strip() for text in texts if text.strip()]
+    if len(present) > 1 and lower in _DOUBTFUL_FLAGS:
+        return _are_bools(present)
+    if len(present) > 1 and lower in _DOUBTFUL_CODES:
+        return all(ending_of_code(text) is not None for text in present) and not {"0", "0.0"}.isdisjoint(
+            present
+        )
+    if any(_is_numeral(text) for text in present):
+        return False
+    endings = [ending_in_word(text) or UNKNOWN for text in present]
+    return any(ending.kind in ("failed", "stopped", "diverged") for ending in endings)
+
+
 def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
-    """Returns whether a column says how runs ended: it has the name of one, and some cell that is known."""
+    """Returns whether a column says how runs ended: it has the name of one, and some cell that is known.
+
+    A column of any name says it where all its cells are words for ends, of runs that ended well and of others.
+    """
+    texts = [*map(str, cells.unique())]
     is_error = _bare(name) in _ERRORS
-    return (not is_error or bool((cells == "").any())) and _speaks(name, [*map(str, cells.unique())])
+    if is_error and not any(_is_no_error(text) for text in texts):
+        return False
+    return _speaks(name, texts) or _are_ends(texts)
+
+
+def _are_ends(texts: Collection[str]) -> bool:
+    """Returns whether texts are words for ends of runs alone: of runs that completed, and of some that did not."""
+    endings = [ending_in_word(text) for text in texts if text.strip() and bare_word(text) not in KEPT]
+    kinds = {None if ending is None else ending.kind for ending in endings}
+    return None not in kinds and "completed" in kinds and len(kinds - {"completed", "unknown"}) > 0
+
+
+def _is_no_error(text: str) -> bool:
+    return text.strip().lower() in _NO_ERROR
 
 
 def _speaks(name: str, texts: Collection[str]) -> bool:
@@ -131,14 +138,16 @@ def _speaks(name: str, texts: Collection[str]) -> bool:
     if lower in STATUSES:
         # `OK` is a state of runs, and one of America.
         is_place = lower == "state" and all(len(text) <= 2 for text in present)
-        return not is_place and any(_of_word(text) is not None for text in present)
+        return not is_place and any(ending_in_word(text) is not None for text in present)
     if lower in _FLAGS or lower in _FLAGS_OF_SUCCESS:
         # What may be a number of failures, or of seconds, is no flag.
         are_counts = lower in ("failed", "timeout") and not {*_NUMBERS}.isdisjoint(present)
         return _are_bools(present) and not are_counts
     if lower in _CODES:
-        return all(_of_code(text) is not None for text in present)
-    return lower in _ERRORS and not any(_is_numeral(text) for text in present)
+        return all(ending_of_code(text) is not None for text in present)
+    if lower.rpartition("_")[2] in _LAST_WORDS:
+        return all(ending_in_word(text) is not None for text in present)
+    return lower in _ERRORS and not any(_is_numeral(text) for text in present if not _is_no_error(text))
 
 
 def _are_bools(texts: Iterable[str]) -> bool:
@@ -163,7 +172,7 @@ def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
                     "has an unknown status",
                     given,
                     listed(WORDS, len(WORDS)),
-                    nearest(_word(given), WORDS)
+                    nearest(bare_word(given), WORDS)
                     or "If the column says something else, rename it, or name another: --column status NAME",
                 )
             of_column = texts.map(lambda text, read=read: read[text] or UNKNOWN)
@@ -187,13 +196,13 @@ def is_kept(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """Returns whether a column says of a row that a loop has kept the change that the run tried."""
     kept = pd.Series(False, table.index)
     for name in columns:
-        kept |= table[name].map(_word).isin(_KEPT)
+        kept |= table[name].map(bare_word).isin(KEPT)
     return kept
 
 
 def ending_of_word(text: str, source: str) -> Ending | None:
     """Returns what a word says of the end of a run, with the place that has it; None for a word that is not known."""
-    ending = _of_word(text)
+    ending = ending_in_word(text)
     return None if ending is None else replace(ending, source=f"{source} {text.strip()}")
 
 
@@ -222,7 +231,7 @@ def _ending_in(column: str, text: str) -> Ending | None:
         return UNKNOWN
     source = f"{column} {text}" if len(text) < 60 and "\n" not in text else column
     if lower in _ERRORS:
-        return UNKNOWN if text.lower() in ("none", "null", "nan", "false") else ending_of_error(text, source)
+        return UNKNOWN if _is_no_error(text) else ending_of_error(text, source)
     is_flag = lower in (*_FLAGS, *_FLAGS_OF_SUCCESS, *_UNCLEAR_FLAGS)
     flag = None if text in _NUMBERS and not is_flag else _BOOLS.get(text.lower())
     said = STOPPED if lower == "stopped" else _FLAGS.get(lower)
@@ -230,64 +239,17 @@ def _ending_in(column: str, text: str) -> Ending | None:
         return replace(said, source=source) if flag else UNKNOWN
     if flag is not None:
         return COMPLETED if flag else replace(FAILED, source=source)
-    ending = _of_code(text) if _is_numeral(text) else _of_word(text)
+    ending = ending_of_code(text) if _is_numeral(text) else ending_in_word(text)
     return None if ending is None else replace(ending, source=source)
-
-
-def _of_word(text: str) -> Ending | None:
-    """Returns what a word says, with what may stand behind it: `FAILED (OOM)`; None for one that is not known."""
-    if text.strip() in _SPELLED:
-        return _SPELLED[text.strip()]
-    word = _word(text)
-    if word in WORDS:
-        return WORDS[word]
-    head = re.match(r"([A-Za-z_ ]+?)\s*[(:,\[—–-]\s*(.+)", text.strip(), re.DOTALL)
-    if head is None or _word(head[1]) not in WORDS:
-        return None
-    ending = WORDS[_word(head[1])]
-    if _word(head[1]) in ("exited", "exit", "exit_code"):
-        return next(_codes_in(head[2]), ending)
-    return ending_of_error(head[2], "") if ending.kind == "failed" else ending
-
-
-def _codes_in(text: str) -> Iterator[Ending]:
-    """Yields what the first whole number of a text says as the code with which a process ended."""
-    for number in re.findall(r"\d+", text)[:1]:
-        ending = _of_code(number)
-        if ending is not None:
-            yield ending
-
-
-def _of_code(text: str) -> Ending | None:
-    """Returns what the code of a process says, of SLURM with its signal: `1:0`; None for text that is no code."""
-    match = re.fullmatch(r"(-?\d{1,3})(?:\.0+)?(?::(\d{1,3}))?", text.strip())
-    if match is None:
-        return None
-    code = int(match[1])
-    number = int(match[2] or 0) or (-code if code < 0 else code - 128 if code > 128 else 0)
-    if code == 0 and number == 0:
-        return COMPLETED
-    if code == 124:  # That of `timeout`.
-        return NO_TIME
-    return {2: INTERRUPTED, 9: KILLED, 15: KILLED}.get(number, FAILED)
-
-
-def _word(status: object) -> str:
-    """Returns a status as `WORDS` has it: without the type before it, the mark of a cut word, and who cancelled it."""
-    text = re.sub(r"^[^\w]+|[^\w]+$", "", str(status)).lower()
-    text = re.sub(r" by \S+$", "", text).rpartition(".")[2]
-    word = re.sub(r"[\s-]+", "_", text.strip())
-    for prefix in _PREFIXES:
-        word = word.removeprefix(prefix)
-    return word
 
 
 def _bare(column: str) -> str:
     """Returns the name of a column in small letters with underscores, of a dotted one its last part.
 
-    That of a setting keeps what says that it is one.
+    `FailureReason` is `failure_reason`. That of a setting keeps what says that it is one.
     """
-    lower = re.sub(r"[\s-]+", "_", column.strip().lower()).removeprefix("tags.")
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())
+    lower = re.sub(r"[\s_-]+", "_", parted.lower()).removeprefix("tags.")
     is_whole = lower in STATUSES or lower.startswith(PREFIXES)
     return lower if is_whole else lower.rpartition(".")[2]
 

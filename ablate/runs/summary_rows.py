@@ -6,6 +6,7 @@ statistic and the numbers of the row are that statistic of the rows of its group
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -30,6 +31,9 @@ Candidates = Mapping[str, tuple[str, str]]
 _RUN_TYPE, _AGGREGATE = "run_type", "aggregate"
 """The column and the value by which google-benchmark says that a row is no run."""
 _WORKSPACE = "workspace"
+_NUMBER_AT_END = re.compile(
+    r"[\s_/.:|,(\[-]+(?:seed|run|rep|fold|trial|s|r)?[\s_=-]*\d+[)\]]?$", re.IGNORECASE
+)
 _COLUMN = "column"
 """The name of what holds the names of columns, where a table is turned."""
 _OF_DVC = ("experiment", "rev")
@@ -117,9 +121,14 @@ def _candidates(cells: pd.Series) -> Candidates:
         word, parts = word_in(text), word_at_end(text)
         if word:
             found[text] = ("", word)
-        elif parts is not None and parts[0] in texts:
+        elif parts is not None and any(parts[0] in (other, _without_number(other)) for other in texts):
             found[text] = parts
     return found
+
+
+def _without_number(text: str) -> str:
+    """Returns the name of a run without its number, as `base` of `base-3` and `base_s3`."""
+    return _NUMBER_AT_END.sub("", text)
 
 
 def _are_summaries(rows: pd.DataFrame, runs: pd.DataFrame, column: str, candidates: Candidates) -> bool:
@@ -128,7 +137,8 @@ def _are_summaries(rows: pd.DataFrame, runs: pd.DataFrame, column: str, candidat
     for place in rows.index:
         row = rows.loc[place]
         of_label, word = candidates[row[column]]
-        group = runs[runs[column] == of_label] if of_label else runs
+        is_of_label = (runs[column] == of_label) | (runs[column].map(_without_number) == of_label)
+        group = runs[is_of_label] if of_label else runs
         match _agreement(row, group, column, word):
             case "is not":
                 return False

@@ -76,6 +76,8 @@ _BEST = ("best", "worst", "last", "final")
 _BESIDE_MEANS = (*SPREADS, *ERRORS, *INTERVALS, *VARIANCES, "cv", "iqr")
 """Words that name nothing but a statistic: beside a mean that was checked, they are not checked."""
 _PARTS = re.compile(r"(?P<before>.+?)[\s_/.:|,–-]*[\s_/.:|,(\[–-](?P<after>[^\s_/.:|,()\[\]–-]+)[)\]]?")
+_WITH_SCOPE = re.compile(r"^(?:macro|micro|grand|overall|total|simple|unweighted)_|_(?:over|of|across)_.+$")
+"""What says over what a statistic was taken: `Macro avg`, `mean over tasks`."""
 _MARGIN = 4.0
 """How many times as far apart as numbers are exact values must lie for an agreement to say something."""
 
@@ -86,6 +88,8 @@ def word_in(text: str) -> str:
         text = re.split(r"±|\+/-", text)[0].strip() or "std"
     plain = re.sub(r"\s*[(\[].*[)\]]$", "", text.strip())
     word = re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
+    if word not in WORDS:
+        word = _WITH_SCOPE.sub("", word)
     return word if word in WORDS else ""
 
 

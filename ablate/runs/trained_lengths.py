@@ -20,10 +20,16 @@ _COUNTED = words_of(
     "step steps timestep timesteps epoch epochs iteration iterations iter iters updates episodes batches"
 )
 """Words for what training is counted in."""
+_DATA = words_of("tokens samples examples images frames sequences")
+_SEEN = words_of("seen consumed processed trained train training")
+"""Words for data, and what says that training is counted in it: `num_examples` may be of an evaluation."""
+_BARE = words_of("tokens frames")
+"""Words for data that alone count training."""
 _WHICH = words_of(
     """
     max num n total train training trained trainer completed done final last current reached seen run env global agent
     opt optimizer gradient sampled of number
+    seen consumed processed
     """
 )
 """Words that may stand beside them; any other says that something else is counted: `warmup_steps`, `best_epoch`."""
@@ -78,7 +84,8 @@ def columns_of_length(table: pd.DataFrame, others: Sequence[str]) -> list[Length
 def _is_length(name: str) -> bool:
     """Returns whether the last part of a name counts the training of a run: `epochs_trained`, `metrics.global_step`."""
     words = {word for word in re.split(r"[^a-z0-9]+", re.split(r"[./]", name.lower())[-1]) if word}
-    return bool(words & _COUNTED) and words <= _COUNTED | _WHICH
+    is_of_data = bool(words & _DATA) and (bool(words & _SEEN) or words <= _BARE)
+    return (is_of_data or bool(words & _COUNTED)) and words <= _COUNTED | _DATA | _WHICH
 
 
 def trained_lengths(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> TrainedLengths:

@@ -1,0 +1,106 @@
+"""How the runs of a table ended, by columns of tools and names that nobody listed."""
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+import ablate
+
+BASE = [0.801, 0.795, 0.812, 0.788, 0.806]
+WIDE = [0.823, 0.814, 0.830, 0.812, 0.825]
+LOST = 3
+
+
+def frame(**columns):
+    runs = {"variant": ["base"] * 5 + ["wide"] * 5, "seed": [*range(5)] * 2, "acc": BASE + WIDE}
+    return pd.DataFrame(runs | columns)
+
+
+def judged(runs, **options):
+    """The results, and the one row of the table of verdicts."""
+    results = ablate.analyse(runs, **({"baseline": "base", "metric": "acc", "direction": "max"} | options))
+    (row,) = results.comparisons.to_dict("records")
+    return results, row
+
+
+def paired(seeds):
+    change = [WIDE[seed] - BASE[seed] for seed in seeds]
+    return [len(change), *stats.ttest_1samp(change, 0).confidence_interval(0.95)]
+
+
+def numbers_in(row):
+    return [row["n"], row["ci_low"], row["ci_high"]]
+
+
+NAMES = {
+    "SageMaker": ("TrainingJobStatus", "Completed", "Failed"),
+    "SageMaker's reason": ("FailureReason", "", "AlgorithmError: exit code 1"),
+    "Determined": ("state", "STATE_COMPLETED", "STATE_ERROR"),
+    "Prefect": ("state_name", "Completed", "Crashed"),
+    "Ax": ("trial_status", "COMPLETED", "ABANDONED"),
+    "LSF": ("STAT", "DONE", "EXIT"),
+    "squeue": ("JobState", "COMPLETED", "NODE_FAIL"),
+    "PBS": ("Exit_status", 0, 271),
+    "Polyaxon": ("status", "succeeded", "unschedulable"),
+    "Keras Tuner": ("status", "TrialStatus.COMPLETED", "TrialStatus.INVALID"),
+    "Azure": ("job.SecondaryStatus", "Completed", "NotResponding"),
+    "a name of one's own": ("how_it_went", "finished", "killed"),
+    "a sentence": ("status", "finished", "failed with exit code 1"),
+    "an error that is None elsewhere": ("error", "None", "boom"),
+    "an exception that is - elsewhere": ("exception", "-", "boom"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_a_run_that_failed_does_not_count_whatever_its_column_is_called(case):
+    name, good, bad = NAMES[case]
+    values = [good] * 10
+    values[5 + LOST] = bad
+    _, row = judged(frame(**{name: values}))
+    assert numbers_in(row) == pytest.approx(paired([0, 1, 2, 4]), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["TrainingJobStatus", "outcome", "state_type"])
+def test_runs_of_one_side_that_all_failed_have_no_verdict(name):
+    good, bad = ("success", "failure") if name == "outcome" else ("COMPLETED", "FAILED")
+    _, row = judged(frame(**{name: [good] * 5 + [bad] * 5}))
+    assert row["n"] == 0
+    assert row["verdict"] == "inconclusive"
+
+
+DOUBTFUL = {
+    "a remark": ("notes", ["", "crashed at epoch 3"]),
+    "a signal": ("signal", ["", "SIGKILL"]),
+    "a flag": ("valid", [True, False]),
+    "a code": ("rc", [0, 137]),
+}
+
+
+@pytest.mark.parametrize("case", DOUBTFUL)
+def test_what_may_say_that_runs_failed_is_asked_about_and_can_be_named(case):
+    name, (good, bad) = DOUBTFUL[case]
+    values = [good] * 10
+    values[5 + LOST] = bad
+    results, row = judged(frame(**{name: values}), replicates=True)
+    assert f"--column status {name}" in " ".join(results.evidence.facts.cautions)
+    assert row["n"] == 5
+    _, row = judged(frame(**{name: values}), column={"status": name})
+    assert numbers_in(row) == pytest.approx(paired([0, 1, 2, 4]), abs=1e-12)
+
+
+NO_ENDINGS = {
+    "a place": ("state", ["Ohio", "Texas"]),
+    "a person": ("status", ["married", "single"]),
+    "what is kept": ("bias", ["kept", "removed"]),
+    "when": ("fusion", ["late", "early"]),
+    "a graph": ("graph", ["complete", "sparse"]),
+}
+
+
+@pytest.mark.parametrize("case", NO_ENDINGS)
+def test_words_that_are_no_ends_leave_all_runs(case):
+    name, (one, other) = NO_ENDINGS[case]
+    values = ([one] * 3 + [other] * 2) * 2
+    results, row = judged(frame(**{name: values}), replicates=True)
+    assert numbers_in(row) == pytest.approx(paired(range(5)), abs=1e-12)
+    assert "--column status" not in " ".join(results.evidence.facts.cautions)
