@@ -228,12 +228,20 @@ def is_true(value: Any) -> bool:
 
 
 def decimals(low: Any, high: Any) -> int:
-    """Returns the places at which the half-width of an interval keeps two significant digits; 3 without a width."""
+    """Returns the places at which the half-width of an interval keeps two significant digits; 3 without a width.
+
+    More where an end would else read 0.000 although the interval excludes 0.
+    """
     lower = number(low)
     upper = number(high)
     if lower is None or upper is None or math.isclose(lower, upper, rel_tol=1e-6):
         return wording.decimals(math.nan)
-    return wording.decimals((upper - lower) / 2)
+    places = wording.decimals((upper - lower) / 2)
+    nearest = min(abs(lower), abs(upper))
+    if lower * upper <= 0 or round(nearest, places) != 0:
+        return places
+    enough = -math.floor(math.log10(nearest)) if nearest else math.inf
+    return int(enough) if enough <= max(places, wording.MAX_DECIMALS) else places
 
 
 def shown(value: Any, say: Callable[[float], str]) -> str:
