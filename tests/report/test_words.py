@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, nodes
 import ablate
 from ablate.report import words
 from ablate.report.reason_words import because
-from ablate.report.words import codes, decimals, interval, level_word, message, some
+from ablate.report.words import codes, decimals_beside_0, interval, level_word, message, some
 
 ROOT = Path(ablate.__file__).parent
 FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
@@ -131,4 +131,4 @@ def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatc
     ],
 )
 def test_an_interval_that_excludes_0_does_not_read_as_if_it_had_0(low, high, ends):
-    assert interval(low, high, decimals(low, high)) == ends
+    assert interval(low, high, decimals_beside_0(low, high)) == ends
