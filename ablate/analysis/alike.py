@@ -26,6 +26,8 @@ _COUNTED = np.arange(2, 20_001)
 """Numbers of examples of which a value may be the share."""
 _PEAKED = 3.0
 """The factor by which more runs are equal by chance than if values were spread evenly over their range."""
+_LEAST_EQUAL = 3
+"""The fewest runs of a variant that show, all equal, that its seed has no effect."""
 _NONE = 0.01
 """The number of pairs that are equal by chance below which chance is no reason at all."""
 
@@ -120,13 +122,26 @@ def _equal_rows(values: pd.DataFrame, variants: pd.Series, resolutions: Sequence
     labels = pd.Series(values.index, values.index).groupby([*rounded.to_numpy().T]).agg(list)
     groups = [group for group in labels if len(group) > 1]
     expected = _expected_pairs(values, variants, step=step, spread=spread)
-    if expected < _NONE:
+    if expected < _NONE or _differ_by_variant_alone(groups, variants):
         return groups
     # Some are alike by chance, and more at the ends of the range, where runs fail or have nothing left to gain.
     is_at_end = (rounded == rounded.min()) | (rounded == rounded.max())
     groups = [group for group in groups if not is_at_end.loc[group].all(axis=None)]
     num_pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     return groups if num_pairs and special.pdtrc(num_pairs - 1, _CLUMPED * expected) < _CHANCE else []
+
+
+def _differ_by_variant_alone(groups: Sequence[Sequence[int]], variants: pd.Series) -> bool:
+    """Returns whether each variant has three runs or more, all equal, and another number than the other variants.
+
+    Then the seed has no effect that the metric shows, however coarse its grid.
+    """
+    sizes = variants.value_counts()
+    if len(sizes) < 2 or len(groups) != len(sizes) or sizes.min() < _LEAST_EQUAL:
+        return False
+    return all(len(group) == sizes[variants.loc[group[0]]] for group in groups) and all(
+        variants.loc[group].nunique() == 1 for group in groups
+    )
 
 
 def _expected_pairs(

@@ -12,6 +12,10 @@ EXACT = 1e-9
 """The share of their range within which values lie on a line."""
 LEAST_VALUES = 3
 """The distinct values from which a line is no chance."""
+LEAST_ORDERED = 20
+"""The distinct values from which one order is no chance."""
+LEAST_TURNS = 8
+"""The turns of a curve from which its order is not that of the steps: of curves that only rise, all orders are one."""
 
 
 def refuse_own_guides(evidence: Evidence) -> None:
@@ -46,6 +50,8 @@ def _is_own_guide(evidence: Evidence, task: TaskFacts, guide: str) -> bool:
 def is_same_number(guide: Floats, judged: Floats) -> bool:
     """Returns whether two metrics are one: equal at each of several steps, or in other units, as an error and accuracy.
 
+    One that is rounded, or a function of the other such as a perplexity, has its order and chooses the same steps.
+
     guide, judged: values at the same steps of the same runs, shape (num_values,), finite. Equal values that never
     change tell nothing.
     """
@@ -58,4 +64,18 @@ def is_same_number(guide: Floats, judged: Floats) -> bool:
     slope = (judged[high] - judged[low]) / (guide[high] - guide[low])
     line = judged[low] + slope * (guide - guide[low])
     is_on_line = np.abs(judged - line) <= EXACT * max(np.ptp(judged), np.abs(judged).max())
-    return bool(is_on_line.all() and len(np.unique(guide)) >= LEAST_VALUES)
+    if is_on_line.all() and len(np.unique(guide)) >= LEAST_VALUES:
+        return True
+    return _is_one_order(guide, judged) or _is_one_order(guide, -judged)
+
+
+def _is_one_order(guide: Floats, judged: Floats) -> bool:
+    """Returns whether no value of one metric is larger and of the other smaller, of values that rise and fall often."""
+    if min(len(np.unique(guide)), len(np.unique(judged))) < LEAST_ORDERED:
+        return False
+    rises = np.sign(np.diff(guide))
+    rises = rises[rises != 0]
+    if np.count_nonzero(rises[1:] != rises[:-1]) < LEAST_TURNS:
+        return False
+    ordered = judged[np.lexsort((judged, guide))]
+    return bool((np.diff(ordered) >= 0).all())

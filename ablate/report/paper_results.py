@@ -38,6 +38,7 @@ from ablate.report.words import (
     Table,
     count,
     decimals,
+    decimals_beside_0,
     fixed,
     from_to,
     message,
@@ -299,7 +300,7 @@ def _difference(difference: float | None, low: float | None, high: float | None)
         return NOTHING
     if low is None or high is None:
         return wording.plus(difference, 3)
-    places = wording.decimals((high - low) / 2)
+    places = decimals_beside_0(low, high)
     ends = f"[{wording.number(low, places)}, {wording.number(high, places)}]"
     return f"{wording.plus(difference, places)} {ends}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ablate.analysis.chances import error_rate_with_another
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.other_looks import SupersededRuns
 from ablate.report.verdicts import names_of
@@ -85,6 +86,22 @@ def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
     replaced = {name: count.replaced for name, count in counts.items()}
     yield from _unequal("replanned.failed", failed, facts)
     yield from _unequal("replanned.replaced", replaced, facts)
+    times = _times_again(replaced, facts)
+    if times:
+        rate = 0.0
+        for _ in range(times + 1):
+            rate = error_rate_with_another(rate)
+        yield message("replanned.again", times, rate)
+
+
+def _times_again(replaced: Mapping[str, int], facts: StudyFacts) -> int:
+    """Returns how often all runs of some comparison were trained again, after they had other results."""
+    num_runs = {}
+    for variant in facts.variants:
+        num_runs[variant.name] = sum(len(facts.seeds_of(variant.name, task.name)) for task in facts.tasks)
+    rounds = {name: count // max(1, num_runs[name]) for name, count in replaced.items()}
+    of_baseline = rounds.pop(facts.variants[0].name)
+    return min(of_baseline, max(rounds.values(), default=0))
 
 
 def _unequal(code: str, counts: Mapping[str, int], facts: StudyFacts) -> Iterator[str]:

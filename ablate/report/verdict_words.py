@@ -1,7 +1,7 @@
 """The verdict of a comparison in words; beside `equivalent`, the difference if its interval excludes 0."""
 
 from ablate.core.facts import StudyFacts
-from ablate.report.words import Column, Row, decimals, fixed, interval, message, number, text
+from ablate.report.words import Column, Row, decimals_beside_0, fixed, interval, message, number, text
 
 EQUIVALENT = "equivalent"
 
@@ -30,7 +30,7 @@ def apart_from_zero(row: Row) -> str:
     high = number(row.get("ci_high"))
     if diff is None or low is None or high is None or low <= 0 <= high:
         return ""
-    places = decimals(low, high)
+    places = decimals_beside_0(low, high)
     size = fixed(abs(diff), places)
     if low > 0:
         return message("verdicts.better_by", size, interval(low, high, places))

@@ -1,20 +1,39 @@
-"""Runs known again by what they are, whatever a call asks of them and wherever they lie: digests of rows, of files."""
+"""Runs known again by what they are, whatever a call asks of them and wherever they lie: digests of rows, of files.
+
+Rows and files are the same where all that they hold is: names of variants, settings, numbers. Rounded accuracies of two
+studies that have nothing in common are often equal, row for row, so that as many rows must be shared as chance does not
+share. Where columns or variants were renamed, columns added, or fractions turned into percent, no row is the same, and
+the numbers tell, as far as they have digits enough.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import special
 
+from ablate.analysis.grid import grid_step
+from ablate.analysis.paired import Floats
 from ablate.base.files import digest_of, digest_of_data, digest_of_file
 from ablate.runs.cells import is_number, number_in
 
+Codes = NDArray[np.intp]
 MOST_KEPT = 400
 """The most digests of one analysis that are kept: the smallest, which two tables that share rows share too."""
 LEAST_SHARED = 2
 """The fewest digests by which two analyses are of the same runs."""
+_RARE = 0.005
+"""The probability of as many equal rows below which chance is no reason."""
+_DENSE = 0.05
+"""The share of the steps of a grid that are taken, above which other runs have the same numbers by chance."""
+_DIGITS = 9
+"""The decimals of the first digit of a number that count."""
 
 
 def digests_of_rows(table: pd.DataFrame) -> list[str]:
@@ -40,9 +59,107 @@ def sample_of(content: Iterable[str]) -> list[str]:
     return sorted({*content})[:MOST_KEPT]
 
 
-def share_runs(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Returns whether the runs of two samples are the same, or some of them are."""
-    return len({*one} & {*other}) >= min(LEAST_SHARED, len(one), len(other))
+class Content(Protocol):
+    """What the runs of one analysis are known by."""
+
+    @property
+    def runs(self) -> Sequence[str]:
+        """A sample of the digests of its rows or files."""
+
+    @property
+    def row_chance(self) -> float:
+        """The probability that a row is equal to that of other runs with the same names and seeds."""
+
+    @property
+    def numbers(self) -> Sequence[str]:
+        """A sample of the digests of its measured numbers."""
+
+
+def share_runs(one: Content, other: Content) -> bool:
+    """Returns whether the runs of two analyses are the same, or some of them are, by more than chance."""
+    return _share_rows(one, other) or _share_numbers(one, other)
+
+
+def _share_rows(one: Content, other: Content) -> bool:
+    """Returns whether two analyses have all rows in common, or more of them than chance makes equal."""
+    num_shared = len({*one.runs} & {*other.runs})
+    num_rows = min(len(one.runs), len(other.runs))
+    if num_shared < min(LEAST_SHARED, num_rows):
+        return False
+    if {*one.runs} == {*other.runs}:
+        return True
+    chance = max(one.row_chance, other.row_chance)
+    return float(special.betainc(num_shared, num_rows - num_shared + 1, chance)) < _RARE
+
+
+def _share_numbers(one: Content, other: Content) -> bool:
+    """Returns whether two analyses have half of the numbers of either in common."""
+    num_shared = len({*one.numbers} & {*other.numbers})
+    return num_shared >= max(LEAST_SHARED, min(len(one.numbers), len(other.numbers)) / 2)
+
+
+def digests_of_numbers(table: pd.DataFrame) -> list[str]:
+    """Returns a sample of the digests of the numbers in a table of text that are too fine to be equal by chance.
+
+    Numbers count by their digits, without a column, a sign or a power of ten: fractions are the same as percent.
+    """
+    digests: set[str] = set()
+    for values in _measured(table).values():
+        distinct = np.unique(np.abs(values[values != 0]))
+        if len(distinct) * grid_step(values) > _DENSE * float(np.ptp(values)):
+            continue
+        exponents = np.floor(np.log10(distinct))
+        digits = np.rint(distinct / 10**exponents * 10.0**_DIGITS).astype(np.int64)
+        digests |= {f"{int(number):016x}" for number in pd.util.hash_array(digits)}
+    return sample_of(digests)
+
+
+def row_chance(table: pd.DataFrame) -> float:
+    """Returns the probability that a row of a table of text is equal to one of other runs, named alike.
+
+    Two runs that are normal with standard deviation s share a value on a grid of step g with probability g/(2 s √π). Of
+    several numbers the finest counts alone, since they depend on one another. Of s, the smallest within the groups of
+    any column is taken. Whole numbers, such as seeds and counts, may be equal in all runs.
+    """
+    chance = 1.0
+    labels = _labels(table)
+    for place, values in _measured(table).items():
+        if len(values) < len(table):
+            continue
+        groups = [codes for label, codes in labels.items() if label != place]
+        sd = min((_sd_within(values, codes) for codes in groups), default=float(values.std()))
+        if sd > 0:
+            chance = min(chance, grid_step(values) / (2 * sd * math.sqrt(math.pi)))
+    return chance
+
+
+def _measured(table: pd.DataFrame) -> dict[int, Floats]:
+    """Returns place of a column → its finite numbers, of columns that hold several fractions, and not settings."""
+    measured = {}
+    for place in range(table.shape[1]):
+        numbers = pd.to_numeric(table.iloc[:, place].astype(str), errors="coerce").to_numpy(float)
+        values = numbers[np.isfinite(numbers)]
+        if len(values) and not np.equal(values, np.rint(values)).all() and np.ptp(values) > 0:
+            measured[place] = values
+    return measured
+
+
+def _labels(table: pd.DataFrame) -> dict[int, Codes]:
+    """Returns place of a column → its codes, of columns that group the rows, two a group on average at least."""
+    labels = {}
+    for place in range(table.shape[1]):
+        codes, names = pd.factorize(table.iloc[:, place].astype(str))
+        if 1 <= len(names) <= len(table) / 2:
+            labels[place] = codes
+    return labels
+
+
+def _sd_within(values: Floats, codes: Codes) -> float:
+    """Returns the standard deviation of values about the means of their groups."""
+    num_groups = int(codes.max()) + 1
+    means = np.bincount(codes, values) / np.bincount(codes)
+    squares = float(((values - means[codes]) ** 2).sum())
+    return math.sqrt(squares / (len(values) - num_groups)) if len(values) > num_groups else 0.0
 
 
 def _number_of(name: str, cell: str) -> int:

@@ -44,6 +44,10 @@ class Analysis:
     call: dict[str, str]
     verdicts: list[str]
     """Each verdict in words: `gelu better`."""
+    row_chance: float = 0.0
+    """The probability that a row is equal to that of other runs with the same names and seeds."""
+    numbers: Sequence[str] = ()
+    """A sample of the digests of its measured numbers."""
 
     def looked_as(self, other: Analysis) -> bool:
         """Returns whether it asked the same of the same runs, so that it is no other look."""
@@ -105,6 +109,8 @@ def line_of(
         num_runs=len({*table.content}),
         call=dict(table.call),
         verdicts=list(verdicts),
+        row_chance=table.row_chance,
+        numbers=table.numbers,
     )
 
 
@@ -112,7 +118,7 @@ def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
     """Returns the earlier looks at the runs of an analysis, the last of each kind, and what they make of its level."""
     others: dict[tuple[object, ...], Analysis] = {}
     for line in lines:
-        if share_runs(line.runs, now.runs) and not line.looked_as(now):
+        if share_runs(line, now) and not line.looked_as(now):
             others[tuple(sorted(line.call.items())), tuple(line.runs)] = line
     looks = [LookedAt(line.report, _differences(now, line), line.verdicts) for line in others.values()]
     tests = {(tested(line.call), tuple(line.runs)) for line in [*others.values(), now]}

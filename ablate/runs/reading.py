@@ -25,7 +25,7 @@ from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
 from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
-from ablate.runs.content import digests_of_rows
+from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
 from ablate.runs.filters import rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
@@ -77,6 +77,10 @@ class RunTable:
     """The ids of runs whose status says that a loop has kept the change."""
     content: Sequence[str] = ()
     """A digest of each run or row that was read, the same whatever the call asks of it."""
+    row_chance: float = 0.0
+    """The probability that a row is equal to that of other runs, named alike."""
+    numbers: Sequence[str] = ()
+    """Digests of measured numbers, the same whatever they are called."""
     call: Mapping[str, str] = field(default_factory=dict)
     """What the call asks of the runs: option → its value, with what was guessed."""
     length_columns: Sequence[LengthColumn] = ()
@@ -143,6 +147,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         seeds=roles.get("seed", ()),
         kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
         content=found.content or digests_of_rows(found.table),
+        row_chance=row_chance(found.table),
+        numbers=digests_of_numbers(found.table),
         call=call_of(options, roles),
         length_columns=_length_columns(found, replace(columns, table=filtered), kept, steps),
         are_summaries=found.are_summaries,

@@ -45,3 +45,12 @@ def test_a_whole_variant_that_is_a_copy_is_found_on_a_fine_grid():
     pairs = [{f"a{seed}", f"d{seed}"} for seed in range(8)]
     # Values at an end of the range may be alike by themselves.
     assert sum(any(pair <= {*group} for group in groups) for pair in pairs) >= 6
+
+
+def test_seeds_that_change_no_variant_are_found_on_a_coarse_grid():
+    assert alike({"base": [0.81] * 5, "new": [0.85] * 5}) == [
+        [f"base{seed}" for seed in range(5)],
+        [f"new{seed}" for seed in range(5)],
+    ]
+    assert alike({"base": [0.81] * 4 + [0.82], "new": [0.85] * 5}) == []
+    assert alike({"base": [0.81] * 5, "new": [0.81] * 5}) == []

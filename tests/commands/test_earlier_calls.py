@@ -171,3 +171,52 @@ def test_digests_of_rows_do_not_depend_on_spelling_or_order():
     assert digests_of_rows(one) == digests_of_rows(other)
     swapped = pd.DataFrame({"b": ["1.0", "2"], "a": ["x", ""]})
     assert not {*digests_of_rows(one)} & {*digests_of_rows(swapped)}
+
+
+def table_of(digits, seed=0, num_seeds=5, gain=0.01):
+    """Returns a table of runs whose accuracies have some digits."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for variant, mean in (("base", 0.9), ("new", 0.9 + gain)):
+        for run in range(num_seeds):
+            rows.append({"variant": variant, "seed": run, "acc": round(rng.normal(mean, 0.012), digits)})
+    return pd.DataFrame(rows)
+
+
+def looked_at(frame, metric="acc", baseline="base"):
+    results = ablate.analyse(frame, baseline=baseline, metric=metric, direction="max")
+    return results.evidence.facts.earlier_calls.looks
+
+
+SAME = {
+    "variants renamed": lambda frame: frame.replace({"base": "relu", "new": "gelu"}),
+    "in percent": lambda frame: frame.assign(acc=frame["acc"] * 100),
+    "a column added": lambda frame: frame.assign(note="x"),
+    "the metric renamed": lambda frame: frame.rename(columns={"acc": "score"}),
+    "a column a variant": lambda frame: (
+        frame.pivot(index="seed", columns="variant", values="acc").reset_index().rename_axis(columns=None)
+    ),
+}
+
+
+@pytest.mark.parametrize("act", SAME)
+def test_runs_are_known_again_by_their_numbers_whatever_they_are_called(act, monkeypatch):
+    monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
+    assert not looked_at(table_of(16))
+    frame = SAME[act](table_of(16))
+    metric = "score" if "score" in frame else "acc"
+    baseline = "relu" if act == "variants renamed" else "base"
+    assert len(looked_at(frame, metric, baseline)) == 1
+
+
+def test_rounded_accuracies_of_other_runs_that_are_equal_by_chance_are_no_earlier_look(monkeypatch):
+    told = []
+    for seed in range(6):
+        monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
+        first = table_of(2, seed=2 * seed)
+        other = table_of(2, seed=2 * seed + 1)
+        told.append(len({*digests_of_rows(first)} & {*digests_of_rows(other)}) > 1)
+        assert not looked_at(first)
+        assert not looked_at(other)
+        assert looked_at(first.iloc[:-1])  # The runs of the first, less one: more are equal than by chance.
+    assert sum(told) > 1

@@ -91,9 +91,19 @@ def test_results_that_were_removed_and_trained_again_are_counted_each_time(here,
         _, words = run(here)
         assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=0, replaced=times)}
         assert f"act GELU {times}; baseline 0" in words
-    # Of all sides alike, it says nothing.
+    # Of all sides alike, no number is unequal, and each time is another chance.
     _, words = run(here, "--fresh")
     assert superseded(here)["baseline"] == SupersededRuns(0, 3)
+
+
+def test_all_runs_trained_again_are_another_chance(here, monkeypatch):
+    monkeypatch.setenv("LEAST", "0")
+    _, words = run(here)
+    for rate in (1 - 0.95**2, 1 - 0.95**3):
+        assert "probability up to" not in words
+        _, words = run(here, "--fresh")
+        assert f"probability up to {rate:.2g}" in words
+        words = ""
 
 
 def test_a_damaged_list_ends_the_run_and_is_named(here):

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, nodes
 import ablate
 from ablate.report import words
 from ablate.report.reason_words import because
-from ablate.report.words import codes, level_word, message, some
+from ablate.report.words import codes, decimals_beside_0, interval, level_word, message, some
 
 ROOT = Path(ablate.__file__).parent
 FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
@@ -118,3 +118,17 @@ def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatc
     monkeypatch.setattr(FileSystemBytecodeCache, "load_bytecode", lambda *given: None)
     monkeypatch.setattr(FileSystemBytecodeCache, "dump_bytecode", full)
     assert "1 seed" in words._module.__wrapped__("reasons").few(n=1, least=2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends"),
+    [
+        (0.00015560, 0.0361180, "[0.0002, 0.0361]"),
+        (-0.0361180, -0.00015560, "[−0.0361, −0.0002]"),
+        (-0.0004, 0.0361, "[0.000, 0.036]"),
+        (0.0125, 0.0253, "[0.0125, 0.0253]"),
+        (1e-12, 0.036, "[0.000, 0.036]"),
+    ],
+)
+def test_an_interval_that_excludes_0_does_not_read_as_if_it_had_0(low, high, ends):
+    assert interval(low, high, decimals_beside_0(low, high)) == ends

@@ -236,6 +236,17 @@ def decimals(low: Any, high: Any) -> int:
     return wording.decimals((upper - lower) / 2)
 
 
+def decimals_beside_0(low: Any, high: Any) -> int:
+    """Returns the places of a difference: more where an end would read 0.000 although the interval excludes 0."""
+    places = decimals(low, high)
+    ends = [number(low) or 0.0, number(high) or 0.0]
+    nearest = min(map(abs, ends))
+    if nearest == 0 or min(ends) < 0 < max(ends) or round(nearest, places) != 0:
+        return places
+    enough = -math.floor(math.log10(nearest))
+    return enough if enough <= max(places, wording.MAX_DECIMALS) else places
+
+
 def shown(value: Any, say: Callable[[float], str]) -> str:
     """Returns a number in the words of `say`; `NOTHING` where there is none."""
     known = number(value)
@@ -262,7 +273,7 @@ def significant(value: Any) -> str:
 
 def difference(diff: Any, low: Any, high: Any) -> str:
     """Returns `+0.012 [−0.003, 0.027]`, with the digits that the interval supports."""
-    places = decimals(low, high)
+    places = decimals_beside_0(low, high)
     size = shown(diff, lambda known: wording.plus(known, places))
     ends = interval(low, high, places)
     return size if NOTHING in (size, ends) else f"{size} {ends}"
