@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ablate.analysis.search_table import table_of
+from ablate.analysis.search_table import SearchTable, table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
 from ablate.core.speed_facts import BUSY, COLUMNS, SpeedFacts
@@ -16,8 +16,14 @@ def search_methods(evidence: Evidence) -> str:
         return ""
     facts = table.facts
     if evidence.facts.searched == "sweep":
-        return message("search.method_of_sweep", facts.trials, table.paths)
-    return message("search.method_of_tuning", facts.trials, len(facts.seeds), table.paths)
+        return message("search.method_of_sweep", _num_settings(table), table.paths)
+    return message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
+
+
+def _num_settings(table: SearchTable) -> int:
+    """Returns the most different settings that were tried for a variant on a task; a sampler may repeat some."""
+    tried = table.trials.drop_duplicates(["variant", "task", *table.paths])
+    return int(tried.groupby(["variant", "task"], dropna=False).size().max())
 
 
 def speed_methods(evidence: Evidence) -> str:

@@ -6,14 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from made_evidence import LOSS, claim, study
 from test_golden import GOLDEN, MADE
 
 import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.analysis.search_table import NAME
 from ablate.core.metric import Sampling
 from ablate.report.latex import paragraph
+from ablate.report.methods import search_methods
 from ablate.report.paper_methods import TITLE, as_markdown, methods
 from ablate.report.section import ReportData
 
@@ -85,3 +88,12 @@ def test_latex_and_markdown_take_names_literally_and_cite():
 
 def test_a_study_that_compared_nothing_has_no_methods():
     assert told(study({"baseline": BASE})) == ""
+
+
+def test_settings_that_a_sampler_repeats_are_one_setting():
+    evidence = next(made for made in (make() for make in MADE.values()) if NAME in made.frames)
+    tried = evidence.frames[NAME]
+    repeated = pd.concat([tried, tried], ignore_index=True)
+    words = search_methods(evidence)
+    assert re.search(r"with \d+ settings", words)
+    assert search_methods(replace(evidence, frames={**evidence.frames, NAME: repeated})) == words
