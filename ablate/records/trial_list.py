@@ -84,6 +84,8 @@ class ReportSources:
     """The facts of the report, as plain data."""
     variables: dict[str, str]
     """Variables of the environment that its trials have read, each with the digest of its value."""
+    lacks_tracking: bool = False
+    """Whether MLflow is still to be brought up to date with the report."""
 
 
 @dataclass(frozen=True)

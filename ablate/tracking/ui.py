@@ -19,7 +19,7 @@ from ablate.base.process import interruptible
 from ablate.base.text import first_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, database_uri, opened
+from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, Database, database_uri
 from ablate.tracking.sync import sync
 from ablate.tracking.view import VIEW, VIEW_TAG
 
@@ -128,7 +128,7 @@ def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Experim
     """
     store = Store(results / "store", warn)
     try:
-        with opened(store.root, None, WAIT, warn) as client:
+        with Database(store.root, None, warn).opened(WAIT) as client:
             for folder in StudyFolder.all(results):
                 try:
                     if folder.has_report and folder.study_file.is_file():

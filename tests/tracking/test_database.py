@@ -168,8 +168,8 @@ def test_a_locked_database_of_another_schema_is_set_aside_once_it_is_free(result
 OPEN = """
 import sys
 from pathlib import Path
-from ablate.tracking.database import opened
-with opened(Path(sys.argv[1]), None, 0, print):
+from ablate.tracking.database import Database
+with Database(Path(sys.argv[1]), None, print).opened(0):
     pass
 """
 
