@@ -76,12 +76,12 @@ def _searched(client: MlflowClient, experiment: str) -> Iterator[TrackedRun]:
     while True:
         page = client.search_runs([experiment], max_results=_PAGE, order_by=order, page_token=token)
         for run in page:
-            yield TrackedRun(run.info.run_id, run.info.status, _known(run.data.tags))
+            yield TrackedRun(run.info.run_id, run.info.status, relevant(run.data.tags))
         token = page.token
         if not token:
             return
 
 
-def _known(tags: Mapping[str, str]) -> dict[str, str]:
+def relevant(tags: Mapping[str, str]) -> dict[str, str]:
     """Returns those of a run's tags that a sync must know."""
     return {key: value for key, value in tags.items() if key in _TAGS}

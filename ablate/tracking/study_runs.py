@@ -26,7 +26,7 @@ from ablate.tracking.content import (
 from ablate.tracking.database import artifacts_uri
 from ablate.tracking.messages import Status
 from ablate.tracking.names import MAX_BATCH, MAX_BATCH_PARAMS
-from ablate.tracking.reading import TrackedRun, runs_of_study
+from ablate.tracking.reading import TrackedRun, relevant, runs_of_study
 from ablate.tracking.view import VIEW_TAG
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class StudyRuns:
         A study without a report is shown as it is; `put_report` ends the parent of another.
         """
         if self.parent is None:
-            self.parent = TrackedRun(self._start(self.study, {}, _now()), "RUNNING")
+            self.parent = self._start(self.study, {}, _now())
         if self.parent.tags.pop(DIGEST_TAG, None) is not None:
             self.client.delete_tag(self.parent.id, DIGEST_TAG)
         self._remove(self.spare)
@@ -148,13 +148,15 @@ class StudyRuns:
             self.client.delete_run(previous.id)
 
         tags = {**content.tags, PARENT_TAG: self.parent.id}
-        run_id = self._start(content.name, tags, content.start)
+        run = self._start(content.name, tags, content.start)
         # At once, so that no kill leaves it running; later it costs more, since MLflow reads the whole run.
-        self.client.set_terminated(run_id, content.status, content.end)
+        self.client.set_terminated(run.id, content.status, content.end)
+        run.status = content.status
         for file, text in content.texts.items():
-            self.client.log_text(run_id, text, file)
-        self._log(run_id, content.points, content.params, {DIGEST_TAG: key})
-        self.trials[trial_id] = TrackedRun(run_id, content.status, {**tags, DIGEST_TAG: key})
+            self.client.log_text(run.id, text, file)
+        self._log(run.id, content.points, content.params, {DIGEST_TAG: key})
+        run.tags[DIGEST_TAG] = key
+        self.trials[trial_id] = run
 
     def put_report(self, report: Parent, digest: str) -> None:
         """Ends the parent with a report, unless it has that with this digest; `begin` comes before."""
@@ -198,10 +200,11 @@ class StudyRuns:
                     repository.delete_artifacts(path.name)
             self.client.log_artifact(parent.info.run_id, str(path))
 
-    def _start(self, name: str, tags: Mapping[str, str], start: int) -> str:
-        """Makes a run of the study, and returns its id."""
+    def _start(self, name: str, tags: Mapping[str, str], start: int) -> TrackedRun:
+        """Makes a run of the study."""
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), **tags}
-        return str(self.client.create_run(self.experiment, start, tags, name).info.run_id)
+        run = self.client.create_run(self.experiment, start, tags, name)
+        return TrackedRun(run.info.run_id, "RUNNING", relevant(tags))
 
     def _log(
         self, run_id: str, points: Sequence[Point], params: Mapping[str, str], tags: Mapping[str, str]
