@@ -19,11 +19,13 @@ class Update:
     uri: str | None
     # None to only make the database.
     status: Status | None
+    # When the driver stops to wait, by the clock of `time.monotonic`; None where it does not wait.
+    deadline: float | None = None
 
     @property
     def is_last(self) -> bool:
         """True where the driver waits for the end."""
-        return self.status in ("KILLED", "FINISHED")
+        return self.deadline is not None
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from ablate.base.text import first_line
 from ablate.execution.child import parent
 from ablate.records.store import Store
 from ablate.tracking.database import Database, import_client
-from ablate.tracking.messages import Ended, Progress, Update
+from ablate.tracking.messages import Ended, Progress, Status, Update
 from ablate.tracking.study_runs import StudyRuns
-from ablate.tracking.sync import sync
+from ablate.tracking.sync import GoesOn, sync
 
 # Seconds between two reports of progress.
 SAID_EVERY = 0.25
-# Seconds that the last update waits for another process that writes; its driver waits no longer.
-WAIT = 30.0
+# Seconds before the deadline of the last update at which it writes no further trial.
+RESERVE = 1.0
 
 
 def main() -> None:
@@ -67,6 +67,29 @@ class _Driver:
         self._connection.send(message)
 
 
+class _Countdown:
+    """The time of the last update, for which the driver waits and hears of progress."""
+
+    def __init__(self, deadline: float, driver: _Driver) -> None:
+        self._end = deadline - RESERVE
+        self._driver = driver
+        self._due = 0.0
+        self.is_over = False
+
+    def seconds(self) -> float:
+        """Returns how many are left."""
+        return max(0.0, self._end - time.monotonic())
+
+    def goes_on(self, done: int, total: int) -> bool:
+        """Returns whether there is time for another trial; tells the driver of the progress now and then."""
+        now = time.monotonic()
+        self.is_over = now >= self._end
+        if self.is_over or now >= self._due:
+            self._due = now + SAID_EVERY
+            self._driver.tell(Progress(done, total))
+        return not self.is_over
+
+
 class _Updater:
     """What brings one study up to date in one database, and keeps what it has read of MLflow in between."""
 
@@ -78,21 +101,25 @@ class _Updater:
         self._database = Database(self._store.root, first.uri, warn)
         self._driver = driver
         self._known: StudyRuns | None = None
-        self._due = 0.0
 
     def update(self, update: Update) -> str:
         """Brings MLflow up to date, and returns why it is not, or nothing."""
-        goes_on = self._tells_progress if update.is_last else self._is_not_urgent
+        if update.deadline is None:
+            return self._update(update.status, 0.0, self._is_not_urgent)
+        countdown = _Countdown(update.deadline, self._driver)
+        fault = self._update(update.status, countdown.seconds(), countdown.goes_on)
+        return "there was no time left" if countdown.is_over and not fault else fault
+
+    def _update(self, status: Status | None, wait: float, goes_on: GoesOn) -> str:
+        """Shows a status and writes what is new, as long as `goes_on`; returns what went wrong, or nothing."""
         known = self._known
         self._known = None  # After an error all is read again.
         try:
-            with self._database.opened(WAIT if update.is_last else 0) as client:
+            with self._database.opened(wait) as client:
                 if known is not None and known.client is not client:
                     known = None
-                if update.status is not None:
-                    known = sync(
-                        client, self._folder, self._store, update.status, known=known, goes_on=goes_on
-                    )
+                if status is not None:
+                    known = sync(client, self._folder, self._store, status, known=known, goes_on=goes_on)
         except Exception as error:
             return first_line(error)
         self._known = known
@@ -101,10 +128,3 @@ class _Updater:
     def _is_not_urgent(self, done: int, total: int) -> bool:
         """Returns whether an update goes on, which is not the last one."""
         return not self._driver.asks_for_the_last()
-
-    def _tells_progress(self, done: int, total: int) -> bool:
-        """Tells the driver of the progress now and then; returns whether the last update goes on: always."""
-        if time.monotonic() >= self._due:
-            self._due = time.monotonic() + SAID_EVERY
-            self._driver.tell(Progress(done, total))
-        return True

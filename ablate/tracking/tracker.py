@@ -79,11 +79,14 @@ class Tracker(Keeper):
         if not self.is_off:
             self.started(partial(fresh, "ablate.tracking.process"))
 
-    def tell(self, status: Status | None) -> None:
-        """Sends the process a status to show in MLflow; without one, it only makes the database."""
+    def tell(self, status: Status | None, deadline: float | None = None) -> None:
+        """Sends the process a status to show in MLflow; without one, it only makes the database.
+
+        deadline: of the last update, by the clock of `time.monotonic`.
+        """
         self.start()
         if self._child is not None:
-            self._child.send(Update(self.folder, self.uri, status))
+            self._child.send(Update(self.folder, self.uri, status, deadline))
 
     def finish(self) -> bool:
         """Brings MLflow up to date with the report; returns whether it is.
@@ -113,12 +116,13 @@ class Tracker(Keeper):
 
     def _write(self, status: Status, limit: float) -> str:
         """Waits at most `limit` seconds for all to be written, and returns why it is not, or nothing."""
-        self.tell(status)
+        deadline = time.monotonic() + limit
+        self.tell(status, deadline)
         child = self._child
         if child is None:
             return ""
         try:
-            end = self._awaited(child, time.monotonic() + limit)
+            end = self._awaited(child, deadline)
         except (EOFError, OSError):
             return f"its process {child.fate()}"
         finally:

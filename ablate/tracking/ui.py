@@ -131,8 +131,8 @@ def bring_up_to_date(
 ) -> list[Experiment]:
     """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
 
-    One that cannot be read is a warning; `say` hears how far one is that takes long. Returns MLflow's experiments, but for its own. Raises `StoreError` where the
-    database cannot be used.
+    One that cannot be read is a warning; `say` hears how far one is that takes long. Returns MLflow's experiments, but
+    for its own. Raises `StoreError` where the database cannot be used.
     """
     store = Store(results / "store", warn)
     try:

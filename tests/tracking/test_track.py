@@ -20,6 +20,7 @@ from ablate.execution.child import Process
 from ablate.records.folder import StudyFolder
 from ablate.tracking import tracker as track
 from ablate.tracking.database import DATABASE
+from ablate.tracking.messages import Progress
 from ablate.tracking.tracker import Tracker
 
 pytestmark = [pytest.mark.filterwarnings(NOLOAD), pytest.mark.usefixtures("tracking")]
@@ -80,7 +81,9 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     folder, monkeypatch
 ):
     told, tell = [], Tracker.tell
-    monkeypatch.setattr(Tracker, "tell", lambda self, status: (told.append(status), tell(self, status)))
+    monkeypatch.setattr(
+        Tracker, "tell", lambda self, status, *end: (told.append(status), tell(self, status, *end))
+    )
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
         monkeypatch.setattr(track, "INTERVAL", 1000.0)
@@ -213,3 +216,15 @@ def test_the_end_interrupts_an_update_of_many_and_what_it_does_not_reach_the_nex
         *((f"baseline · seed {seed:02d}", "FINISHED") for seed in range(SIZE)),
         ("study", "FINISHED"),
     ]
+
+
+def test_when_the_time_is_over_no_trial_is_left_running(large):
+    with Tracker(large, None, pytest.fail) as tracker:
+        tracker.tell("RUNNING")
+        wait_for(lambda: len(whole_runs(large)) > 0, track.FINAL_LIMIT)
+        tracker.tell("FINISHED", time.monotonic())
+        end = tracker._awaited(tracker._child, time.monotonic() + track.FINAL_LIMIT)
+    assert end.fault == "there was no time left"
+    assert tracker._progress == Progress(len(whole_runs(large)), SIZE)
+    assert len(whole_runs(large)) < SIZE
+    assert {status for _, status in shown(large.results)} == {"FINISHED"}
