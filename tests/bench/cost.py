@@ -159,8 +159,10 @@ def tracked(trials: int, folder: Path, rounds: int) -> Figures:
             cost, place, *ABLATE, "run", "study.yaml", "--seeds", trials // 10, ABLATE_TRACKING=tracking
         )
         costs = [run()]
-        while tracking == "on" and in_mlflow(place / "results") < trials:
+        while tracking == "on" and (had := in_mlflow(place / "results")) < trials:
             costs.append(run())
+            if in_mlflow(place / "results") <= had:
+                raise RuntimeError(f"a run brought no trial into MLflow, which has {had:,} of {trials:,}")
         name = f"{trials:,} short trials, MLflow {tracking}"
         found |= {f"{name}, s": [costs[0].seconds], f"{name}, s of CPU": [costs[0].cpu]}
     store = place / "results/store"
