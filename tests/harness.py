@@ -148,11 +148,11 @@ def problems(path: Path, **options: Any) -> list[str]:
 
 @functools.cache
 def _empty_database() -> Path:
-    from ablate.tracking.database import opened
+    from ablate.tracking.database import Database
 
     folder = tempfile.mkdtemp(prefix="ablate-mlflow-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with opened(Path(folder), None, 0, print) as client:
+    with Database(Path(folder), None, print).opened(0) as client:
         client._tracking_client.store.engine.dispose()
     return Path(folder) / "mlflow.db"
 

@@ -97,8 +97,8 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
         "ablate.cli": f"torch mlflow optuna {numbers} numpy pydantic rich",
         "ablate, ablate.study.draft, ablate.execution.worker": f"torch mlflow optuna {numbers}",
         "ablate.search.samplers, ablate.search.pruners": f"torch mlflow optuna {numbers}",
-        "ablate.report.terminal, ablate.pipeline.cache": f"torch mlflow {numbers}",
-        "ablate.tracking.tracker, ablate.pipeline.publisher": f"torch mlflow {numbers}",
+        "ablate.report.terminal, ablate.pipeline.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
+        "ablate.pipeline.publisher": f"torch mlflow {numbers}",
         "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib seaborn",
         "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib seaborn",
         "ablate.report.sections.cost, ablate.report.sections.interaction": "torch mlflow matplotlib seaborn",
@@ -123,7 +123,9 @@ LOOK_UPS = {
 """The files that import a module by its name; Optuna's classes are attributes of its packages."""
 NAMES = {
     "ablate.execution.forking": "started as a process before the driver has what it imports",
+    "ablate.tracking.process": "started as a process before the driver has what it imports",
     "ablate.study": "a tag of MLflow",
+    "ablate.report": "a tag of MLflow",
     "xlink:href": "an attribute of SVG",
 }
 

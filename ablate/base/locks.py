@@ -18,6 +18,23 @@ def exclusive(root: Path, study: str, say: Say) -> AbstractContextManager[None]:
 
 
 @contextmanager
+def if_free(root: Path, study: str) -> Iterator[bool]:
+    """Holds the study's lock in the store `root`, and yields whether: not while another driver has it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(root / "locks" / f"{study}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+@contextmanager
 def training(root: Path, study: str, say: Say) -> Iterator[None]:
     """Blocks measurements of speed while a study trains; first waits for a running one, and says so."""
     with ExitStack() as locks:

@@ -7,10 +7,12 @@ import importlib.metadata
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import closing, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ablate.base import locks
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, digest_of_file
 from ablate.base.plugins import files_of_plugins, named_by, users_modules
@@ -34,25 +36,30 @@ if TYPE_CHECKING:
 
 
 def is_current(folder: StudyFolder, document: Document, options: Options) -> bool:
-    """Returns whether a run that reports in `folder` would train nothing and report the same.
+    """Returns whether a run that reports in `folder` would train nothing and report the same."""
+    return current_report(folder, document, options) is not None
 
-    Where it is, the facts of the report are kept as `folder.cached_facts`, for `print_current`.
+
+def current_report(folder: StudyFolder, document: Document, options: Options) -> ReportSources | None:
+    """Returns the sources of the report in `folder`, where a run would train nothing and report the same; else None.
+
+    The facts of the report are kept as `folder.cached_facts`, for `print_current`.
     """
     trains_anew = options.fresh or options.retrain
     if options.partial or trains_anew or options.tracking_uri or document.problems:
-        return False
+        return None
     try:
         report = folder.trial_list.report()
         if report is None:
-            return False
+            return None
         digest = _digest(document, options, folder, report.trials, report.files)
         if report.digest != digest or not _have_same_values(report.variables):
-            return False
+            return None
         # What is printed needs the facts; the file that has them too takes a library to read.
         folder.cached_facts = report.facts
     except (AblateError, OSError, ValueError, KeyError, TypeError):
-        return False
-    return True
+        return None
+    return report
 
 
 def _have_same_values(variables: Mapping[str, str]) -> bool:
@@ -69,17 +76,38 @@ def print_current(folder: StudyFolder, overrides: Sequence[str], console: Consol
     print_results(folder, console)
 
 
+def go_on_tracking(folder: StudyFolder, console: Console) -> None:
+    """Has MLflow brought further up to date with a report, which earlier runs had no time to complete."""
+    from ablate.tracking.tracker import Tracker
+
+    say = saying(console)
+    with closing(Tracker(folder, None, saying(console, "warning"))) as tracker:
+        if tracker.is_off:
+            return
+        say("Bringing MLflow up to date …")
+        if not tracker.finish():
+            return
+    say("MLflow is up to date.")
+    # The driver that has the lock notes its own report.
+    with suppress(AblateError, OSError), locks.if_free(folder.results / "store", folder.name) as is_free:
+        report = folder.trial_list.report()
+        if is_free and report is not None:
+            folder.trial_list.note_report(replace(report, lacks_tracking=False))
+
+
 def remember(
     document: Document,
     session: Session,
     trials: Sequence[str],
     data: Iterable[str],
     variables: Mapping[str, str],
+    *,
+    lacks_tracking: bool,
 ) -> None:
     """Notes what the report of a run was made from, for `is_current`.
 
     A warning says where that cannot be noted. data: the files of data on which the report depends; variables: those of
-    the environment, each with the digest of its value.
+    the environment, each with the digest of its value. lacks_tracking: whether MLflow is not up to date.
     """
     module_of: dict[str, str] = {}
     for module, file in {**files_of_plugins(), **users_modules()}.items():
@@ -94,7 +122,12 @@ def remember(
         facts = asdict(session.folder.facts())
         session.folder.trial_list.note_report(
             ReportSources(
-                digest, trials=sorted(set(trials)), files=files, facts=facts, variables=dict(variables)
+                digest,
+                trials=sorted(set(trials)),
+                files=files,
+                facts=facts,
+                variables=dict(variables),
+                lacks_tracking=lacks_tracking,
             )
         )
     except (AblateError, OSError, ValueError) as error:

@@ -34,6 +34,8 @@ def finish(
     else:
         folder.trial_list.keep_only(cells)
     is_tracked = session.tracker.finish()
+    # A run that names another place is never known as up to date, and sees to that place itself.
+    lacks_tracking = not is_tracked and options.tracking_uri is None
 
     used = plan.used
     recorded = {cell.id: records[cell.id] for cell in used if cell.id in records}
@@ -41,15 +43,20 @@ def finish(
     missing = sum(cell.id not in recorded or recorded[cell.id].status == "pruned" for cell in judged)
     failed = session.failed(used, recorded)
     has_all_records = all(cell.id in recorded for cell in used)
-    if is_tracked and has_all_records and not (missing or failed or options.partial):
-        _remember(session, plan, recorded, measured)
+    if has_all_records and not (missing or failed or options.partial):
+        _remember(session, plan, recorded, measured, lacks_tracking=lacks_tracking)
     if missing:
         session.say(f"{missing} of {len(judged)} trials have not been run.")
     return RunOutcome(folder.path, failed, session.display.done, missing)
 
 
 def _remember(
-    session: Session, plan: TrialPlan, records: Mapping[str, Record], measured: Mapping[str, Measurement]
+    session: Session,
+    plan: TrialPlan,
+    records: Mapping[str, Record],
+    measured: Mapping[str, Measurement],
+    *,
+    lacks_tracking: bool,
 ) -> None:
     """Notes what the report was made from, unless a measurement is incomplete or variables have other values."""
     files = {file for cell in plan.used for file in cell.trial.files}
@@ -63,4 +70,4 @@ def _remember(
     for record in records.values():
         # What a trial of one's own code has read beside it.
         files |= {*record.environment.get(BESIDE, ())}
-    remember(plan.study.document, session, list(records), files, variables)
+    remember(plan.study.document, session, list(records), files, variables, lacks_tracking=lacks_tracking)

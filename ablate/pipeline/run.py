@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.pipeline.cache import is_current, print_current
+from ablate.pipeline.cache import current_report, go_on_tracking, print_current
 from ablate.pipeline.place import refuse_another, refuse_without_search, report_place
 from ablate.session.options import Options, RunOutcome
 from ablate.stages import CONFIGS, STAGES
@@ -20,8 +20,11 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     """Trains what a study lacks, judges its variants, and publishes the report."""
     document = read_document(path).override(options, CONFIGS)  # --set, --seeds and --confirm
     folder, overrides = report_place(document, options)
-    if is_current(folder, document, options):
+    report = current_report(folder, document, options)
+    if report is not None:
         print_current(folder, overrides, console)
+        if report.lacks_tracking:
+            go_on_tracking(folder, console)
         return RunOutcome(folder.path)
     refuse_without_search(document, folder, options)
 

@@ -20,8 +20,8 @@ from ablate.base.files import digest_of_data, write_text
 from ablate.base.kept import OBJECT, STRICT, content_of, validated
 from ablate.core.trial import JUDGED, Cell, Level, Trial
 
-FORMAT = 2
-"""The format of the list; format 1, without a digest, is read too."""
+FORMAT = 3
+"""The format of the list; format 1, without a digest, and format 2, without `lacks_tracking`, are read too."""
 UNKNOWN_ROLE = ""
 """The role of a cell on which no verdict rests, where an older version has not kept which one it was."""
 _OLDER = ConfigDict(extra="ignore", strict=True, defer_build=True)
@@ -84,6 +84,8 @@ class ReportSources:
     """The facts of the report, as plain data."""
     variables: dict[str, str]
     """Variables of the environment that its trials have read, each with the digest of its value."""
+    lacks_tracking: bool = False
+    """Whether MLflow is still to be brought up to date with the report."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class _Content:
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
-    format: Literal[2]
+    format: Literal[2, 3]
     cells: list[_Entry]
     report: ReportSources | None
     digest: str

@@ -1,9 +1,9 @@
 """What MLflow holds of a study: the run of a trial, from its cell and its record alone; the parent, from its folder.
 
-The same record always gives the same content, timestamps included, so that a digest tells whether a run is up to date.
+The same record and cell always give the same content, timestamps included, so that a digest of them tells whether a run
+is up to date.
 """
 
-import dataclasses
 import getpass
 import json
 import math
@@ -29,11 +29,16 @@ from ablate.study.document import read_document
 from ablate.tracking.names import CURVES, MAX_KEY, MAX_PARAM, MAX_TAG, clean_key, cleaned, cut
 from ablate.tracking.view import view_of
 
+# Counts up where `content_of` changes, so that all runs are written again.
+CONTENT_FORMAT = 1
+
 STUDY_TAG = "ablate.study"
 TRIAL_TAG = "ablate.trial"
 STATUS_TAG = "ablate.status"
-# Digest of the content; an ended run that has it is whole.
+# The key of a trial, or the digest of a whole study; an ended run that has it is whole.
 DIGEST_TAG = "ablate.complete"
+# The digest of the report that a parent shows.
+REPORT_TAG = "ablate.report"
 # The artifacts that MLflow shows as tables.
 TABLES_TAG = "mlflow.loggedArtifacts"
 NOTE_TAG = "mlflow.note.content"
@@ -73,11 +78,6 @@ class Content:
     start: int  # milliseconds since 1970, as the end
     end: int
 
-    @property
-    def digest(self) -> str:
-        """A digest that changes if any content changes."""
-        return digest_of_data(dataclasses.asdict(self))
-
 
 @dataclass(frozen=True)
 class Parent:
@@ -109,6 +109,15 @@ def content_of(cell: Cell, record: Record, *, name: str, label: str) -> Content:
         start=start,
         end=end,
     )
+
+
+def key_of(cell: Cell, record: str, *, name: str, label: str) -> str:
+    """Returns a key that changes whenever the content of a trial's run does.
+
+    record: the digest of the file of the trial's record, which holds that of its arrays.
+    """
+    shown = [cell.variant, cell.task, cell.seed, cell.name, cell.role, dict(cell.levels)]
+    return digest_of_data([CONTENT_FORMAT, record, name, label, shown])
 
 
 def parent_of(folder: StudyFolder) -> Parent:

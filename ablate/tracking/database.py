@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,31 +85,61 @@ def import_client() -> type[MlflowClient]:
     return MlflowClient
 
 
-@contextmanager
-def opened(store: Path, uri: str | None, wait: float, warn: Callable[[str], None]) -> Iterator[MlflowClient]:
-    """Yields a client of the store's own database or of `uri`, to the only process of ours that writes there.
+class Database:
+    """MLflow's database of a store, or whatever `uri` names, which is opened for one update at a time.
 
-    Waits at most `wait` seconds for another one. The store's own database is set aside where it is damaged or has
-    another schema than that of the installed MLflow, and made where there is none. What `uri` names is left as it is.
-    Raises `StoreError`, and whatever MLflow, SQLite and the disk raise.
+    The store's own is set aside where it is damaged or has another schema than that of the installed MLflow, and made
+    where there is none. What `uri` names is left as it is.
     """
-    own = (store / DATABASE).resolve()
-    own_uri = database_uri(own)
-    uri = uri or own_uri
-    store.mkdir(parents=True, exist_ok=True)
-    if uri == own_uri:
-        with _locked(store / ".mlflow.lock", wait), _written_without_waiting():
-            client_class = import_client()
-            _set_aside_unusable(own, warn)
-            _create_missing(own)
-            yield client_class(tracking_uri=uri)
-    else:
-        with _locked(store / f".mlflow-{digest_of(uri.encode())}.lock", wait):
-            client_class = import_client()
-            database = path_of(uri)
-            if database is not None:
-                _create_missing(database.resolve())
-            yield client_class(tracking_uri=uri)
+
+    def __init__(self, store: Path, uri: str | None, warn: Callable[[str], None]) -> None:
+        own = (store / DATABASE).resolve()
+        self._uri = uri or database_uri(own)
+        self._is_own = self._uri == database_uri(own)
+        path = own if self._is_own else path_of(self._uri)
+        self._file = None if path is None else path.resolve()
+        lock = ".mlflow.lock" if self._is_own else f".mlflow-{digest_of(self._uri.encode())}.lock"
+        self._lock = store / lock
+        self._warn = warn
+        self._client: MlflowClient | None = None
+        # The file as the last update has left it.
+        self._left: object = None
+
+    @contextmanager
+    def opened(self, wait: float) -> Iterator[MlflowClient]:
+        """Yields a client to the only process of ours that writes there; the same again while nobody else has written.
+
+        Waits at most `wait` seconds for another process. Raises `StoreError`, and whatever MLflow, SQLite and the disk
+        raise.
+        """
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self._lock, wait), _written_without_waiting() if self._is_own else nullcontext():
+            client = self._client
+            if client is None or self._left != self._state():
+                client = self._connected()
+            self._client = None  # After an error another one looks again.
+            yield client
+            self._client = client
+            self._left = self._state()
+
+    def _connected(self) -> MlflowClient:
+        """Returns a client of a database that can be used."""
+        client_class = import_client()
+        if self._file is not None:
+            if self._is_own:
+                _set_aside_unusable(self._file, self._warn)
+            _create_missing(self._file)
+        return client_class(tracking_uri=self._uri)
+
+    def _state(self) -> object:
+        """Returns what changes when another process replaces a file or writes to it; None of a server."""
+        if self._file is None:
+            return None
+        try:
+            state = self._file.stat()
+        except FileNotFoundError:
+            return None
+        return (state.st_ino, state.st_size, state.st_mtime_ns)
 
 
 @contextmanager

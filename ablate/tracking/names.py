@@ -10,6 +10,9 @@ from ablate.base.text import printable
 MAX_KEY = 250
 MAX_PARAM = 6000
 MAX_TAG = 8000
+# The most that MLflow takes in one request: parameters, metrics and tags, and parameters alone.
+MAX_BATCH = 1000
+MAX_BATCH_PARAMS = 100
 # The group of all curves, which MLflow shows before metrics without a group.
 CURVES = "Curves"
 

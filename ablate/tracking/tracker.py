@@ -9,20 +9,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
+from typing import assert_never
 
 from ablate.base.extras import is_installed, refuse_missing
-from ablate.base.text import first_line
 from ablate.core.events import CacheHit, Event, TrialStored
-from ablate.execution.child import Keeper, fresh, parent
+from ablate.execution.child import Child, Keeper, fresh
 from ablate.records.folder import StudyFolder
-from ablate.records.store import Store
-from ablate.tracking.database import check_uri, import_client, opened
-from ablate.tracking.sync import Status, sync
+from ablate.tracking.database import check_uri
+from ablate.tracking.messages import Ended, Progress, Status, Update
 
-# Seconds between two updates while a study trains.
+# Seconds between two updates while a study trains, unless so many trials wait that one would take seconds.
 INTERVAL = 60.0
+MANY = 200
 # Seconds that MLflow may take in the end.
 FINAL_LIMIT = 30.0
 # Seconds that MLflow may take after an interruption.
@@ -42,9 +41,12 @@ class Tracker(Keeper):
         self.folder = folder
         self.uri = uri
         self.warn = warn
-        self._is_off = os.environ.get("ABLATE_TRACKING") == "off" or not is_installed("mlflow")
+        self.is_off = os.environ.get("ABLATE_TRACKING") == "off" or not is_installed("mlflow")
         self._due = time.monotonic() + INTERVAL
+        # Trials with a record of which MLflow has not been told.
+        self._waiting = 0
         self._is_behind = False
+        self._progress: Progress | None = None
 
     def __enter__(self) -> Tracker:
         """Has the store's database made, where there is none, while trials train."""
@@ -64,22 +66,27 @@ class Tracker(Keeper):
         """Has MLflow brought up to date if it is time, where a trial has a record."""
         if not isinstance(event, CacheHit | TrialStored):
             return
-        self._is_behind = not self._is_off
-        if time.monotonic() >= self._due:
+        self._is_behind = not self.is_off
+        self._waiting += 1
+        if time.monotonic() >= self._due or self._waiting >= MANY:
             self._due = time.monotonic() + INTERVAL
+            self._waiting = 0
             self.tell("RUNNING")
 
     def start(self) -> None:
         """Starts the process, unless it runs, so that it imports MLflow while there is other work."""
         # Where one is gone, the next writes what it missed.
-        if not self._is_off:
-            self.started(partial(fresh, __name__))
+        if not self.is_off:
+            self.started(partial(fresh, "ablate.tracking.process"))
 
-    def tell(self, status: Status | None) -> None:
-        """Sends the process a status to show in MLflow; without one, it only makes the database."""
+    def tell(self, status: Status | None, deadline: float | None = None) -> None:
+        """Sends the process a status to show in MLflow; without one, it only makes the database.
+
+        deadline: of the last update, by the clock of `time.monotonic`.
+        """
         self.start()
         if self._child is not None:
-            self._child.send((self.folder, self.uri, status))
+            self._child.send(Update(self.folder, self.uri, status, deadline))
 
     def finish(self) -> bool:
         """Brings MLflow up to date with the report; returns whether it is.
@@ -93,60 +100,48 @@ class Tracker(Keeper):
 
         root = self.folder.results / "store"
         where = self.uri or f"the database in {root}"
-        later = "the next run of the study" if self.uri else "the next run of the study, or `ablate ui`,"
+        later = "each further run of the study goes on with it"
+        if not self.uri:
+            later += ", and `ablate ui` completes it"
         self.warn(
-            f"MLflow ({where}) is not up to date: {fault}. Nothing is lost: every trial is in {root}, "
-            f"and {later} brings MLflow up to date."
+            f"MLflow ({where}) {self._state()}: {fault}. Nothing is lost: every trial is in {root}; {later}."
         )
         return False
 
+    def _state(self) -> str:
+        """Says what MLflow lacks, as far as its process has told."""
+        if self._progress is None:
+            return "is not up to date"
+        return f"has {self._progress.done:,} of {self._progress.total:,} trials"
+
     def _write(self, status: Status, limit: float) -> str:
         """Waits at most `limit` seconds for all to be written, and returns why it is not, or nothing."""
-        self.tell(status)
+        deadline = time.monotonic() + limit
+        self.tell(status, deadline)
         child = self._child
         if child is None:
             return ""
         try:
-            if not child.connection.poll(limit):
-                return "there was no time left"
-            fault, warnings = child.connection.recv()
+            end = self._awaited(child, deadline)
         except (EOFError, OSError):
             return f"its process {child.fate()}"
         finally:
             self.close()
-        for warning in warnings:
+        if end is None:
+            return "there was no time left"
+        for warning in end.warnings:
             self.warn(warning)
-        return str(fault)
+        return end.fault
 
-
-def main() -> None:
-    """Runs the process: brings MLflow up to date as its driver asks, and tells in the end what went wrong."""
-    driver = parent()
-    os.nice(5)  # It may be the one that ends the run, on a machine with other work.
-    import_client()
-    warnings: list[str] = []
-    with suppress(EOFError, OSError):  # a driver that is gone
-        while True:
-            folder, uri, status = driver.recv()
-            if driver.poll():
-                continue  # What it is told next says more.
-            is_last = status in ("KILLED", "FINISHED")
-            wait = FINAL_LIMIT if is_last else 0
-            fault = _update(folder, uri, status, wait=wait, warn=warnings.append)
-            if is_last:
-                driver.send((fault, warnings))
-
-
-def _update(
-    folder: StudyFolder, uri: str | None, status: Status | None, *, wait: float, warn: Callable[[str], None]
-) -> str:
-    """Brings MLflow up to date, and returns why it is not, or nothing."""
-    # The driver alone writes to the store.
-    store = Store(folder.results / "store", read_only=True)
-    try:
-        with opened(store.root, uri, wait, warn) as client:
-            if status is not None:
-                sync(client, folder, store, status)
-    except Exception as error:
-        return first_line(error)
-    return ""
+    def _awaited(self, child: Child, deadline: float) -> Ended | None:
+        """Returns the end of the last update, or None at the deadline; keeps the progress until then."""
+        while child.connection.poll(max(0.0, deadline - time.monotonic())):
+            message: Progress | Ended = child.connection.recv()
+            match message:
+                case Progress():
+                    self._progress = message
+                case Ended():
+                    return message
+                case _:
+                    assert_never(message)
+        return None

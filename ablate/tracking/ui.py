@@ -19,8 +19,8 @@ from ablate.base.process import interruptible
 from ablate.base.text import first_line, safe
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, database_uri, opened
-from ablate.tracking.sync import sync
+from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, Database, database_uri
+from ablate.tracking.sync import GoesOn, sync
 from ablate.tracking.view import VIEW, VIEW_TAG
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 # Seconds to wait for another process that writes to the database.
 WAIT = 30.0
+# Seconds between two lines that say how far a study is.
+SAY_EVERY = 5.0
 _SERVER = {
     "UVICORN_LOG_LEVEL": "warning",
     "MLFLOW_LOGGING_LEVEL": "ERROR",
@@ -52,7 +54,11 @@ def serve(results: Path, port: int) -> int:
         )
     _check_port(port)
     print(f"Bringing MLflow up to date with the studies in {results} …", flush=True)
-    experiments = bring_up_to_date(results, lambda warning: print(safe(warning), file=sys.stderr))
+    experiments = bring_up_to_date(
+        results,
+        warn=lambda warning: print(safe(warning), file=sys.stderr),
+        say=lambda line: print(safe(line), flush=True),
+    )
     print(f"Starting MLflow's server on port {port} …", flush=True)
     with interruptible(), tempfile.TemporaryFile() as messages:
         server = subprocess.Popen(
@@ -120,19 +126,21 @@ def _print_addresses(pages: str, results: Path, experiments: Sequence[Experiment
     sys.stdout.flush()
 
 
-def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Experiment]:
+def bring_up_to_date(
+    results: Path, warn: Callable[[str], None], say: Callable[[str], None] = lambda line: None
+) -> list[Experiment]:
     """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
 
-    One that cannot be read is a warning. Returns MLflow's experiments, but for its own. Raises `StoreError` where the
-    database cannot be used.
+    One that cannot be read is a warning; `say` hears how far one is that takes long. Returns MLflow's experiments, but
+    for its own. Raises `StoreError` where the database cannot be used.
     """
     store = Store(results / "store", warn)
     try:
-        with opened(store.root, None, WAIT, warn) as client:
+        with Database(store.root, None, warn).opened(WAIT) as client:
             for folder in StudyFolder.all(results):
                 try:
                     if folder.has_report and folder.study_file.is_file():
-                        sync(client, folder, store)
+                        sync(client, folder, store, goes_on=_saying(folder.name, say))
                 except Exception as error:
                     warn(f"{folder.path}: MLflow is not up to date: {first_line(error)}")
             experiments = client.search_experiments(order_by=["name"])
@@ -142,3 +150,17 @@ def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Experim
             f"{store.root / DATABASE}: MLflow's database cannot be made or written: {first_line(error)}; use a folder "
             "that you may write"
         ) from error
+
+
+def _saying(study: str, say: Callable[[str], None]) -> GoesOn:
+    """Returns what lets a sync go on to its end, and says now and then how far it is."""
+    due = time.monotonic() + SAY_EVERY
+
+    def goes_on(done: int, total: int) -> bool:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + SAY_EVERY
+            say(f"  {study}: {done:,} of {total:,} trials")
+        return True
+
+    return goes_on

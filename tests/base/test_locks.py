@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ablate.base.locks import exclusive, measuring, training
+from ablate.base.locks import exclusive, if_free, measuring, training
 
 
 def of(kind, study):
@@ -53,3 +53,15 @@ def test_others_do_not_wait(tmp_path, first, second):
     """A study that waits for a measurement, or takes one, holds its own lock all the while."""
     with first(tmp_path, pytest.fail), second(tmp_path, pytest.fail):
         pass
+
+
+def test_a_lock_that_another_driver_has_is_not_waited_for(tmp_path):
+    with exclusive(tmp_path, "a", pytest.fail):
+        with if_free(tmp_path, "a") as is_free:
+            assert not is_free
+        with if_free(tmp_path, "b") as is_free:
+            assert is_free
+    with if_free(tmp_path, "a") as is_free:
+        assert is_free
+        with if_free(tmp_path, "a") as again:
+            assert not again

@@ -9,6 +9,7 @@ import ctypes
 import json
 import os
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections import namedtuple
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
@@ -146,6 +148,40 @@ def reports(folder: Path, rounds: int) -> Figures:
     return found
 
 
+def tracked(trials: int, folder: Path, rounds: int) -> Figures:
+    """From one step to the last trial in MLflow, by the run and then by runs that find nothing to train; once."""
+    found: Figures = {}
+    for tracking in ("off", "on"):
+        place = fresh(
+            folder, "toy", toy=ROOT / "tests/toy.py", seconds=0, effects=[n / 100 for n in range(1, 10)]
+        )
+        run = partial(
+            cost, place, *ABLATE, "run", "study.yaml", "--seeds", trials // 10, ABLATE_TRACKING=tracking
+        )
+        costs = [run()]
+        while tracking == "on" and (had := in_mlflow(place / "results")) < trials:
+            costs.append(run())
+            if in_mlflow(place / "results") <= had:
+                raise RuntimeError(f"a run brought no trial into MLflow, which has {had:,} of {trials:,}")
+        name = f"{trials:,} short trials, MLflow {tracking}"
+        found |= {f"{name}, s": [costs[0].seconds], f"{name}, s of CPU": [costs[0].cpu]}
+    store = place / "results/store"
+    files = [path for path in (store / "trials").iterdir() if path.is_file()]
+    return found | {
+        f"{name}, further runs until it has all": [len(costs) - 1],
+        f"{name}, s until it has all": [sum(one.seconds for one in costs)],
+        f"{name}, MB of its database": [(store / "mlflow.db").stat().st_size / 2**20],
+        f"{name}, MB of records": [sum(path.stat().st_size for path in files) / 2**20],
+    }
+
+
+def in_mlflow(results: Path) -> int:
+    """How many trials MLflow has, each with all that is known of it."""
+    sql = "SELECT count(*) FROM tags AS a JOIN tags AS b USING (run_uuid) WHERE a.key = ? AND b.key = ?"
+    with closing(sqlite3.connect(results / "store/mlflow.db")) as database:
+        return database.execute(sql, ("ablate.trial", "ablate.complete")).fetchone()[0]
+
+
 def sleeping(folder: Path, rounds: int) -> Figures:
     """From the end of the first trial to the end of the last, by a clock that each reads."""
     import pandas as pd
@@ -169,6 +205,8 @@ MEASURES: dict[str, Callable[[Path, int], Figures]] = {
     "sixteen-400": partial(sixteen, 400, TOOLS),
     "sixteen-2000": partial(sixteen, 2000, TOOLS),
     **{measure.__name__: measure for measure in (reports, sleeping, clone)},
+    "tracked-3000": partial(tracked, 3000),
+    "tracked-10000": partial(tracked, 10_000),
 }
 SHORT = ["commands", "sixteen-100"]
 

@@ -1,5 +1,6 @@
 """Evidence in a study's folder."""
 
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 from made_evidence import study
 
 from ablate.base.errors import AblateError
+from ablate.base.files import digest_of_data
+from ablate.core.trial import Cell, Trial
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
+from ablate.records.trial_list import ReportSources
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -126,3 +130,19 @@ def test_tables_that_no_report_has_written_are_refused_as_frames(tmp_path):
         (folder.path / "claims.csv").write_bytes(content)
         with pytest.raises(AblateError, match="claims"):
             folder.frames()
+
+
+def test_a_list_of_trials_whose_report_says_nothing_of_mlflow_was_tracked(tmp_path):
+    """As it was written before a report could be noted without MLflow."""
+    folder = StudyFolder(tmp_path, "study")
+    cell = Cell("baseline", "recall", 0, Trial("a" * 16, {}, 0), "baseline seed 0", {})
+    folder.trial_list.keep_only([cell])
+    sources = ReportSources("digest", ["a" * 16], {}, {}, {}, lacks_tracking=True)
+    folder.trial_list.note_report(sources)
+    assert folder.trial_list.report() == sources
+    data = json.loads(folder.trial_list.path.read_text())
+    del data["digest"], data["report"]["lacks_tracking"]
+    data["format"] = 2
+    folder.trial_list.path.write_text(json.dumps({**data, "digest": digest_of_data(data)}))
+    assert folder.trial_list.report() == replace(sources, lacks_tracking=False)
+    assert [cell.id for cell in folder.trial_list.cells()] == ["a" * 16]

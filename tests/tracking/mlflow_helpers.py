@@ -17,7 +17,7 @@ from ablate.core.record import Curve, Record
 from ablate.core.trial import Cell, Trial
 from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import opened
+from ablate.tracking.database import Database
 from ablate.tracking.sync import sync
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
@@ -98,7 +98,7 @@ def track(results, *events, uri=None, status="FINISHED", **changes):
 def synced(folder, uri=None, status="FINISHED", warn=pytest.fail, wait=30):
     """Brings MLflow up to date, in this process."""
     store = Store(folder.results / "store")
-    with opened(store.root, uri, wait, warn) as client:
+    with Database(store.root, uri, warn).opened(wait) as client:
         try:
             sync(client, folder, store, status)
         finally:

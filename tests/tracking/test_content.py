@@ -14,6 +14,7 @@ from ablate.core.undeclared import keep_undeclared
 from ablate.tracking.content import (
     Content,
     content_of,
+    key_of,
     milliseconds,
     run_name,
     variant_labels,
@@ -120,16 +121,25 @@ def test_what_is_not_finite_is_nan_on_a_curve_and_absent_among_the_final_metrics
     assert all(math.isnan(value) for value in values[1:])
 
 
-def test_the_digest_follows_the_content_and_nothing_else():
-    digest = content(tracked("baseline", 0)).digest
-    assert digest == content(tracked("baseline", 0)).digest
-    for other in (
-        content(tracked("baseline", 0), "other name"),
-        content(tracked("baseline", 0, metrics={"accuracy": 0.5})),
-        content(tracked("baseline", 0, status="diverged")),
-        content(tracked("baseline", 0, finished_at="2026-01-02T03:04:16+00:00")),
-    ):
-        assert other.digest != digest
+def test_the_key_follows_the_record_and_all_that_a_run_shows_of_its_cell():
+    cell, names = tracked("baseline", 0).cell, {"name": "run", "label": "baseline"}
+    key = key_of(cell, "digest of its record", **names)
+    assert key == key_of(replace(cell), "digest of its record", **names)
+    changes = {
+        "variant": "a",
+        "task": "copy",
+        "seed": 1,
+        "name": "other",
+        "role": "tried",
+        "levels": {"model.norm": "batch"},
+    }
+    others = [
+        key_of(replace(cell, **{field: value}), "digest of its record", **names)
+        for field, value in changes.items()
+    ]
+    others += [key_of(cell, "digest of its record", **names | {word: "other"}) for word in names]
+    others.append(key_of(cell, "digest of another", **names))
+    assert len({key, *others}) == 1 + len(changes) + len(names) + 1
 
 
 @given(st.text(max_size=300))

@@ -168,8 +168,8 @@ def test_a_locked_database_of_another_schema_is_set_aside_once_it_is_free(result
 OPEN = """
 import sys
 from pathlib import Path
-from ablate.tracking.database import opened
-with opened(Path(sys.argv[1]), None, 0, print):
+from ablate.tracking.database import Database
+with Database(Path(sys.argv[1]), None, print).opened(0):
     pass
 """
 
@@ -225,3 +225,29 @@ def test_no_run_writes_its_tables_into_the_database_of_another_program(toy_study
         run_here(toy_study, tracking_uri=f"sqlite:///{other}")
     assert other.read_bytes() == before
     assert not (tmp_path / "results" / "toy").exists()
+
+
+def test_a_client_is_kept_while_nobody_else_has_written(results):
+    database = results / "store" / "mlflow.db"
+    kept = databases.Database(results / "store", None, pytest.fail)
+
+    def client() -> object:
+        with kept.opened(0) as client:
+            return client
+
+    first = client()
+    assert client() is first
+    with kept.opened(0) as same:
+        assert same is first
+        same.create_experiment("written by the client itself")
+    assert client() is first
+    executed("INSERT INTO experiments (experiment_id, name) VALUES (7, 'by another')")(database)
+    second = client()
+    assert second is not first
+    shutil.copy(database, database.with_suffix(".copy"))
+    os.replace(database.with_suffix(".copy"), database)
+    assert client() is not second
+    with pytest.raises(RuntimeError), kept.opened(0) as last:
+        raise RuntimeError
+    assert client() is not last
+    first._tracking_client.store.engine.dispose()

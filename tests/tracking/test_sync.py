@@ -226,7 +226,98 @@ def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(results):
             synced(folder)
         assert {*DONE, ("baseline · seed 02", "FINISHED")} <= {*shown(results)}
     digests = "SELECT count(*) FROM tags JOIN runs USING (run_uuid) WHERE key = 'ablate.complete'"
-    assert query(results, f"{digests} AND lifecycle_stage = 'active'") == [(3,)]
+    # Those of the two trials; the study is not whole.
+    assert query(results, f"{digests} AND lifecycle_stage = 'active'") == [(2,)]
+
+
+def test_the_report_comes_before_the_trials_and_a_sync_that_stops_is_taken_up_where_it_was(results):
+    from ablate.tracking.database import Database
+    from ablate.tracking.sync import sync
+
+    folder = report(results, *[tracked("baseline", seed) for seed in range(9)])
+    database = Database(results / "store", None, pytest.fail)
+    counts: list[tuple[int, int]] = []
+
+    def goes_on(done: int, total: int) -> bool:
+        counts.append((done, total))
+        return len(counts) % 4 != 0
+
+    def step() -> dict[str, list[tuple[object, ...]]]:
+        with database.opened(0) as client:
+            sync(client, folder, Store(results / "store"), goes_on=goes_on)
+            client._tracking_client.store.engine.dispose()
+        return told(results)
+
+    first, pages = step(), (results / "store/artifacts").rglob("report.html")
+    written = {page: page.stat().st_mtime_ns for page in pages}
+    assert {("FINISHED",), ("comparisons_worse", 1.0, 0, 0), ("report.html", b"<p>")} <= {*first["study"]}
+    assert "ablate.complete" not in {row[0] for row in first["study"]}
+    runs = snapshot(results, parent=False)["runs"]
+    assert [len(first), len(step()), len(step())] == [4, 7, 10]
+    assert counts == [(done, 9) for done in (0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8)]
+    after = snapshot(results)
+    assert {*runs} <= {*after["runs"]}
+    assert {page: page.stat().st_mtime_ns for page in written} == written
+    assert [row[0] for row in told(results)["study"]].count("ablate.complete") == 1
+    step()
+    assert (snapshot(results), len(counts)) == (after, 11)
+
+
+def test_what_was_whole_is_not_while_trials_are_written_again(results):
+    """Else the report from before, once it is back, would be taken for what MLflow shows."""
+    runs = [tracked("baseline", seed) for seed in range(2)]
+    folder = track(results, *runs)
+    before = told(results)
+    Store(results / "store").save(tracked("baseline", 0, metrics={"accuracy": 0.25}).record)
+    too_large = Curve(np.array([2**63 + 1], dtype=np.uint64), np.array([1.0]))
+    Store(results / "store").save(tracked("baseline", 1, curves={"loss": too_large}).record)
+    with pytest.raises(Exception, match="too large"):
+        synced(folder)
+    assert ("accuracy", 0.25, 0, 0) in told(results)["baseline · seed 00"]
+    for run in runs:
+        Store(results / "store").save(run.record)
+    synced(folder)
+    assert told(results) == before
+
+
+def test_a_run_of_several_requests_is_whole_only_with_the_last_point(results):
+    steps = np.arange(1500, dtype=np.uint64)
+    whole = tracked("baseline", 0, curves={"loss": Curve(steps, np.ones(1500))})
+    steps = steps.copy()
+    steps[-1] = 2**63 + 1  # which SQLite refuses
+    folder = report(results, whole, tracked("baseline", 1, curves={"loss": Curve(steps, np.ones(1500))}))
+    with pytest.raises(Exception, match="too large"):
+        synced(folder)
+    counted = (
+        "SELECT name, count(*) FROM runs JOIN metrics USING (run_uuid) WHERE metrics.key LIKE 'Curves/%'"
+    )
+    points = dict(query(results, f"{counted} GROUP BY name"))
+    assert points["baseline · seed 00"] == 1500
+    assert 0 < points["baseline · seed 01"] < 1500
+    digests = "SELECT name FROM runs JOIN tags USING (run_uuid) WHERE tags.key = 'ablate.complete'"
+    assert query(results, digests) == [("baseline · seed 00",)]
+
+
+def test_what_a_process_knows_of_runs_is_what_mlflow_has(results):
+    """Trial by trial, without reading them again."""
+    from ablate.tracking.database import Database
+    from ablate.tracking.sync import sync
+
+    failed = tracked("baseline", 1, status="failed", error="Traceback")
+    folder, store = report(results, tracked("baseline", 0), failed), Store(results / "store")
+    database, known = Database(store.root, None, pytest.fail), None
+    for event in (failed, tracked("baseline", 1), tracked("baseline", 2)):
+        store.save(event.record)
+        folder.trial_list.add([event.cell])
+        for status in ("RUNNING", "KILLED", "FINISHED"):
+            with database.opened(0) as client:
+                assert known is None or known.client is client
+                known = sync(client, folder, store, status, known=known)
+                read = sync(client, folder, store, status)
+            assert (known.parent, known.trials, known.spare) == (read.parent, read.trials, read.spare)
+            assert dict(shown(results))["study"] == status
+    client._tracking_client.store.engine.dispose()
+    assert len(shown(results)) == 4
 
 
 def test_artifacts_follow_a_folder_that_has_moved(results, tmp_path):

@@ -1,22 +1,26 @@
 """The processes that bring MLflow up to date, as a driver has them."""
 
 import os
+import re
 import shutil
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from drivers import wait_for
 from filelock import FileLock
 from harness import TOY_STUDY, run_here
-from mlflow_helpers import NOLOAD, shown, tracked
+from mlflow_helpers import NOLOAD, query, report, shown, tracked
 
 from ablate.core.events import BatchPlanned, Started
+from ablate.execution.child import Process
 from ablate.records.folder import StudyFolder
 from ablate.tracking import tracker as track
 from ablate.tracking.database import DATABASE
+from ablate.tracking.messages import Progress
 from ablate.tracking.tracker import Tracker
 
 pytestmark = [pytest.mark.filterwarnings(NOLOAD), pytest.mark.usefixtures("tracking")]
@@ -77,7 +81,9 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     folder, monkeypatch
 ):
     told, tell = [], Tracker.tell
-    monkeypatch.setattr(Tracker, "tell", lambda self, status: (told.append(status), tell(self, status)))
+    monkeypatch.setattr(
+        Tracker, "tell", lambda self, status, *end: (told.append(status), tell(self, status, *end))
+    )
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
         monkeypatch.setattr(track, "INTERVAL", 1000.0)
@@ -163,3 +169,62 @@ def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(folder, monkey
     (warning,) = finished(folder, silent)
     assert time.monotonic() - began < 10
     assert warning.startswith(f"MLflow ({silent}) is not up to date: there was no time left. Nothing is lost")
+
+
+SIZE = 40
+
+
+@pytest.fixture
+def large(results: Path) -> StudyFolder:
+    """A study with a report over so many trials that an update takes a second."""
+    return report(results, *[tracked("baseline", seed) for seed in range(SIZE)])
+
+
+def whole_runs(folder: StudyFolder) -> set[str]:
+    """The ids of the runs that are whole."""
+    whole = "SELECT run_uuid FROM runs JOIN tags USING (run_uuid) WHERE key = 'ablate.complete'"
+    return {run for (run,) in query(folder.results, whole)}
+
+
+def test_the_end_interrupts_an_update_of_many_and_what_it_does_not_reach_the_next_one_does(
+    large, monkeypatch
+):
+    warnings: list[str] = []
+
+    def killed_once_the_report_is_there(process: Process) -> None:
+        wait_for(lambda: ("study", "FINISHED") in shown(large.results), track.FINAL_LIMIT)
+        process.kill()
+
+    monkeypatch.setattr(track, "MANY", 3)
+    with Tracker(large, None, warnings.append) as tracker:
+        for _ in range(3):
+            assert whole_runs(large) == set()
+            tracker(tracked("baseline", 0))
+        wait_for(lambda: len(whole_runs(large)) > 3, track.FINAL_LIMIT)
+        killer = Thread(target=killed_once_the_report_is_there, args=[tracker._child.process])
+        killer.start()
+        assert not tracker.finish()
+        killer.join()
+    kept = whole_runs(large)
+    assert 3 < len(kept) < SIZE
+    (warning,) = warnings
+    said = re.search(r"has (\d+) of 40 trials: its process was killed by SIGKILL", warning)
+    assert said is None or 3 < int(said[1]) <= len(kept)
+    assert finished(large) == []
+    assert kept < whole_runs(large)
+    assert shown(large.results) == [
+        *((f"baseline · seed {seed:02d}", "FINISHED") for seed in range(SIZE)),
+        ("study", "FINISHED"),
+    ]
+
+
+def test_when_the_time_is_over_no_trial_is_left_running(large):
+    with Tracker(large, None, pytest.fail) as tracker:
+        tracker.tell("RUNNING")
+        wait_for(lambda: len(whole_runs(large)) > 0, track.FINAL_LIMIT)
+        tracker.tell("FINISHED", time.monotonic())
+        end = tracker._awaited(tracker._child, time.monotonic() + track.FINAL_LIMIT)
+    assert end.fault == "there was no time left"
+    assert tracker._progress == Progress(len(whole_runs(large)), SIZE)
+    assert len(whole_runs(large)) < SIZE
+    assert {status for _, status in shown(large.results)} == {"FINISHED"}

@@ -9,6 +9,7 @@ from mlflow_helpers import NOLOAD, cell_of, report, shown, snapshot, told, track
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
+from ablate.tracking import ui
 from ablate.tracking.ui import bring_up_to_date, serve
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
@@ -39,6 +40,14 @@ def test_a_report_is_brought_in_and_again_where_it_was_written_again(results, st
         assert ("report.md", text.encode()) in told(results)["study"]
         assert ("mlflow.note.content", text.split()[-1]) in told(results)["study"]
     assert [name for name, _ in shown(results)] == NAMES
+
+
+def test_one_that_takes_long_says_how_far_it_is(results, study, monkeypatch):
+    monkeypatch.setattr(ui, "SAY_EVERY", 0.0)
+    said: list[str] = []
+    for _ in range(2):
+        bring_up_to_date(results, pytest.fail, said.append)
+        assert said == ["  study: 0 of 2 trials", "  study: 1 of 2 trials"]
 
 
 def test_trials_planned_but_not_run_are_not_missed(results):
