@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.runs.cells import number_in
+from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_index, is_progress
 
 _DIFFERENCES = re.compile(r"[Δδ].*|.*\b(?:diff|difference|delta|gain|improvement|change)\b.*", re.IGNORECASE)
@@ -28,19 +29,19 @@ def columns_without_variants(table: pd.DataFrame, columns: Sequence[str], baseli
     for name in columns:
         if name == baseline:
             continue
-        is_other = (is_progress(name) or is_index(name)) and _are_others(numbers[name], numbers.get(baseline))
+        is_named = is_progress(name) or is_index(name)
+        is_other = name.lower() in STEPS or (is_named and _are_far(numbers[name], numbers.get(baseline)))
         if is_other or (_DIFFERENCES.fullmatch(name.replace("_", " ")) and _is_difference(name, numbers)):
             others.append(name)
     return others
 
 
-def _are_others(values: pd.Series, of_baseline: pd.Series | None) -> bool:
-    """Returns whether numbers lie far from those of the baseline, or are whole where those are not."""
+def _are_far(values: pd.Series, of_baseline: pd.Series | None) -> bool:
+    """Returns whether all numbers lie far from those of the baseline."""
     if of_baseline is None or of_baseline.isna().all():
         return False
-    are_whole = bool((values.dropna() % 1 == 0).all() and (of_baseline.dropna() % 1 != 0).any())
     low, high = sorted([of_baseline.abs().min() / _FAR, of_baseline.abs().max() * _FAR])
-    return are_whole or not values.abs().between(low, high).any()
+    return not values.abs().between(low, high).any()
 
 
 def _is_difference(name: str, numbers: dict[str, pd.Series]) -> bool:

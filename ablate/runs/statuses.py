@@ -49,6 +49,8 @@ _FLAGS_OF_SUCCESS = ("completed", "finished", "is_completed", "is_finished", "ha
 """Names of columns of true and false in which false says that a run failed."""
 _UNCLEAR_FLAGS = ("success", "succeeded", "successful", "stopped")
 """Names of columns of true and false that may be of the end of a run, or of what an agent or a search has reached."""
+_OF_SETTINGS = (*KEPT, "discard", "discarded", "complete", "closed")
+"""Words for runs that ended well which may as well be what was kept, or a kind of graph: a name must say more."""
 _DOUBTFUL_FLAGS = ("ok", "is_ok", "valid", "is_valid", "done", "is_done", "did_finish", "converged", "passed")
 _DOUBTFUL_CODES = ("exit", "rc", "ret", "retcode", "code")
 """Names of columns that may say how runs ended, and may as well be settings or results."""
@@ -87,7 +89,7 @@ def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
 
 def doubtful_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
     """Returns the columns that may say that some runs did not end well, and that nothing takes for their ends."""
-    names = [str(name) for name in table if name not in taken]
+    names = [str(name) for name in table if name not in taken and not _bare(str(name)).startswith(PREFIXES)]
     return [name for name in names if _is_doubtful(_bare(name), [*map(str, table[name].unique())])]
 
 
@@ -115,12 +117,12 @@ def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
     is_error = _bare(name) in _ERRORS
     if is_error and not any(_is_no_error(text) for text in texts):
         return False
-    return _speaks(name, texts) or _are_ends(texts)
+    return _speaks(name, texts) or (not _bare(name).startswith(PREFIXES) and _are_ends(texts))
 
 
 def _are_ends(texts: Collection[str]) -> bool:
     """Returns whether texts are words for ends of runs alone: of runs that completed, and of some that did not."""
-    endings = [ending_in_word(text) for text in texts if text.strip() and bare_word(text) not in KEPT]
+    endings = [ending_in_word(text) for text in texts if text.strip() and bare_word(text) not in _OF_SETTINGS]
     kinds = {None if ending is None else ending.kind for ending in endings}
     return None not in kinds and "completed" in kinds and len(kinds - {"completed", "unknown"}) > 0
 

@@ -47,10 +47,11 @@ def test_a_column_beside_those_of_variants_is_no_variant(case):
     assert interval(rows["wide"]) == pytest.approx([*paired(BASE, WIDE)], abs=1e-12)
 
 
+@pytest.mark.parametrize("values", [WIDE, [1, 1, 1, 1, 1]])
 @pytest.mark.parametrize("name", ["memory", "best", "time", "diff", "index"])
-def test_a_variant_with_such_a_name_stays(name):
-    rows = rows_of(pd.DataFrame({"seed": range(5), "base": BASE, name: WIDE}))
-    assert interval(rows[name]) == pytest.approx([*paired(BASE, WIDE)], abs=1e-12)
+def test_a_variant_with_such_a_name_stays(name, values):
+    rows = rows_of(pd.DataFrame({"seed": range(5), "base": BASE, name: values}))
+    assert interval(rows[name]) == pytest.approx([*paired(BASE, values)], abs=1e-12)
 
 
 def test_the_mean_of_numbered_runs_of_one_name_is_no_run():

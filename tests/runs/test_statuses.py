@@ -94,6 +94,7 @@ NO_ENDINGS = {
     "what is kept": ("bias", ["kept", "removed"]),
     "when": ("fusion", ["late", "early"]),
     "a graph": ("graph", ["complete", "sparse"]),
+    "a setting": ("config.outcome", ["success", "failure"]),
 }
 
 
