@@ -54,6 +54,7 @@ def simulated(num_variants: int, num_seeds: int) -> float:
     return float((p.min(axis=1) <= 0.05).mean())
 
 
+@pytest.mark.slow
 def test_each_study_by_one_baseline_counts_all_of_them_and_has_their_level(here):
     assert others(here, "one") == OtherRuns()
     for number in range(2, 9):

@@ -81,6 +81,7 @@ def test_failures_of_a_record_that_was_removed_are_known_by_the_report(here, mon
     assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
 
 
+@pytest.mark.slow
 def test_results_that_were_removed_and_trained_again_are_counted_each_time(here, monkeypatch):
     monkeypatch.setenv("LEAST", "0")
     _, words = run(here)
@@ -115,6 +116,7 @@ def test_a_damaged_list_ends_the_run_and_is_named(here):
     assert "superseded.jsonl" in done.stderr
 
 
+@pytest.mark.slow
 def test_code_that_was_edited_after_failures_does_not_forget_them(here, monkeypatch):
     run(here)
     (here / "train.py").write_text(TRAIN.replace("0.01", "0.02"))

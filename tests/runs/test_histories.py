@@ -194,7 +194,7 @@ def test_rows_without_seeds_that_may_be_either_are_refused():
 NUMBERS = some.integers(0, 3)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     rows=some.lists(
         some.fixed_dictionaries(
