@@ -62,13 +62,7 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
             continue
         missing |= dict.fromkeys(cells[is_missing])
         cells = cells.mask(is_missing, "").str.replace("−", "-")
-        finite = present[~present.map(_is_not_finite)]
-        is_percent = finite.map(_ends_with_percent)
-        if is_percent.any():
-            if not is_percent.all():
-                mixed = [*finite[is_percent].head(1), *finite[~is_percent].head(1)]
-                hint = "Write all with the sign, or all without"
-                raise Invalid("RUNS", f"has numbers with and without % in {name}", mixed, hint=hint)
+        if _are_percent(str(name), present):
             cells = cells.str.replace(r"\s*%", "", regex=True)
             percent.append(str(name))
         columns[str(name)] = cells
@@ -82,6 +76,17 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
         notes.append(message("analyse.percent_signs", percent))
     notes += _without_marks(columns, numbers, delimiter)
     return Cleaned(pd.DataFrame(columns, table.index), notes)
+
+
+def _are_percent(name: str, present: pd.Series) -> bool:
+    """Returns whether the finite numbers of a column end with a percent sign. Raises `Invalid` where only some do."""
+    finite = present[~present.map(_is_not_finite)]
+    is_percent = finite.map(_ends_with_percent).astype(bool)
+    if is_percent.any() and not is_percent.all():
+        mixed = [*finite[is_percent].head(1), *finite[~is_percent].head(1)]
+        hint = "Write all with the sign, or all without"
+        raise Invalid("RUNS", f"has numbers with and without % in {name}", mixed, hint=hint)
+    return bool(is_percent.any())
 
 
 def _without_marks(

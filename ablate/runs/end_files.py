@@ -42,8 +42,11 @@ def end_in_files(folder: RunFolder) -> Ending | None:
     return reduce(worse, known) if known else None
 
 
-def missing_mark(folders: Sequence[RunFolder]) -> Mapping[Path, Ending]:
-    """Returns the folder of each run that lacks the mark of a completed one, which at least half of them have."""
+def unmarked_ends(folders: Sequence[RunFolder]) -> Mapping[Path, Ending]:
+    """Returns folder → ending of the runs that lack a file which marks completed runs, and at least half of them have.
+
+    They are taken for stopped. No run is where fewer have such a file.
+    """
     marks: dict[str, set[Path]] = {}
     for folder in folders:
         for file in [] if folder.is_file else files_of(folder.path):

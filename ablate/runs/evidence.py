@@ -11,7 +11,6 @@ from typing import Literal
 import pandas as pd
 
 from ablate.analysis.alike import alike_runs
-from ablate.analysis.alike_seeds import alike_seeds
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.process import now
 from ablate.core.derived import DERIVED, StudyContext
@@ -29,18 +28,15 @@ from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.records.environment import command_line, versions
 from ablate.report.lost_runs import reason_of
 from ablate.report.words import message
+from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked
-from ablate.runs.clusters import source_limitations
-from ablate.runs.compared import compared
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import KEY, RunTable, reading_of
+from ablate.runs.reading import KEY, RunTable
 from ablate.runs.seeds_in_names import hint_of_numbers
-from ablate.runs.slips import differences_beside, likely_slips
-from ablate.runs.trained_lengths import trained_lengths
+from ablate.runs.trained_lengths import unequally_trained
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
 from ablate.study.designs import Design, Variant
-from ablate.study.sections import in_words
 
 Given = Literal["runs", "known_noise", "documents", "summaries"]
 """How runs that exist were given; see `StudyFacts.given`."""
@@ -50,8 +46,6 @@ _NAMED = re.compile(r"(?<!\S)baseline(?!\S)(?=.* on )")
 """The name of such a variant in a claim."""
 _MAX_AGAIN = 3
 """The most variants that are to be run again, of those that no loop has kept."""
-_MAX_ALIKE = 3
-"""The most groups of runs with the same numbers that are named."""
 _MAX_NAMES = 6
 """The most runs of a group that are named."""
 
@@ -70,11 +64,30 @@ def evidence_of(
     _refuse_incomparable(runs, options, given, alike)
     _refuse_rates_of_summaries(table, options)
 
+    facts = _study_facts(table, runs, metrics, options, name=name, given=given)
+    _refuse_untold(facts, options)
+    cautions = cautions_of(table, runs, facts, options, alike=alike)
+    no_curves = frame_of((), ("id", "step", "metric", "value"))
+    trials = _named_trials(runs, options)
+    reasons = trials["ended"].map(lambda ending: reason_of(ending.why, ending.source))
+    trials = trials.assign(reason=reasons).drop(columns="ended")
+    return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
+
+
+def _study_facts(
+    table: RunTable,
+    runs: CheckedRuns,
+    metrics: Mapping[str, Metric],
+    options: AnalysisOptions,
+    *,
+    name: str,
+    given: Given,
+) -> StudyFacts:
+    """Returns the facts of a report on runs that exist; `name`: that of the report. Raises `Invalid` for a claim."""
     report_names = _report_names(runs, options)
-    trials = runs.trials.assign(variant=runs.trials["variant"].map(report_names))
-    is_lost = runs.is_left_out
-    trained = trained_lengths(table.length_columns, trials[trials["status"] == "completed"])
-    facts = StudyFacts(
+    trials = _named_trials(runs, options)
+    trained = unequally_trained(table.length_columns, trials[trials["status"] == "completed"])
+    return StudyFacts(
         study=name,
         question=message("analyse.question", options.baseline, options.metric),
         notes="",
@@ -96,18 +109,17 @@ def evidence_of(
         reported=now(),
         given=given,
         compare=options.compare or BASELINE,
-        own_seeds=_seeds(trials[~is_lost]),
+        own_seeds=_seeds(trials[~runs.is_left_out]),
         has_seeds=table.has_seeds,
-        lost=_lost_runs(trials[is_lost]),
+        lost=_lost_runs(trials[runs.is_left_out]),
         own_lengths=trained.lengths,
         length_column=trained.column,
     )
-    _refuse_untold(facts, options)
-    cautions = _cautions(table, runs, facts, options, alike=alike)
-    no_curves = frame_of((), ("id", "step", "metric", "value"))
-    reasons = trials["ended"].map(lambda ending: reason_of(ending.why, ending.source))
-    trials = trials.assign(reason=reasons).drop(columns="ended")
-    return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
+
+
+def _named_trials(runs: CheckedRuns, options: AnalysisOptions) -> pd.DataFrame:
+    """Returns the trials with the variants as reports call them."""
+    return runs.trials.assign(variant=runs.trials["variant"].map(_report_names(runs, options)))
 
 
 def _variants(runs: CheckedRuns) -> list[str]:
@@ -122,34 +134,6 @@ def _report_names(runs: CheckedRuns, options: AnalysisOptions) -> dict[str, str]
     if BASELINE in others:
         names[BASELINE] = NAMED_BASELINE
     return names
-
-
-def _cautions(
-    table: RunTable, runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions, *, alike: Sequence[str]
-) -> list[str]:
-    """Returns the sentences on how the runs were read and compared."""
-    return [
-        reading_of(table),
-        *table.notes,
-        *likely_slips(runs.trials, options, table.seeds),
-        *differences_beside(table.differing, options.baseline),
-        *source_limitations(runs.trials, runs.examples),
-        *_alike_in_words(alike),
-        *_copies(runs.trials, facts),
-        *_limited(runs.trials, table.has_seeds),
-        *_reruns(runs.reruns, table.has_seeds),
-        *compared(runs, facts, options),
-    ]
-
-
-def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:
-    """Yields a sentence on the groups of runs that have the same numbers; it names the first."""
-    if not groups:
-        return
-    shown = [*groups[:_MAX_ALIKE]]
-    if len(groups) > _MAX_ALIKE:
-        shown.append(message("analyse.more_alike", len(groups) - _MAX_ALIKE))
-    yield message("analyse.alike", shown)
 
 
 def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:
@@ -289,38 +273,6 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
         LostRun(row["variant"], row["task"], int(row["seed"]), row["ended"].why, row["ended"].source)
         for row in rows
     ]
-
-
-def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
-    """Yields a sentence on each task whose seeds are copies of one another but for jitter."""
-    if not facts.has_seeds:
-        return
-    for task in facts.tasks:
-        groups = alike_seeds(trials[trials["task"] == task.name], task.metrics)
-        if groups:
-            yield message("analyse.copies", [in_words(seeds) for seeds in groups], task.name_for_readers)
-
-
-def _limited(trials: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
-    """Yields the sentence on runs that lacked memory or time, and so count as diverged."""
-    is_limited = trials["ended"].map(lambda ending: ending.kind == "diverged" and bool(ending.why))
-    if is_limited.any():
-        yield message("analyse.limited", ends_in_words(trials[is_limited], has_seeds=has_seeds))
-
-
-def _reruns(reruns: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
-    """Yields the sentence on runs without a result that another run of the same seed replaces."""
-    if not reruns.empty:
-        yield message("analyse.reruns", ends_in_words(reruns, has_seeds=has_seeds))
-
-
-def ends_in_words(trials: pd.DataFrame, *, has_seeds: bool) -> list[str]:
-    """Returns `wide seed 3, which failed: error.txt` for each of these runs."""
-    words = []
-    for row in trials.to_dict("records"):
-        run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
-        words.append(message("analyse.rerun", run, reason_of(row["ended"].why, row["ended"].source)))
-    return words
 
 
 def _claims(

@@ -12,7 +12,7 @@ from ablate.runs.cells import cleaned
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.shapes import shaped
-from ablate.runs.summary_words import words_among_numbers
+from ablate.runs.summary_words import is_summary_label
 from ablate.runs.tables import ReadTable
 
 
@@ -28,7 +28,7 @@ def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
             raise Invalid("runs", "has a level of the index with the name of a column", listed(taken))
         frame = frame.reset_index()
     labels = pd.Series([*map(str, frame.index)], dtype=str)
-    is_summary = words_among_numbers(labels)
+    is_summary = is_summary_label(labels)
     notes = []
     if is_summary.any():
         notes.append(message("analyse.summary_rows", int(is_summary.sum()), labels[is_summary].tolist()))

@@ -28,7 +28,7 @@ _IDS = ("run_id", "runid", "trial_id", "trialid", "id", "uuid", "run_uuid", "wan
 _NAMES = ("run", "run_name", "trial", "trial_name", "name", "job_id", "log_dir", "logdir", "run_dir")
 """Names of columns that tell runs apart and that two runs may share, in small letters."""
 
-Evidence = Literal["format", "id", "call", "equal"]
+Reason = Literal["format", "id", "call", "equal"]
 """What says that rows are the steps of one run."""
 
 
@@ -38,25 +38,27 @@ class Steps:
 
     column: str
     """The column that numbers the steps of a run."""
-    run: Sequence[str]
+    run_columns: Sequence[str]
     """The columns that tell runs apart."""
-    evidence: Evidence
+    reason: Reason
     differing: Sequence[str] = ()
     """The columns in which rows of one run differ although its settings should not."""
 
     def in_words(self, num_rows: int, num_kept: int) -> str:
         """Returns the sentence on why rows are steps, and how many of them count; empty where the format says it."""
-        match self.evidence:
+        match self.reason:
             case "format":
                 return ""
             case "id":
-                return message("analyse.steps_by_id", self.run, num_rows, num_kept)
+                return message("analyse.steps_by_id", self.run_columns, num_rows, num_kept)
             case "call":
-                return message("analyse.steps_by_call", self.run, num_rows, num_kept, self.differing)
+                return message("analyse.steps_by_call", self.run_columns, num_rows, num_kept, self.differing)
             case "equal":
-                return message("analyse.steps_by_equal_rows", self.run, self.column, num_rows, num_kept)
+                return message(
+                    "analyse.steps_by_equal_rows", self.run_columns, self.column, num_rows, num_kept
+                )
             case _:
-                assert_never(self.evidence)
+                assert_never(self.reason)
 
 
 def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) -> Steps | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ablate.base.numerals import whole_in
 from ablate.runs.json_documents import SEED
-from ablate.runs.summary_words import word_in
+from ablate.runs.summary_words import statistic_word
 
 _RAW = (
     "raw",
@@ -105,7 +105,7 @@ def _under_seeds(values: Mapping[str, object], seeds: Sequence[str]) -> dict[str
 
 def _without_words_among_seeds(values: Mapping[str, object], found: RunsOfDocument) -> dict[str, object]:
     """Returns objects without statistics that stand among seeds: `mean` beside `0`, `1` and `2`."""
-    words = [name for name in values if word_in(name) and not SEED.fullmatch(name)]
+    words = [name for name in values if statistic_word(name) and not SEED.fullmatch(name)]
     others = [name for name in values if name not in words]
     if words and len(others) > 1 and all(SEED.fullmatch(name) for name in others):
         found.left_out |= dict.fromkeys(words)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed
 from ablate.base.files import NotReadableError, read_plain
+from ablate.core.ending import Ending
 from ablate.core.log_end import ending_in_lines
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
@@ -58,42 +59,61 @@ class LogPatterns:
         except NotReadableError as error:
             raise Invalid("", f"{file}: {error}") from None
         matching = Matching(self._patterns)
-        rows: list[dict[str, str]] = []
-        of_run: dict[str, str] = {}
-        notes: dict[str, None] = {}
-        last_words: dict[str, str] = {}
         lines = re.split(r"\r\n|\r|\n", text)
-        last = 0
+        values = _LogValues(file)
         for number, line in enumerate(lines, start=1):
             try:
                 matches = matching.found(_TERMINAL.sub("", line))
             except AblateError as error:
                 raise Invalid("", f"{file}, line {number}: {error}") from None
-            row: dict[str, str] = {}
-            for name, match in matches.items():
-                if name in _OF_RUN:
-                    _refuse_other_run(f"{file}, line {number}", name, match.strip(), of_run)
-                    of_run[name] = match.strip()
-                    continue
-                value = match.strip().rstrip(",;)]}").rstrip(".")
-                if value.endswith("%"):
-                    notes |= {message("analyse.percent_signs", [name]): None}
-                value = value.removesuffix("%").rstrip()
-                if is_number(value):
-                    row[name] = value
-                    last_words.pop(name, None)
-                else:
-                    row[name] = NO_VALUE
-                    last_words[name] = value
-            if row:
-                rows.append(row)
-                last = number
-        for name, word in last_words.items():
-            notes[message("analyse.ends_with_a_word", name, str(file), word)] = None
-        has_numbers = any({*row.values()} != {NO_VALUE} for row in rows)
+            values.add(number, matches)
         # What stands before the last value has not ended the run.
-        ended = ending_in_lines(lines[last:], file.name)
-        return MetricRows(rows if has_numbers else [], of_run, [*notes], ended)
+        return values.as_rows(ending_in_lines(lines[values.last_line :], file.name))
+
+
+class _LogValues:
+    """The values that patterns have found in a log, line by line."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._rows: list[dict[str, str]] = []
+        self._of_run: dict[str, str] = {}
+        self._notes: dict[str, None] = {}
+        self._last_words: dict[str, str] = {}
+        self.last_line = 0
+        """The number of the last line with a value of a step."""
+
+    def add(self, number: int, matches: Mapping[str, str]) -> None:
+        """Adds what the patterns found in a line: name → text. Raises `Invalid` for a line of another run."""
+        row: dict[str, str] = {}
+        for name, match in matches.items():
+            if name in _OF_RUN:
+                _refuse_other_run(f"{self._file}, line {number}", name, match.strip(), self._of_run)
+                self._of_run[name] = match.strip()
+            else:
+                row[name] = self._value(name, match)
+        if row:
+            self._rows.append(row)
+            self.last_line = number
+
+    def _value(self, name: str, match: str) -> str:
+        """Returns the number in what a pattern found, without a percent sign; `NO_VALUE` for a word."""
+        value = match.strip().rstrip(",;)]}").rstrip(".")
+        if value.endswith("%"):
+            self._notes[message("analyse.percent_signs", [name])] = None
+        value = value.removesuffix("%").rstrip()
+        if is_number(value):
+            self._last_words.pop(name, None)
+            return value
+        self._last_words[name] = value
+        return NO_VALUE
+
+    def as_rows(self, ended: Ending) -> MetricRows:
+        """Returns the values, of a run that ended so, with a note on each metric whose last value is a word."""
+        for name, word in self._last_words.items():
+            self._notes[message("analyse.ends_with_a_word", name, str(self._file), word)] = None
+        has_numbers = any({*row.values()} != {NO_VALUE} for row in self._rows)
+        return MetricRows(self._rows if has_numbers else [], self._of_run, [*self._notes], ended)
 
 
 class LogReader(Reader):

@@ -21,9 +21,9 @@ from ablate.base.kept import FINITE, content_of, validated
 from ablate.base.process import now
 from ablate.core.ending import COMPLETED
 from ablate.report.words import message
+from ablate.runs.cautions import ends_in_words
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.content import digests_of_rows
-from ablate.runs.evidence import ends_in_words
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 

@@ -99,60 +99,83 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
     found = visible_runs(found)
-    options = visible_options(options).or_declared(found.declared)
-    options.check_names()
-    columns = columns_of(found, options)
-    table, roles, options = columns.table, columns.roles, columns.options
-    metrics = [*options.metrics()]
-    check_columns(columns, metrics)
-    refuse_steps_as_seeds(columns)
-    flags = [name for name in metrics if are_flags(table[name])]
-    table = table.assign(**{name: table[name].map(number_of_flag) for name in flags})
-    columns = replace(columns, table=table)
-    notes = [*guesses_in_words(columns), *found.notes, *own_best(table, options)]
-    notes += [message("analyse.flags", flags)] if flags else []
+    columns = _checked_columns(found, options)
+    roles = columns.roles
+    metrics = [*columns.options.metrics()]
+    notes = [*guesses_in_words(columns), *found.notes]
+    columns = _with_numbers_for_flags(columns, metrics, notes)
+    notes += own_best(columns.table, columns.options)
     ends = _ends(found, columns)
     filtered = _kept_rows(columns, ends, notes)
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    taken = {*itertools.chain(*roles.values()), *metrics}
-    unclear = unclear_columns(kept, taken)
-    doubtful = doubtful_columns(kept, {*taken, *unclear})
+    used = {*itertools.chain(*roles.values()), *metrics}
+    unclear = unclear_columns(kept, used)
+    doubtful = doubtful_columns(kept, {*used, *unclear})
     notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
-    settings = _differing_settings(kept, roles, [*metrics, *found.metrics, *unclear])
-    numbering = [name for name in kept if str(name).lower() in STEPS]
-    others = [name for name in settings if name not in numbering]
-    if others or steps is not None or "seed" in roles:
-        settings = others  # A step is a setting only where nothing else tells runs apart.
-    if settings and not options.replicates:
-        refuse_settings(kept, roles, settings, has_steps=bool(numbering) and steps is None)
-    if settings:
-        notes.append(message("analyse.replicates", settings))
-    if "seed" not in roles:
-        notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
-        notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
+    notes += _notes_on_settings(replace(columns, table=kept), [*metrics, *found.metrics, *unclear], steps)
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
-    used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
+    used |= {*found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
     notes += [message("analyse.second_column", name, first) for name, first in _second_columns(unused, used)]
     lengths = _lengths(unused, rows["variant"])
-    told_lengths = {*itertools.chain(*lengths.values())}
+    names_of_lengths = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
-        options,
+        columns.options,
         kind=found.kind,
         has_seeds="seed" in roles,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(unused.drop(columns=[*told_lengths]), rows["variant"]),
+        differing=differing_between(unused.drop(columns=[*names_of_lengths]), rows["variant"]),
         seeds=roles.get("seed", ()),
         kept=rows.loc[is_kept(kept, roles.get("status", ())), "id"].tolist(),
         content=found.content or digests_of_rows(found.table),
         row_chance=row_chance(found.table),
         numbers=digests_of_numbers(found.table),
-        call=call_of(options, roles),
+        call=call_of(columns.options, roles),
         length_columns=_length_columns(found, replace(columns, table=filtered), kept, steps),
         are_summaries=found.are_summaries,
     )
+
+
+def _checked_columns(found: RunsFound, options: AnalysisOptions) -> RunColumns:
+    """Returns the columns of runs by their roles, with the options that they complete. Raises `AblateError`."""
+    options = visible_options(options).or_declared(found.declared)
+    options.check_names()
+    columns = columns_of(found, options)
+    check_columns(columns, [*columns.options.metrics()])
+    refuse_steps_as_seeds(columns)
+    return columns
+
+
+def _with_numbers_for_flags(columns: RunColumns, metrics: Sequence[str], notes: list[str]) -> RunColumns:
+    """Returns the columns with 1 and 0 for the true and false of metrics, and notes which metrics those are."""
+    table = columns.table
+    flags = [name for name in metrics if are_flags(table[name])]
+    if not flags:
+        return columns
+    notes.append(message("analyse.flags", flags))
+    return replace(columns, table=table.assign(**{name: table[name].map(number_of_flag) for name in flags}))
+
+
+def _notes_on_settings(columns: RunColumns, measured: Sequence[str], steps: Steps | None) -> list[str]:
+    """Returns what to say of settings in which runs of one variant differ, and of columns that may be seeds.
+
+    columns: of a table with one row a run. Raises `Invalid` for such settings where the call does not allow them.
+    """
+    kept, roles = columns.table, columns.roles
+    settings = _differing_settings(kept, roles, measured)
+    numbering = [name for name in kept if str(name).lower() in STEPS]
+    others = [name for name in settings if name not in numbering]
+    if others or steps is not None or "seed" in roles:
+        settings = others  # A step is a setting only where nothing else tells runs apart.
+    if settings and not columns.options.replicates:
+        refuse_settings(kept, roles, settings, has_steps=bool(numbering) and steps is None)
+    notes = [message("analyse.replicates", settings)] if settings else []
+    if "seed" not in roles:
+        notes += [message("analyse.other_seed", name) for name in kept if is_seed(str(name))]
+        notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
+    return notes
 
 
 def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
@@ -194,8 +217,8 @@ def _one_row_each(
     if steps is None:
         return columns.table, None
     table = columns.table
-    has_ended = ends.map(lambda ending: ending.counts == "its number").astype(bool)
-    chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_ended)
+    has_result = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_result)
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
     return chosen.table, steps
@@ -211,7 +234,7 @@ def _length_columns(
     if steps is not None:
         if is_at_one_step(columns.options.at):
             return []
-        of_steps = last_steps(columns.table, steps.run, steps.column)
+        of_steps = last_steps(columns.table, steps.run_columns, steps.column)
         return [of_steps.only_of(found.last_steps) if found.last_steps else of_steps]
     taken = {*itertools.chain(*columns.roles.values()), *columns.options.metrics()}
     told = columns_of_length(kept, [str(name) for name in kept if name not in taken])

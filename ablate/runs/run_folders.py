@@ -12,7 +12,7 @@ from ablate.core.ending import Ending
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.content import digest_of_files
-from ablate.runs.end_files import missing_mark
+from ablate.runs.end_files import unmarked_ends
 from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
 from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
 from ablate.runs.options import AnalysisOptions
@@ -94,7 +94,7 @@ class RunFolderReader(Reader):
             for run in runs:
                 overridden |= dict.fromkeys(run.overrides or {})
             runs = [_with_choices(folder, run, overridden) for folder, run in zip(folders, runs, strict=True)]
-        return table_of(_with_missing_marks(folders, runs), kind, options, notes)
+        return table_of(_with_unmarked_ends(folders, runs), kind, options, notes)
 
 
 def _are_histories(files: Sequence[RunFolder]) -> bool:
@@ -161,9 +161,9 @@ def _ending_of(folder: RunFolder, rows: Sequence[Row], end: Row, files: Collecti
     return functools.reduce(worse, says)
 
 
-def _with_missing_marks(folders: Sequence[RunFolder], runs: Sequence[RunHistory]) -> list[RunHistory]:
+def _with_unmarked_ends(folders: Sequence[RunFolder], runs: Sequence[RunHistory]) -> list[RunHistory]:
     """Returns runs of which one that lacks the mark of completed ones has not completed, if nothing else says."""
-    unmarked = missing_mark(folders)
+    unmarked = unmarked_ends(folders)
     marked: list[RunHistory] = []
     for folder, run in zip(folders, runs, strict=True):
         is_unmarked = run.ended.kind == "unknown" and folder.path in unmarked

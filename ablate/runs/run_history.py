@@ -66,13 +66,11 @@ def table_of(
     measured = [name for name in metrics if name != step and name not in head]
     histories = _bounded(histories, len(head.columns) + len(measured), options)
     table = _by_step(head, runs, histories, step=step, metrics=measured)
+    places = _places_of_runs(table, histories)
     endings: dict[str, Ending] = {}
     last_steps: dict[str, float] = {}
-    places = iter(table.index)
-    for run, history, failed in zip(runs, histories, is_failed, strict=True):
-        ending = _end_of(run, is_failed=failed)
-        of_run = [*itertools.islice(places, len(history))]
-        endings |= dict.fromkeys(of_run, ending)
+    for run, history, failed, of_run in zip(runs, histories, is_failed, places, strict=True):
+        endings |= dict.fromkeys(of_run, _end_of(run, is_failed=failed))
         if step == ROW or any(step in row for row in run.rows):
             last_steps |= dict.fromkeys(of_run, max(history))
 
@@ -92,6 +90,12 @@ def table_of(
         last_steps=last_steps,
         content=[run.content for run in runs],
     )
+
+
+def _places_of_runs(table: pd.DataFrame, histories: Sequence[History]) -> list[list[str]]:
+    """Returns the places of the rows of each run, of a table that has a row for each step of its history."""
+    places = iter(table.index)
+    return [[*itertools.islice(places, len(history))] for history in histories]
 
 
 def _refuse_one_name(runs: Sequence[RunHistory]) -> None:
@@ -175,10 +179,13 @@ def _is_growing(rows: Sequence[Row], step: str) -> bool:
 
 
 def _joined_by_step(run: RunHistory, step: str) -> History:
-    """Returns step → the last value of each metric until then, in the order of the steps."""
+    """Returns step → the last value that each metric had until then, in the order of the steps.
+
+    The last step also has the results that the run wrote once, at its end.
+    """
     of_step: History = {}
     for name, points in _points_of(run, step).items():
-        for number, value in _last_attempt(points).items():
+        for number, value in _without_undone_steps(points).items():
             values = of_step.setdefault(number, {})
             if name != step:
                 values[name] = value
@@ -211,10 +218,11 @@ def _points_of(run: RunHistory, step: str) -> dict[str, list[tuple[float, str]]]
     return points
 
 
-def _last_attempt(points: Sequence[tuple[float, str]]) -> dict[float, str]:
-    """Returns step → value; what was written after the step from which a run went on again does not count.
+def _without_undone_steps(points: Sequence[tuple[float, str]]) -> dict[float, str]:
+    """Returns step → value, without those that a run which went back to an earlier step has undone.
 
-    Where most steps fall, they are in no order that says so, and the later of two values at one step counts.
+    points: in the order in which they were written. Where most steps fall, that order says nothing, and the later of
+    two values at one step counts.
     """
     num_falls = sum(one > other for (one, _), (other, _) in pairwise(points))
     is_in_order = 2 * num_falls < len(points)

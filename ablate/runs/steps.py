@@ -39,12 +39,12 @@ def rows_at(
     at: str,
     directions: Mapping[str, Direction],
     metrics: Sequence[str],
-    has_ended: pd.Series,
+    has_result: pd.Series,
 ) -> ChosenRows:
     """Returns one row of each run, in which a metric has the value that was measured last until then.
 
     - at: `last`, `best METRIC` or `step N`. directions: those of the metrics that the call names.
-    - metrics: the measured columns. has_ended: whether the run of a row has come to its end, as far as is known.
+    - metrics: the measured columns. has_result: whether the run of a row has come to its end, as far as is known.
 
     Raises `Invalid`.
     """
@@ -61,12 +61,12 @@ def rows_at(
         metrics = [*dict.fromkeys([*metrics, match["what"]])]
     history = _carried_forward(table, steps, numbers, metrics)
     if match["kind"] == "step":
-        kept = _rows_of_step(history, steps, match["what"], has_ended)
+        kept = _rows_of_step(history, steps, match["what"], has_result)
         sentence = message("analyse.at_step", match["what"])
     elif match["kind"] == "best":
         kept, sentence = _best_rows(history.table, steps, history.numbers, match["what"], directions)
     else:
-        kept = _first_of_each(history.table, steps.run, np.arange(len(history.table))[::-1])
+        kept = _first_of_each(history.table, steps.run_columns, np.arange(len(history.table))[::-1])
         sentence = message("analyse.last_step", steps.column)
     notes = [sentence, *_carried_in_words(history, kept, steps, directions)]
     if len(history.table) < len(table):
@@ -96,7 +96,7 @@ def _carried_forward(
     order = np.argsort(numbers.to_numpy(), kind="stable")
     ordered = table.iloc[order]
     of_rows = numbers.iloc[order]
-    runs = ordered.groupby([*steps.run], sort=False).ngroup()
+    runs = ordered.groupby([*steps.run_columns], sort=False).ngroup()
     measured_at = pd.DataFrame(index=ordered.index)
     for name in metrics:
         if name not in ordered:
@@ -137,17 +137,17 @@ def _first_of_each(table: pd.DataFrame, run: Sequence[str], order: NDArray[np.in
     return table.iloc[sorted(order[is_first])]
 
 
-def _rows_of_step(history: _History, steps: Steps, asked: str, has_ended: pd.Series) -> pd.DataFrame:
+def _rows_of_step(history: _History, steps: Steps, asked: str, has_result: pd.Series) -> pd.DataFrame:
     """Returns the rows of one step, and without values those of runs that did not get there, as their status says.
 
     Raises `Invalid` where another run lacks the step.
     """
-    run = [*steps.run]
+    run = [*steps.run_columns]
     table, numbers = history.table, history.numbers
     kept = table[numbers == number_in(asked)]
     last = table[~table.duplicated(run, keep="last")]
     lacking = last[~last[run].agg(tuple, axis=1).isin(kept[run].agg(tuple, axis=1))]
-    if has_ended[lacking.index].any():
+    if has_result[lacking.index].any():
         counts = numbers.map(numbers.value_counts())
         common = sorted(numbers[counts >= len(last)].unique())
         raise Invalid(
@@ -178,4 +178,4 @@ def _best_rows(
     worst = -np.inf if direction == "max" else np.inf
     goodness = values.fillna(worst).to_numpy() * (-1 if direction == "max" else 1)
     order = np.lexsort((numbers.to_numpy(), goodness))
-    return _first_of_each(table, steps.run, order), message("analyse.best_step", metric)
+    return _first_of_each(table, steps.run_columns, order), message("analyse.best_step", metric)

@@ -18,7 +18,15 @@ from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.cells import is_number, number_in
 from ablate.runs.settings import is_seed
-from ablate.runs.summary_words import ERRORS, INTERVALS, MEANS, SPREADS, VARIANCES, word_at_end, word_in
+from ablate.runs.summary_words import (
+    ERRORS,
+    INTERVALS,
+    MEANS,
+    SPREADS,
+    VARIANCES,
+    statistic_word,
+    word_at_end,
+)
 from ablate.runs.tables import ReadTable
 
 Kind = Literal["deviation", "error", "variance", "interval"]
@@ -123,13 +131,13 @@ def _mean_columns(table: pd.DataFrame) -> list[MeanColumns]:
 
 def _metric_and_word(name: str) -> tuple[str, str]:
     """Returns what a column is about and its statistic: `acc`, `std` of `acc_std`, `std_acc`; no metric of `std`."""
-    if word_in(name):
-        return "", word_in(name)
+    if statistic_word(name):
+        return "", statistic_word(name)
     at_end = word_at_end(name)
     if at_end is not None:
         return at_end
     at_start = _AT_START.fullmatch(name)
-    return (at_start[2], word_in(at_start[1])) if at_start else (name, "")
+    return (at_start[2], statistic_word(at_start[1])) if at_start else (name, "")
 
 
 def _holds_numbers(cells: pd.Series) -> bool:

@@ -18,11 +18,11 @@ from ablate.runs.settings import is_fold, is_index, is_seed
 from ablate.runs.summary_words import (
     Agreement,
     WrittenNumber,
-    agreement,
-    is_only_a_statistic,
+    agreement_with,
+    is_summary_label,
+    names_a_spread,
+    statistic_word,
     word_at_end,
-    word_in,
-    words_among_numbers,
 )
 from ablate.runs.tables import ReadTable
 
@@ -88,7 +88,7 @@ def _by_format(table: pd.DataFrame) -> dict[int, str]:
 
 def _among_numbers(cells: pd.Series) -> dict[int, str]:
     """Returns place → name of the rows that have a word for a statistic where all others have the number of a run."""
-    words = cells[words_among_numbers(cells)]
+    words = cells[is_summary_label(cells)]
     return {place: f"{cells.name} {text}" for place, text in words.items()}
 
 
@@ -106,7 +106,7 @@ def _by_arithmetic(table: pd.DataFrame, column: str) -> dict[int, str]:
         word for word, rows in places.items() if _are_summaries(table.loc[rows], runs, column, candidates)
     }
     if confirmed:
-        confirmed |= {word for word in places if is_only_a_statistic(word)}
+        confirmed |= {word for word in places if names_a_spread(word)}
     found: dict[int, str] = {}
     for word in confirmed:
         found |= {place: table.loc[place, column] for place in places[word]}
@@ -118,7 +118,7 @@ def _candidates(cells: pd.Series) -> Candidates:
     texts = [text for text in cells.unique() if text and not is_number(text)]
     found: dict[str, tuple[str, str]] = {}
     for text in texts:
-        word, parts = word_in(text), word_at_end(text)
+        word, parts = statistic_word(text), word_at_end(text)
         if word:
             found[text] = ("", word)
         elif parts is not None and any(parts[0] in (other, _without_number(other)) for other in texts):
@@ -179,7 +179,7 @@ def _agreement(row: pd.Series, group: pd.DataFrame, column: str, word: str) -> A
 
 def summary_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     """Returns those of some columns of numbers that are a statistic of the others in each row, by name and numbers."""
-    words = {name: word_in(name) for name in columns if word_in(name)}
+    words = {name: statistic_word(name) for name in columns if statistic_word(name)}
     others = [name for name in columns if name not in words]
     if not words or not others:
         return []
@@ -193,7 +193,7 @@ def _of_column(number: WrittenNumber, cells: pd.Series, word: str) -> Agreement:
     values = [each for each in written if each is not None]
     if not values:
         return "may be"
-    found = agreement(number, values, word)
+    found = agreement_with(word, values, number)
     return "may be" if found == "is not" and number.value == len(cells) > 1 else found
 
 

@@ -79,10 +79,10 @@ _PARTS = re.compile(r"(?P<before>.+?)[\s_/.:|,–-]*[\s_/.:|,(\[–-](?P<after>[
 _WITH_SCOPE = re.compile(r"^(?:macro|micro|grand|overall|total|simple|unweighted)_|_(?:over|of|across)_.+$")
 """What says over what a statistic was taken: `Macro avg`, `mean over tasks`."""
 _MARGIN = 4.0
-"""How many times as far apart as numbers are exact values must lie for an agreement to say something."""
+"""How many times as far apart as numbers are exact values must lie for an agreement_with to say something."""
 
 
-def word_in(text: str) -> str:
+def statistic_word(text: str) -> str:
     """Returns the word for a statistic that a whole text is: `mean` of `Mean (5 seeds)`; empty for another text."""
     if "±" in text or "+/-" in text:
         text = re.split(r"±|\+/-", text)[0].strip() or "std"
@@ -96,15 +96,15 @@ def word_in(text: str) -> str:
 def word_at_end(text: str) -> tuple[str, str] | None:
     """Returns what a text names and the word for its statistic: `BM/64` and `mean` of `BM/64_mean`; else None."""
     match = _PARTS.fullmatch(text.strip())
-    if match is None or not word_in(match["after"]):
+    if match is None or not statistic_word(match["after"]):
         return None
-    return match["before"], word_in(match["after"])
+    return match["before"], statistic_word(match["after"])
 
 
-def words_among_numbers(cells: pd.Series) -> pd.Series:
-    """Returns whether a cell has a word for a statistic, or names one of the runs again, where others number runs.
+def is_summary_label(cells: pd.Series) -> pd.Series:
+    """Returns whether each cell of a column that numbers runs labels no run but a summary: `mean` beside 0, 1 and 2.
 
-    All others are whole numbers: none is such a word where they are not.
+    No cell does where others are not whole numbers: such a column does not number runs.
     """
     is_word = cells.map(_is_no_number_of_a_run).astype(bool)
     others = cells[~is_word & (cells != "")]
@@ -114,11 +114,11 @@ def words_among_numbers(cells: pd.Series) -> pd.Series:
 
 
 def _is_no_number_of_a_run(text: str) -> bool:
-    return not is_number(text) and (bool(word_in(text)) or text.strip().lower() in _BEST)
+    return not is_number(text) and (bool(statistic_word(text)) or text.strip().lower() in _BEST)
 
 
-def is_only_a_statistic(word: str) -> bool:
-    """Returns whether a word names nothing but a statistic; `mean` and `max` may also name a way of pooling."""
+def names_a_spread(word: str) -> bool:
+    """Returns whether a word names a spread or an interval; others, such as `mean`, may also name a way of pooling."""
     return word in _BESIDE_MEANS
 
 
@@ -127,7 +127,7 @@ class WrittenNumber:
     """A number as a text has it, and how exact it is."""
 
     value: float
-    places: float
+    half_unit: float
     """Half of a unit of its last digit."""
 
     @classmethod
@@ -146,14 +146,17 @@ class WrittenNumber:
         return cls(value, 0.5 * 10.0**-decimals)
 
 
-def agreement(written: WrittenNumber, values: Sequence[WrittenNumber], word: str) -> Agreement:
-    """Returns whether a number is what a word names of some values, as far as their digits show it."""
+def agreement_with(statistic: str, values: Sequence[WrittenNumber], written: WrittenNumber) -> Agreement:
+    """Returns whether a number is the mean, or what else a word names, of values, as far as their digits show it.
+
+    statistic: a word of `WORDS`.
+    """
     numbers = np.array([each.value for each in values])
-    inexact = max(each.places for each in values)
-    for statistic in WORDS[word]:
-        scale = len(numbers) if statistic in _SUM else 1
-        near = written.places + scale * inexact + 1e-9 * float(np.abs(numbers).max())
-        if abs(statistic(numbers) - written.value) > near:
+    inexact = max(each.half_unit for each in values)
+    for compute in WORDS[statistic]:
+        scale = len(numbers) if compute in _SUM else 1
+        near = written.half_unit + scale * inexact + 1e-9 * float(np.abs(numbers).max())
+        if abs(compute(numbers) - written.value) > near:
             continue
         return "is" if np.ptp(numbers) > _MARGIN * near / scale else "may be"
     return "is not"

@@ -21,7 +21,7 @@ from ablate.runs.cells import as_text, cleaned
 from ablate.runs.json_documents import objects_of, passed_over
 from ablate.runs.json_summaries import runs_of_document
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.summary_words import words_among_numbers
+from ablate.runs.summary_words import is_summary_label
 from ablate.runs.text_tables import lines_of_table
 
 NO_OPTIONS = AnalysisOptions()
@@ -110,7 +110,7 @@ def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
     table = pd.DataFrame(rows[1:], index=places, columns=names, dtype=str)
     if names[0] in ("", "Unnamed: 0"):
         labels = table.iloc[:, 0]
-        is_summary = words_among_numbers(labels)
+        is_summary = is_summary_label(labels)
         table = table.loc[~is_summary].iloc[:, 1:]
         if is_summary.any():
             notes.append(message("analyse.summary_rows", int(is_summary.sum()), labels[is_summary].tolist()))
@@ -178,26 +178,13 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     """
     objects: Sequence[object]
     notes: list[str] = []
-    lines: list[object] = []
-    places: list[str] = []
     try:
         document = loads(text)
     except TwiceError:
         raise
     except (ValueError, RecursionError):
         kind = "JSON lines"
-        for number, line in enumerate(text.split("\n"), start=1):
-            if not line.strip():
-                continue
-            try:
-                lines.append(loads(line))
-            except TwiceError as error:
-                raise Invalid(f"{path}, line {number}", str(error)) from None
-            except (ValueError, RecursionError) as error:
-                rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
-                raise Invalid("RUNS", rule, line[:60]) from None
-            places.append(f"{path}, line {number}")
-        objects = lines
+        places, objects = _objects_in_lines(path, text)
     else:
         kind = "JSON"
         found = runs_of_document(document, options.baseline)
@@ -212,6 +199,24 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
     clean = cleaned(flat_cells(objects, places), "", options.baseline)
     return ReadTable(clean.table, kind, [*notes, *clean.notes])
+
+
+def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
+    """Returns the places of the lines of a text that are not blank, and the JSON of each. Raises `Invalid`."""
+    places = []
+    objects = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            objects.append(loads(line))
+        except TwiceError as error:
+            raise Invalid(f"{path}, line {number}", str(error)) from None
+        except (ValueError, RecursionError) as error:
+            rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
+            raise Invalid("RUNS", rule, line[:60]) from None
+        places.append(f"{path}, line {number}")
+    return places, objects
 
 
 def flat_table(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:

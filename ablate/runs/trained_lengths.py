@@ -54,7 +54,7 @@ class LengthColumn:
 
 
 @dataclass(frozen=True)
-class TrainedLengths:
+class UnequallyTrained:
     """How long runs trained, where not all of them trained for the same length."""
 
     column: str = ""
@@ -88,8 +88,8 @@ def _is_length(name: str) -> bool:
     return (is_of_data or bool(words & _COUNTED)) and words <= _COUNTED | _DATA | _WHICH
 
 
-def trained_lengths(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> TrainedLengths:
-    """Returns the lengths of runs by the first column in which a run, or else a variant, has another than the others.
+def unequally_trained(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> UnequallyTrained:
+    """Returns the lengths of runs by the first column that shows unequal training of runs, or else of variants.
 
     trials: the runs that count by what they measured: id, variant, task, seed.
     """
@@ -98,8 +98,8 @@ def trained_lengths(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> Tr
         for differs in (_has_unequal_runs, _has_unequal_variants):
             for name, tasks in by_column.items():
                 if any(differs(of_task) for of_task in tasks.values()):
-                    return TrainedLengths(name, _by_variant(tasks))
-    return TrainedLengths()
+                    return UnequallyTrained(name, _by_variant(tasks))
+    return UnequallyTrained()
 
 
 def _by_task(column: LengthColumn, trials: pd.DataFrame) -> dict[str, dict[str, dict[int, float]]]:

@@ -11,7 +11,7 @@ from scipy import stats
 from summarised import judged, table_of
 
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.summary_words import WrittenNumber, agreement, word_at_end, word_in
+from ablate.runs.summary_words import WrittenNumber, agreement_with, statistic_word, word_at_end
 
 OPTIONS = AnalysisOptions("a", "acc", "max")
 RUNS = pd.DataFrame(
@@ -234,7 +234,7 @@ def test_variants_with_runs_of_their_own_stay_whatever_their_names(numbers, name
     ],
 )
 def test_words_of_statistics(text, word):
-    assert word_in(text) == word
+    assert statistic_word(text) == word
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ def test_names_that_end_with_a_statistic(text, parts):
 def test_numbers_that_are_too_coarse_say_nothing():
     exact = [WrittenNumber.of(text) for text in ("0.91", "0.92", "0.93")]
     alike = [WrittenNumber.of(text) for text in ("1.0", "1.0")]
-    assert agreement(WrittenNumber.of("0.92"), exact, "mean") == "may be"
-    assert agreement(WrittenNumber.of("1.0"), alike, "mean") == "may be"
-    assert agreement(WrittenNumber.of("0.94"), exact, "mean") == "is not"
+    assert agreement_with("mean", exact, WrittenNumber.of("0.92")) == "may be"
+    assert agreement_with("mean", alike, WrittenNumber.of("1.0")) == "may be"
+    assert agreement_with("mean", exact, WrittenNumber.of("0.94")) == "is not"
     fine = [WrittenNumber.of(text) for text in ("0.9100", "0.9200", "0.9301")]
-    assert agreement(WrittenNumber.of("0.9200"), fine, "mean") == "is"
+    assert agreement_with("mean", fine, WrittenNumber.of("0.9200")) == "is"

@@ -1,0 +1,82 @@
+"""What a reader of a report on runs that exist must know: how they were read, and what limits their comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from ablate.analysis.alike_seeds import alike_seeds
+from ablate.core.facts import StudyFacts
+from ablate.report.lost_runs import reason_of
+from ablate.report.words import message
+from ablate.runs.checking import CheckedRuns
+from ablate.runs.clusters import source_limitations
+from ablate.runs.compared import compared
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import RunTable, reading_of
+from ablate.runs.slips import differences_beside, likely_slips
+from ablate.study.sections import in_words
+
+_MAX_ALIKE = 3
+"""The most groups of runs with the same numbers that are named."""
+
+
+def cautions_of(
+    table: RunTable, runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions, *, alike: Sequence[str]
+) -> list[str]:
+    """Returns the sentences on how the runs were read and compared; `alike`: groups of runs with the same numbers."""
+    return [
+        reading_of(table),
+        *table.notes,
+        *likely_slips(runs.trials, options, table.seeds),
+        *differences_beside(table.differing, options.baseline),
+        *source_limitations(runs.trials, runs.examples),
+        *_alike_in_words(alike),
+        *_copies(runs.trials, facts),
+        *_limited(runs.trials, table.has_seeds),
+        *_reruns(runs.reruns, table.has_seeds),
+        *compared(runs, facts, options),
+    ]
+
+
+def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:
+    """Yields a sentence on the groups of runs that have the same numbers; it names the first."""
+    if not groups:
+        return
+    shown = [*groups[:_MAX_ALIKE]]
+    if len(groups) > _MAX_ALIKE:
+        shown.append(message("analyse.more_alike", len(groups) - _MAX_ALIKE))
+    yield message("analyse.alike", shown)
+
+
+def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
+    """Yields a sentence on each task whose seeds are copies of one another but for jitter."""
+    if not facts.has_seeds:
+        return
+    for task in facts.tasks:
+        groups = alike_seeds(trials[trials["task"] == task.name], task.metrics)
+        if groups:
+            yield message("analyse.copies", [in_words(seeds) for seeds in groups], task.name_for_readers)
+
+
+def _limited(trials: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
+    """Yields the sentence on runs that lacked memory or time, and so count as diverged."""
+    is_limited = trials["ended"].map(lambda ending: ending.kind == "diverged" and bool(ending.why))
+    if is_limited.any():
+        yield message("analyse.limited", ends_in_words(trials[is_limited], has_seeds=has_seeds))
+
+
+def _reruns(reruns: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
+    """Yields the sentence on runs without a result that another run of the same seed replaces."""
+    if not reruns.empty:
+        yield message("analyse.reruns", ends_in_words(reruns, has_seeds=has_seeds))
+
+
+def ends_in_words(trials: pd.DataFrame, *, has_seeds: bool) -> list[str]:
+    """Returns `wide seed 3, which failed: error.txt` for each of these runs."""
+    words = []
+    for row in trials.to_dict("records"):
+        run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
+        words.append(message("analyse.rerun", run, reason_of(row["ended"].why, row["ended"].source)))
+    return words
