@@ -45,13 +45,14 @@ def _judged(rng: Random, place: Place) -> str:
 
 def _run(place: Place) -> None:
     """A study that `plan` has accepted runs, and its report can be made again."""
+    command = "sweep" if _is_search_alone((place.path / "study.yaml").read_bytes()) else "run"
     # What was asked for may take long; that is no refusal.
-    done = place.start("run", "study.yaml", "--jobs", 0).wait(25)
+    done = place.start(command, "study.yaml", "--jobs", 0).wait(25)
     if done.code is None:
         return
     place.hold(done)
     if done.code == 2:
-        place.violation(f"`plan` accepts what `run` refuses: {done.output[-300:]!r}")
+        place.violation(f"`plan` accepts what `{command}` refuses: {done.output[-300:]!r}")
     for folder in [path.parent for path in (place.path / "results").glob("*/trials.parquet")]:
         before = tables(folder, VERDICTS)
         again = place.ablate("report", folder)
@@ -62,6 +63,12 @@ def _run(place: Place) -> None:
         page = (folder / "report.html").read_text() + (folder / "report.md").read_text()
         if strange := {c for c in page if (ord(c) < 32 and c not in "\n\t") or c in "\u202e\u2066"}:
             place.violation(f"characters {sorted(strange)} reach the page")
+
+
+def _is_search_alone(content: bytes) -> bool:
+    """Returns whether a study has nothing to run but its search."""
+    sections = {line.partition(b":")[0].strip(b"\"'") for line in content.splitlines()}
+    return b"search" in sections and sections.isdisjoint({b"factors", b"variants", b"design", b"tune"})
 
 
 def _of_text(rng: Random, text: str) -> bytes:
