@@ -3,16 +3,21 @@
 import math
 from collections.abc import Sequence
 
+ROUNDING = 1e-12
+"""The share of the values below which differences between them are rounding."""
+
 
 def paired(
     base: Sequence[float], head: Sequence[float], level: float, with_resolution: bool = True
 ) -> tuple[float, float, float]:
-    """The mean of head − base with its paired t interval; the deviation is no less than the resolution."""
+    """The mean of head − base with its paired t interval; the deviation is no less than resolution and rounding."""
     import numpy as np
     from scipy import stats
 
     differences = np.subtract(head, base)
-    deviation = max(differences.std(ddof=1), _resolution([*base, *head]) if with_resolution else 0.0)
+    rounding = ROUNDING * max(map(abs, [*base, *head]))
+    resolution = _resolution([*base, *head]) if with_resolution else 0.0
+    deviation = max(differences.std(ddof=1), resolution, rounding)
     half = stats.t.ppf((1 + level) / 2, len(differences) - 1) * deviation / len(differences) ** 0.5
     mean = float(differences.mean())
     return mean, mean - half, mean + half
