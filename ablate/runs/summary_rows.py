@@ -6,6 +6,7 @@ statistic and the numbers of the row are that statistic of the rows of its group
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +17,11 @@ from ablate.report.words import message
 from ablate.runs.cells import is_number
 from ablate.runs.settings import is_fold, is_index, is_seed
 from ablate.runs.summary_words import (
+    MEAN,
     Agreement,
     WrittenNumber,
     agreement_with,
+    chance_of_mean,
     is_summary_label,
     names_a_spread,
     statistic_word,
@@ -34,6 +37,11 @@ _WORKSPACE = "workspace"
 _NUMBER_AT_END = re.compile(
     r"[\s_/.:|,(\[-]+(?:seed|run|rep|fold|trial|s|r)?[\s_=-]*\d+[)\]]?$", re.IGNORECASE
 )
+_NO_SEED = re.compile(r"-1(?:\.0)?|99+(?:\.0)?")
+"""The numbers that stand for a summary where others number seeds; each may be a seed, too."""
+_CHANCE = 0.05
+"""The probability of as many means by chance, below which a number like these is no seed."""
+_FEWEST_OF_A_MEAN = 2
 _COLUMN = "column"
 """The name of what holds the names of columns, where a table is turned."""
 _OF_DVC = ("experiment", "rev")
@@ -52,6 +60,7 @@ def without_summaries(read: ReadTable) -> ReadTable:
         if rest.empty:
             break
         found = _among_numbers(rest[name]) if _is_index(str(name)) else {}
+        found = found or (_by_odd_number(rest, str(name)) if _is_index(str(name)) else {})
         left_out |= found or _by_arithmetic(rest, str(name))
     if not left_out:
         return read
@@ -90,6 +99,35 @@ def _among_numbers(cells: pd.Series) -> dict[int, str]:
     """Returns place → name of the rows that have a word for a statistic where all others have the number of a run."""
     words = cells[is_summary_label(cells)]
     return {place: f"{cells.name} {text}" for place, text in words.items()}
+
+
+def _by_odd_number(table: pd.DataFrame, column: str) -> dict[int, str]:
+    """Returns place → name of the rows that have -1, 99 or 999 for a seed and the means of the other rows' numbers.
+
+    There are such rows only where all rows with that number are such means, and chance does not explain it.
+    """
+    found: dict[int, str] = {}
+    for label in table[column].unique():
+        if _NO_SEED.fullmatch(label.strip()) is None:
+            continue
+        rows = table[table[column] == label]
+        runs = table[table[column] != label]
+        chances = [_chance_of_mean(rows.loc[place], runs, column) for place in rows.index]
+        if chances and math.prod(chances) < _CHANCE:
+            found |= dict.fromkeys(rows.index, f"{column} {label}")
+    return found
+
+
+def _chance_of_mean(row: pd.Series, runs: pd.DataFrame, column: str) -> float:
+    """Returns the probability that all numbers of a row are means of those of its group, if it is a run of it.
+
+    It is that of the finest number alone: the metrics of a run depend on one another. It is infinite where they are no
+    such means.
+    """
+    answer, group = _agreement(row, runs, column, MEAN)
+    if answer == "is not" or len(group) < _FEWEST_OF_A_MEAN:
+        return math.inf
+    return min((chance_of_mean(group[name], row[name]) for name in group if name != column), default=1.0)
 
 
 def _by_arithmetic(table: pd.DataFrame, column: str) -> dict[int, str]:
@@ -139,7 +177,7 @@ def _are_summaries(rows: pd.DataFrame, runs: pd.DataFrame, column: str, candidat
         of_label, word = candidates[row[column]]
         is_of_label = (runs[column] == of_label) | (runs[column].map(_without_number) == of_label)
         group = runs[is_of_label] if of_label else runs
-        match _agreement(row, group, column, word):
+        match _agreement(row, group, column, word)[0]:
             case "is not":
                 return False
             case "is":
@@ -149,8 +187,8 @@ def _are_summaries(rows: pd.DataFrame, runs: pd.DataFrame, column: str, candidat
     return is_sure
 
 
-def _agreement(row: pd.Series, group: pd.DataFrame, column: str, word: str) -> Agreement:
-    """Returns whether all numbers of a row are a statistic of those of its group.
+def _agreement(row: pd.Series, group: pd.DataFrame, column: str, word: str) -> tuple[Agreement, pd.DataFrame]:
+    """Returns whether all numbers of a row are a statistic of those of its group, and the rows of that group.
 
     Its group has the same texts, where others have them too, and the same numbers where they are no such statistic.
     """
@@ -170,11 +208,11 @@ def _agreement(row: pd.Series, group: pd.DataFrame, column: str, word: str) -> A
         varying = [name for name, answer in answers.items() if answer != "is" and group[name].nunique() > 1]
         shared = [name for name in varying if _is_number(group[name], numbers[name].value).any()]
         if not shared:
-            return "is not"
+            return "is not", group
         # A setting has fewer values than what was measured.
         setting = min(shared, key=lambda name: group[name].nunique())
         group = group[_is_number(group[setting], numbers.pop(setting).value)]
-    return "is" if "is" in answers.values() else "may be"
+    return ("is" if "is" in answers.values() else "may be"), group
 
 
 def summary_columns(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:

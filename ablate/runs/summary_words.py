@@ -51,7 +51,8 @@ SPREADS = ("std", "sd", "stdev", "stddev", "std_dev", "standard_deviation", "dev
 ERRORS = ("sem", "se", "stderr", "std_err", "std_error", "standard_error")
 VARIANCES = ("var", "variance")
 INTERVALS = ("ci", "ci95", "95_ci", "ci_95", "ci_low", "ci_high", "conf", "confidence", "half_width")
-MEANS = ("mean", "avg", "average", "mu")
+MEAN = "mean"
+MEANS = (MEAN, "avg", "average", "mu")
 _OVERALL = ("all", "overall", "total", "summary", "aggregate", "aggregated")
 WORDS: Mapping[str, tuple[Statistic, ...]] = {
     **dict.fromkeys(MEANS, _MEAN),
@@ -160,3 +161,17 @@ def agreement_with(statistic: str, values: Sequence[WrittenNumber], written: Wri
             continue
         return "is" if np.ptp(numbers) > _MARGIN * near / scale else "may be"
     return "is not"
+
+
+def chance_of_mean(cells: pd.Series, text: str) -> float:
+    """Returns the probability that a number of the same kind as those of cells lies as near to their mean as one does.
+
+    They are taken to be spread evenly over their range. It is 1 where a text is no number.
+    """
+    written = WrittenNumber.of(text)
+    values = [number.value for number in map(WrittenNumber.of, cells) if number is not None]
+    if written is None or not values:
+        return 1.0
+    spread = float(np.ptp(values))
+    distance = max(abs(float(np.mean(values)) - written.value), written.half_unit)
+    return min(1.0, 2 * distance / spread) if spread > 0 else 1.0

@@ -50,6 +50,21 @@ def test_a_word_among_the_numbers_of_seeds_is_no_seed(word):
     assert says_left_out(table, f"seed {word}")
 
 
+@pytest.mark.parametrize("label", ["-1", "999"])
+def test_a_number_that_stands_for_a_mean_is_no_seed(label):
+    means = RUNS.groupby("variant", as_index=False)["acc"].mean().round(4).assign(seed=label)
+    table = table_of(pd.concat([RUNS.astype({"seed": str}), means], ignore_index=True), OPTIONS)
+    assert runs_in(table) == runs_in(table_of(RUNS, OPTIONS))
+    assert says_left_out(table, f"seed {label}")
+
+
+@pytest.mark.parametrize("label", ["-1", "999", "4"])
+def test_a_seed_whose_run_is_no_mean_stays(label):
+    others = pd.DataFrame({"variant": ["a", "b"], "seed": [label, label], "acc": [0.913, 0.9215]})
+    table = table_of(pd.concat([RUNS.astype({"seed": str}), others], ignore_index=True), OPTIONS)
+    assert len(runs_in(table)) == len(RUNS) + 2
+
+
 @pytest.mark.parametrize("form", ["{} {}", "{}_{}", "{} ({})", "{}/{}", "{}-{}"])
 def test_a_variant_that_is_the_mean_of_another_is_none(form):
     runs = RUNS.drop(columns="seed")
