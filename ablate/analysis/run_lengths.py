@@ -59,7 +59,13 @@ def unequal_lengths(of_variants: Mapping[str, Lengths], counted: str) -> list[Un
 
     A variant whose runs share no end is measured by that of another one, where it came so far; else by its median.
     """
-    usual = usual_lengths(of_variants)
+    return _runs_apart(of_variants, usual_lengths(of_variants), counted)
+
+
+def _runs_apart(
+    of_variants: Mapping[str, Lengths], usual: Mapping[str, UsualLength], counted: str
+) -> list[UnequalRun]:
+    """Returns the runs of one task that lie apart from the usual length of their variant."""
     unequal = []
     for variant, lengths in of_variants.items():
         length = usual.get(variant)
@@ -107,13 +113,13 @@ class RunLengths:
         lengths = self._of_tasks.get(task, {})
         if variant not in lengths:
             return None
-        usual = usual_lengths(lengths).get(variant)
+        usual = self._usual[task].get(variant)
         return statistics.median(lengths[variant].values()) if usual is None else usual.value
 
     def unequal(self, variants: Sequence[str], task: str) -> list[UnequalRun]:
         """Returns the runs of some variants that ended before the others of their variant, or after them."""
         shared = self._shared_seeds(variants, task)
-        runs = unequal_lengths(self._of_tasks.get(task, {}), self.counted)
+        runs = self._unequal.get(task, [])
         return [run for run in runs if run.variant in variants and (shared is None or run.seed in shared)]
 
     def _shared_seeds(self, variants: Sequence[str], task: str) -> set[int] | None:
@@ -122,6 +128,19 @@ class RunLengths:
         seeds = [{*self._facts.seeds_of(name, task)} for name in variants if name in known]
         shared = set.intersection(*seeds) if seeds else set()
         return shared if self._facts.has_seeds and len(shared) > 1 else None
+
+    @cached_property
+    def _usual(self) -> dict[str, dict[str, UsualLength]]:
+        """Task → variant → the usual length of its runs, of those that have one."""
+        return {task: usual_lengths(lengths) for task, lengths in self._of_tasks.items()}
+
+    @cached_property
+    def _unequal(self) -> dict[str, list[UnequalRun]]:
+        """Task → the runs of all variants that trained for another length than the usual one."""
+        return {
+            task: _runs_apart(lengths, self._usual[task], self.counted)
+            for task, lengths in self._of_tasks.items()
+        }
 
     @cached_property
     def _of_tasks(self) -> dict[str, dict[str, dict[int, float]]]:
