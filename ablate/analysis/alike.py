@@ -154,18 +154,21 @@ def _expected_pairs(
     the one in which fewest pairs are equal counts alone.
     """
     num_runs = len(values)
-    first, second = np.triu_indices(num_runs, 1)
-    num_variants = variants.nunique()
+    sizes = variants.groupby(variants.to_numpy()).size().to_numpy()
     counts = []
     for name in values:
-        means = values[name].groupby(variants.to_numpy()).transform("mean")
-        squares = float(((values[name] - means) ** 2).sum())
-        if squares > 0 and num_runs > num_variants:
-            sd = math.sqrt(squares / (num_runs - num_variants))
-            apart = means.to_numpy()[first] - means.to_numpy()[second]
+        groups = values[name].groupby(variants.to_numpy())
+        squares = float(((values[name] - groups.transform("mean")) ** 2).sum())
+        if squares > 0 and num_runs > len(sizes):
+            sd = math.sqrt(squares / (num_runs - len(sizes)))
+            means = groups.mean().to_numpy()
+            apart = means[:, None] - means[None, :]
             shares = step[name] / (2 * sd * math.sqrt(math.pi)) * np.exp(-((apart / (2 * sd)) ** 2))
+            # Pairs of runs by (variant, variant), each counted from both of its ends.
+            num_pairs = np.outer(sizes, sizes) - np.diag(sizes)
+            counts.append(float((num_pairs * np.minimum(shares, 1.0)).sum()) / 2)
         else:
             # Where the runs of no variant differ, only the range says how far values may lie apart.
-            shares = np.full(len(first), _PEAKED * step[name] / max(float(spread[name]), float(step[name])))
-        counts.append(float(np.minimum(shares, 1.0).sum()))
+            share = _PEAKED * step[name] / max(float(spread[name]), float(step[name]))
+            counts.append(min(share, 1.0) * num_runs * (num_runs - 1) / 2)
     return min(counts)
