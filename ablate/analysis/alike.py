@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from ablate.analysis.grid import least_multiplier
 from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
 
@@ -22,8 +23,8 @@ _CHANCE = 0.01
 """The probability of as many equal runs below which chance is no reason."""
 _CLUMPED = 1.3
 """The factor on the pairs that are equal by chance: three equal runs are three pairs, and no spread is quite normal."""
-_COUNTED = np.arange(2, 20_001)
-"""Numbers of examples of which a value may be the share."""
+_LEAST_DISTINCT = 3
+"""The distinct values from which a common divisor is no chance."""
 _PEAKED = 3.0
 """The factor by which more runs are equal by chance than if values were spread evenly over their range."""
 _LEAST_EQUAL = 3
@@ -37,8 +38,8 @@ def alike_runs(
 ) -> list[list[str]]:
     """Returns the ids of completed runs of one task that have the same numbers, to ten digits.
 
-    Only where chance is no reason: by their spread and smallest step, less than one table in twenty would have as many
-    alike. Runs by example have the same examples.
+    Only where chance is no reason: by their spread and smallest step, less than one table in a hundred would have as
+    many alike. Runs by example have the same examples.
     """
     alike = []
     for _, runs in trials[trials["status"] == "completed"].groupby("task", sort=False):
@@ -101,13 +102,11 @@ def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool
 
 def _share(values: pd.Series) -> float:
     """Returns 1/N where all values are multiples of it, as shares of N examples are; 0 where no such N is small."""
-    known = values.dropna().unique()[:50]
-    if len(known) < 3 or np.abs(known).max() > 1:
+    distinct = values.unique()
+    if len(distinct) < _LEAST_DISTINCT or np.abs(distinct).max() > 1:
         return 0.0
-    counts = np.outer(known, _COUNTED)
-    # Values may have been computed as numbers of 32 bits.
-    is_whole = (np.abs(counts - counts.round()) < 1e-7 * _COUNTED).all(axis=0)
-    return float(1 / _COUNTED[is_whole.argmax()]) if is_whole.any() else 0.0
+    multiplier = least_multiplier(np.abs(distinct))
+    return 0.0 if multiplier is None else 1 / multiplier
 
 
 def _equal_rows(values: pd.DataFrame, variants: pd.Series, resolutions: Sequence[float]) -> list[list[int]]:
