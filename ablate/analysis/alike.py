@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from ablate.analysis.equal_values import Codes, chance_of_equal, pooled_sd
 from ablate.analysis.grid import least_multiplier
+from ablate.analysis.paired import Floats
 from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
 
@@ -148,26 +149,26 @@ def _expected_pairs(
 ) -> float:
     """Returns how many pairs of runs are equal by chance, on a grid with this step in each metric.
 
-    Runs of a variant are taken as normal about its mean, all with one standard deviation: two runs whose means differ
-    by d then share a value with probability step/(2 s √π) exp(−d²/(4 s²)). Metrics may say the same of a run, so that
-    the one in which fewest pairs are equal counts alone.
+    Runs of a variant are taken as normal about its mean, all with one standard deviation; see `equal_values`. Metrics
+    may say the same of a run, so that the one in which fewest pairs are equal counts alone.
     """
-    num_runs = len(values)
-    sizes = variants.groupby(variants.to_numpy()).size().to_numpy()
-    counts = []
-    for name in values:
-        groups = values[name].groupby(variants.to_numpy())
-        squares = float(((values[name] - groups.transform("mean")) ** 2).sum())
-        if squares > 0 and num_runs > len(sizes):
-            sd = math.sqrt(squares / (num_runs - len(sizes)))
-            means = groups.mean().to_numpy()
-            apart = means[:, None] - means[None, :]
-            shares = step[name] / (2 * sd * math.sqrt(math.pi)) * np.exp(-((apart / (2 * sd)) ** 2))
-            # Pairs of runs by (variant, variant), each counted from both of its ends.
-            num_pairs = np.outer(sizes, sizes) - np.diag(sizes)
-            counts.append(float((num_pairs * np.minimum(shares, 1.0)).sum()) / 2)
-        else:
-            # Where the runs of no variant differ, only the range says how far values may lie apart.
-            share = _PEAKED * step[name] / max(float(spread[name]), float(step[name]))
-            counts.append(min(share, 1.0) * num_runs * (num_runs - 1) / 2)
-    return min(counts)
+    groups, _ = pd.factorize(variants)
+    return min(
+        _expected_pairs_in(values[name].to_numpy(float), groups, step=step[name], spread=spread[name])
+        for name in values
+    )
+
+
+def _expected_pairs_in(values: Floats, groups: Codes, *, step: float, spread: float) -> float:
+    """Returns how many pairs of runs have the same value by chance; groups: the variant of each run, by number."""
+    sd = pooled_sd(values, groups)
+    if sd == 0:
+        # Where the runs of no variant differ, only the range says how far values may lie apart.
+        share = min(_PEAKED * step / max(spread, step), 1.0)
+        return float(share * len(values) * (len(values) - 1) / 2)
+    sizes = np.bincount(groups)
+    means = np.bincount(groups, values) / sizes
+    # Pairs of runs by (variant, variant), each counted from both of its ends.
+    num_pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    shares = chance_of_equal(step, sd, means[:, None] - means[None, :])
+    return float((num_pairs * np.minimum(shares, 1.0)).sum()) / 2
