@@ -15,6 +15,7 @@ from ablate.analysis.alike import are_seedless
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, pairs
+from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.measure import Measure
@@ -93,9 +94,11 @@ class ComparisonRow:
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     """Returns the table of comparisons, planned ones first, with the columns of `ComparisonRow`.
 
-    Without `planned`, all of them count as exploratory.
+    Without `planned`, all of them count as exploratory. Raises `Invalid` where the metric chooses its own best step.
     """
-    comparisons = all_comparisons(Runs(evidence), planned=planned)
+    runs = Runs(evidence)
+    refuse_own_guides(runs.evidence)
+    comparisons = all_comparisons(runs, planned=planned)
     return frame_of_rows([comparison.row() for comparison in comparisons], ComparisonRow)
 
 
