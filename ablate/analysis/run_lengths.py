@@ -11,8 +11,8 @@ from math import isclose
 from ablate.core.facts import Evidence
 from ablate.core.unequal_run import UnequalRun
 
-NEAR = 0.01
-"""The relative difference up to which ends count as one, where no exact end is that of half of the runs."""
+SAME_LENGTH = 0.01
+"""The relative difference up to which lengths count as one; of runs, where half of them are not exactly as long."""
 _APART = 0.5
 """The same from the median, where no end is common, as with early stopping: a run of half the length is named."""
 _FEWEST = 3
@@ -44,14 +44,14 @@ def common_length(own: Sequence[float], of_task: Sequence[float] = ()) -> UsualL
         return None
 
     def shares(length: float, lengths: Sequence[float]) -> int:
-        return sum(isclose(other, length, rel_tol=NEAR) for other in lengths)
+        return sum(isclose(other, length, rel_tol=SAME_LENGTH) for other in lengths)
 
     value = max(
         {*own}, key=lambda length: (shares(length, own), own.count(length), shares(length, of_task), length)
     )
     if 2 * shares(value, own) < len(own):
         return None
-    return UsualLength(value, 0.0 if 2 * own.count(value) >= len(own) else NEAR)
+    return UsualLength(value, 0.0 if 2 * own.count(value) >= len(own) else SAME_LENGTH)
 
 
 def unequal_lengths(of_variants: Mapping[str, Lengths], counted: str) -> list[UnequalRun]:
