@@ -8,8 +8,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ablate.analysis.chances import weights
 from ablate.analysis.judge import ALPHA
-from ablate.analysis.looks import Look, weights
+from ablate.analysis.looks import Look
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
