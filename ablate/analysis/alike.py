@@ -66,8 +66,7 @@ def alike_groups(evidence: Evidence, task: TaskFacts) -> list[pd.DataFrame]:
     By the metrics of which every run has a value, and without examples, since verdicts compare whole runs.
     """
     trials = evidence.trials
-    placebos = [variant.name for variant in evidence.facts.variants if variant.placebo]
-    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(placebos)
+    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(evidence.facts.placebos)
     runs = trials[is_judged & (trials["task"] == task.name)]
     metrics = {}
     for name, metric in task.metrics.items():

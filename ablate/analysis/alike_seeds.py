@@ -38,9 +38,8 @@ LEAST_VARIANTS = 2
 def judged_alike_seeds(evidence: Evidence, task: TaskFacts) -> list[list[int]]:
     """Returns groups of seeds that are copies of one another but for jitter, by the judged runs of a task."""
     facts = evidence.facts
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
     trials = evidence.trials
-    judged = trials[(trials["task"] == task.name) & ~trials["variant"].isin(placebos)]
+    judged = trials[(trials["task"] == task.name) & ~trials["variant"].isin(facts.placebos)]
     return alike_seeds(judged, {facts.column_of(name): metric for name, metric in task.metrics.items()})
 
 

@@ -33,8 +33,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
             for on_task in judged.tasks:
                 places |= {(name, on_task.task) for name in claim.variants}
 
-    baseline, *others = facts.variants
-    always = [baseline.name, *(variant.name for variant in others if variant.placebo)]
+    always = [facts.variants[0].name, *facts.placebos]
     for task in {task for _, task in places}:
         places |= {(name, task) for name in always}
     return places

@@ -82,7 +82,7 @@ def answer_on_task(
     not_learned: what the baseline reached, where it did not learn the task. dependence: which changes interact, so that
     a main effect does not say what they do. wide_margin: why equivalence within the margin says little.
     """
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
+    placebos = facts.placebos
     placebo_rows = [row for row in rows if row["variant"] in placebos]
     judged = [row for row in rows if row["variant"] not in placebos]
     judged.sort(key=lambda row: -abs(number(row["diff"]) or 0.0))

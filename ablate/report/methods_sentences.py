@@ -56,7 +56,7 @@ def comparison_sentences(report_data: ReportData) -> Iterator[str]:
 
 def _num_variants(facts: StudyFacts) -> int:
     """Returns the number of variants beside the baseline, without placebos."""
-    return sum(not variant.placebo for variant in facts.variants[1:])
+    return len(facts.variants) - 1 - len(facts.placebos)
 
 
 def _design(facts: StudyFacts) -> str:
@@ -79,7 +79,7 @@ def _comparisons(report_data: ReportData) -> Iterator[str]:
     facts = report_data.facts
     if any(is_main_effect(row, facts) for row in planned_rows(report_data.comparisons)):
         yield message("methods.main_effects")
-    if any(variant.placebo for variant in facts.variants):
+    if facts.placebos:
         yield message("methods.placebo")
 
 

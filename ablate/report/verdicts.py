@@ -244,7 +244,7 @@ def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
     row that it was planned after results.
     """
     names = names_of(facts)
-    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    placebos = facts.placebos
 
     def reason(row: Row) -> str:
         parts = []
