@@ -12,9 +12,15 @@ from ablate.core.facts import Evidence
 from ablate.core.unequal_run import UnequalRun
 
 SAME_LENGTH = 0.01
-"""The relative difference up to which lengths count as one; of runs, where half of them are not exactly as long."""
-_APART = 0.5
-"""The same from the median, where no end is common, as with early stopping: a run of half the length is named."""
+"""The relative difference up to which lengths count as one.
+
+Where half of a variant's runs are exactly as long, a run that misses one step is unequal.
+"""
+_FAR = 0.5
+"""The relative difference from a median up to which lengths count as one, where runs share none: in early stopping.
+
+Runs below half of the median, and above twice, are unequal.
+"""
 _FEWEST = 3
 """The fewest runs whose median is a usual length."""
 _STEP = "step"
@@ -54,29 +60,33 @@ def common_length(own: Sequence[float], of_task: Sequence[float] = ()) -> UsualL
     return UsualLength(value, 0.0 if 2 * own.count(value) >= len(own) else SAME_LENGTH)
 
 
-def unequal_lengths(of_variants: Mapping[str, Lengths], counted: str) -> list[UnequalRun]:
-    """Returns the runs of one task that ended before the others of their variant, or after them.
+def unequal_runs(of_variants: Mapping[str, Lengths], counted_in: str) -> list[UnequalRun]:
+    """Returns the runs of one task that ended before the usual length of their variant, or after it.
 
-    A variant whose runs share no end is measured by that of another one, where it came so far; else by its median.
+    counted_in: what lengths are counted in, such as `step`.
     """
-    return _runs_apart(of_variants, usual_lengths(of_variants), counted)
+    return _unequal_to(usual_lengths(of_variants), of_variants, counted_in)
 
 
-def _runs_apart(
-    of_variants: Mapping[str, Lengths], usual: Mapping[str, UsualLength], counted: str
+def _unequal_to(
+    usual: Mapping[str, UsualLength], of_variants: Mapping[str, Lengths], counted_in: str
 ) -> list[UnequalRun]:
-    """Returns the runs of one task that lie apart from the usual length of their variant."""
+    """Returns the runs of one task whose length is not the usual one of their variant."""
     unequal = []
     for variant, lengths in of_variants.items():
         length = usual.get(variant)
         for seed, reached in lengths.items():
             if length is not None and not length.is_that_of(reached):
-                unequal.append(UnequalRun(variant, seed, counted, reached, length.value))
+                unequal.append(UnequalRun(variant, seed, counted_in, reached, length.value))
     return unequal
 
 
 def usual_lengths(of_variants: Mapping[str, Lengths]) -> dict[str, UsualLength]:
-    """Returns variant → the usual length of its runs on one task, of those that have one."""
+    """Returns variant → the length that its runs are expected to have on one task; of variants that have one.
+
+    It is the length that half of its runs share; else the longest that runs of another variant share and one of its own
+    runs has; else, of three runs or more, their median, from which a run may lie further.
+    """
     of_task = [length for lengths in of_variants.values() for length in lengths.values()]
     common = {
         variant: common_length([*lengths.values()], of_task) for variant, lengths in of_variants.items()
@@ -90,7 +100,7 @@ def usual_lengths(of_variants: Mapping[str, Lengths]) -> dict[str, UsualLength]:
         if own is None and reached:
             own = max(reached, key=lambda length: length.value)
         if own is None and len(lengths) >= _FEWEST:
-            own = UsualLength(statistics.median(lengths.values()), _APART)
+            own = UsualLength(statistics.median(lengths.values()), _FAR)
         if own is not None:
             usual[variant] = own
     return usual
@@ -104,8 +114,8 @@ class RunLengths:
         self._facts = evidence.facts
 
     @property
-    def counted(self) -> str:
-        """What lengths are counted in."""
+    def counted_in(self) -> str:
+        """The word for what lengths are counted in: `step`, `epochs_trained`."""
         return self._facts.length_column or _STEP
 
     def typical(self, variant: str, task: str) -> float | None:
@@ -138,7 +148,7 @@ class RunLengths:
     def _unequal(self) -> dict[str, list[UnequalRun]]:
         """Task → the runs of all variants that trained for another length than the usual one."""
         return {
-            task: _runs_apart(lengths, self._usual[task], self.counted)
+            task: _unequal_to(self._usual[task], lengths, self.counted_in)
             for task, lengths in self._of_tasks.items()
         }
 

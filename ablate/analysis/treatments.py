@@ -78,7 +78,7 @@ class Treatments:
         of_b = self._mean_length(b, task)
         if not of_a or not of_b or math.isclose(of_a, of_b, rel_tol=REACHED):
             return None
-        return Treatment("steps", self._lengths.counted, f"{of_a:g}", f"{of_b:g}")
+        return Treatment("steps", self._lengths.counted_in, f"{of_a:g}", f"{of_b:g}")
 
     def _mean_length(self, variants: list[VariantFacts], task: str) -> float | None:
         """Returns the mean of the usual lengths of the runs of variants; None where one is not known."""
