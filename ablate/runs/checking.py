@@ -23,7 +23,7 @@ from ablate.runs.cells import number_in
 from ablate.runs.clusters import with_sources
 from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
-from ablate.runs.statuses import worse
+from ablate.runs.statuses import more_telling
 
 RULES = {
     "seed": "must be a whole number of at most 64 bits, with all its digits",
@@ -70,7 +70,7 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     # A run that failed on one example has failed.
     columns = {
         "id": "first",
-        "ended": lambda ends: functools.reduce(worse, ends),
+        "ended": lambda ends: functools.reduce(more_telling, ends),
         **dict.fromkeys(metrics, "mean"),
     }
     trials = grouped.agg(columns).reset_index()

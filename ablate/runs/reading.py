@@ -42,7 +42,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, unclear_columns, worse
+from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
@@ -188,7 +188,9 @@ def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
     if is_named or not found.endings:
         return ends
     beside = [found.endings.get(place, UNKNOWN) for place in columns.table.index]
-    return pd.Series([worse(*pair) for pair in zip(beside, ends, strict=True)], ends.index, dtype=object)
+    return pd.Series(
+        [more_telling(*pair) for pair in zip(beside, ends, strict=True)], ends.index, dtype=object
+    )
 
 
 def _kept_rows(columns: RunColumns, ends: pd.Series, notes: list[str]) -> pd.DataFrame:
@@ -274,7 +276,7 @@ def shape_of(table: RunTable) -> str:
         words.append(counted(len(table.rows), "row"))
     # A run that failed on one example has failed.
     endings = table.rows.groupby([*KEY, "id"] if is_a_row_each else KEY, sort=False)["ended"]
-    ended = [functools.reduce(worse, of_run) for _, of_run in endings]
+    ended = [functools.reduce(more_telling, of_run) for _, of_run in endings]
     lost = [ending.why or ending.kind for ending in ended if ending.counts != "its number"]
     ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
     return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
