@@ -175,12 +175,11 @@ def _reports_beside(folder: StudyFolder, trials: Sequence[str]) -> list[str]:
     """
     beside = {other.name for other in folder.of_study() if other.has_report}
     own = {*trials}
-    for path in folder.trial_list.path.parent.glob("*.json"):
-        other = StudyFolder(folder.results, path.stem)
+    for other in StudyFolder.listed(folder.results):
         if other.name == folder.name or not other.has_report:
             continue
         with suppress(AblateError):
-            if not own.isdisjoint(cell.id for cell in other.trial_list.cells()):
+            if not own.isdisjoint(other.trial_list.ids()):
                 beside.add(other.name)
     return sorted(beside - {folder.name})
 

@@ -90,8 +90,8 @@ def _others(folder: StudyFolder) -> Iterator[StudyFolder]:
     """Yields the other studies of a results folder, also those of which only the list of trials is left."""
     related = {names.confirming(folder.name), names.confirmed(folder.name)}
     studies = {other.name: other for other in StudyFolder.all(folder.results)}
-    for path in sorted(folder.trial_list.path.parent.glob("*.json")):
-        studies.setdefault(path.stem, StudyFolder(folder.results, path.stem))
+    for other in StudyFolder.listed(folder.results):
+        studies.setdefault(other.name, other)
     for name, other in studies.items():
         if name != folder.name and name not in related:
             yield other

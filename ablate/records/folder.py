@@ -102,6 +102,12 @@ class StudyFolder(EvidenceFolder):
         studies = {file.parent.name for file in files}
         return [cls(results, name) for name in sorted(studies - {*names.RESERVED})]
 
+    @classmethod
+    def listed(cls, results: Path) -> list[StudyFolder]:
+        """Returns the studies of which the store has a list of trials, by name, also those whose folder was removed."""
+        lists = (results / "store" / "studies").glob("*.json")
+        return [cls(results, name) for name in sorted(path.stem for path in lists)]
+
     @property
     def written(self) -> StudyFolder | None:
         """The report of the study as written, from which this one differs; None where this one is that report."""
