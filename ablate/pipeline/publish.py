@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import AblateError
 from ablate.core.derived import DERIVED
 from ablate.records.folder import CLAIMS, COMPARISONS, StudyFolder
 
@@ -126,8 +125,5 @@ def report_data(folder: StudyFolder) -> ReportData:
 
 def _dated(folder: StudyFolder) -> str:
     """Returns the date of the first plan of a study; empty where none was kept, or it cannot be read."""
-    try:
-        plans = folder.plans()
-    except AblateError:
-        return ""
+    plans = folder.readable_plans()
     return plans[0].declared if plans else ""

@@ -142,7 +142,7 @@ def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) ->
 
     Their runs are no longer listed, and have the names of variant, levels and seed.
     """
-    plans = folder.plans()
+    plans = folder.readable_plans()
     if not plans:
         return
     *earlier, last = plans

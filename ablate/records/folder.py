@@ -219,6 +219,13 @@ class StudyFolder(EvidenceFolder):
             )
         return plans
 
+    def readable_plans(self) -> list[DatedPlan]:
+        """Returns the plans of the study, as `plans`; none where they cannot be read."""
+        try:
+            return self.plans()
+        except AblateError:
+            return []
+
     def write_plans(self, plans: Sequence[DatedPlan]) -> None:
         """Writes the plans of the study, before a trial of the last one is trained."""
         content = TypeAdapter(list[DatedPlan]).dump_json(list(plans), indent=1)

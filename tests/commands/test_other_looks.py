@@ -108,3 +108,9 @@ def test_a_damaged_list_of_another_study_leaves_a_report_up_to_date(here):
     run(here, STUDY)
     again = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)
     assert "is up to date" in again.stdout.replace("\n", " ")
+
+
+def test_a_report_is_written_again_where_the_plans_are_damaged(here):
+    (here / "results/one/plan.json").write_text("damaged")
+    done = ablate_here("report", "one", cwd=here)
+    assert done.returncode == 0, done.stderr
