@@ -7,7 +7,7 @@ from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
-from ablate.pipeline.code_notes import code_notes, runs_of
+from ablate.pipeline.code_notes import code_notes, runs_of, standing_code_notes
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
 from ablate.pipeline.dated_plans import plan_changes
@@ -74,7 +74,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
-        code_notes=code_notes(study, runs_of(plan.used, records)),
+        code_notes=standing_code_notes(code_notes(study), runs_of(plan.used, records)),
         kept=num_reused(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _starts_of(plan, records)),
         superseded=superseded_runs(study, plan.used, records, session.folder, session.store),

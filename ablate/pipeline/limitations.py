@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ablate.base.errors import listed
 from ablate.base.registry import CATALOGUE
 from ablate.base.wording import exact
-from ablate.pipeline.code_notes import code_notes, stored_runs
+from ablate.pipeline.code_notes import code_notes, standing_code_notes, stored_runs
 from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
@@ -26,7 +26,10 @@ def print_limitations(study: Study, selecting: Sequence[Stage], session: Session
     if study.overrides:
         session.say(explained(session.folder, study.overrides))
     notes = limitations(study, selects=any(stage.chooses for stage in selecting))
-    for note in [*notes, *code_notes(study, stored_runs(study, session.store))]:
+    on_code = code_notes(study)
+    if on_code:
+        notes += standing_code_notes(on_code, stored_runs(study, session.store))
+    for note in notes:
         session.say(f"note: {note}.")
 
 
