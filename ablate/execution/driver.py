@@ -196,8 +196,7 @@ class _Driver:
             lines.append(Superseded(record.id, "replaced", record.started_at))
         if record.status == "failed":
             lines.append(Superseded(record.id, "failed", record.started_at))
-        for line in lines:
-            note_superseded(self.store.root, line, self.store.warn)
+        note_superseded(self.store.root, lines, self.store.warn)
 
     def _all_failed(self) -> bool:
         """Returns whether no trial has another end than failure, in the store or in this run."""

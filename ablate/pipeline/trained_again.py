@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.base.errors import AblateError
@@ -29,8 +29,7 @@ def superseded_runs(
     placebos = {variant.name for variant in study.variants if variant.placebo}
     judged = [cell for cell in cells if cell.judged and cell.variant not in placebos and cell.id in records]
     ended = [cell for cell in judged if records[cell.id].status != "failed"]
-    for line in _removed({cell.id for cell in ended}, records, folder):
-        note_superseded(store.root, line, store.warn)
+    note_superseded(store.root, _removed({cell.id for cell in ended}, records, folder), store.warn)
     counts = Counter((line.trial, line.why) for line in superseded_in(store.root))
     failed: Counter[str] = Counter()
     replaced: Counter[str] = Counter()
@@ -42,8 +41,10 @@ def superseded_runs(
     return {name: SupersededRuns(failed[name], replaced[name]) for name in names}
 
 
-def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> Iterator[Superseded]:
-    """Yields the trainings that a report has otherwise, and whose records were gone before they were trained again."""
+def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> list[Superseded]:
+    """Returns the trainings that a report has otherwise, and whose records were gone before they were trained again."""
+    removed: list[Superseded] = []
+    noted = {line.trial for line in superseded_in(folder.results / "store")}
     for report in StudyFolder.all(folder.results):
         facts = report.reported_facts()
         if facts is None or facts.given:
@@ -54,10 +55,14 @@ def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) 
                 continue
             if row["status"] == "failed":
                 # The driver knows failed trainings by their start, unless their records were gone.
-                if not any(line.trial == record.id for line in superseded_in(folder.results / "store")):
-                    yield Superseded(record.id, "failed", facts.reported)
+                if record.id in noted:
+                    continue
+                removed.append(Superseded(record.id, "failed", facts.reported))
+                noted.add(record.id)
             elif not have_same_numbers(_numbers_of(row), record.metrics):
-                yield Superseded(record.id, "replaced", record.started_at)
+                removed.append(Superseded(record.id, "replaced", record.started_at))
+                noted.add(record.id)
+    return removed
 
 
 def _rows_of(report: StudyFolder) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ have trials trained again, too. Where runs fail because they go badly, those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -44,12 +44,17 @@ def superseded_in(root: Path) -> list[Superseded]:
     return _journal(root).lines
 
 
-def note_superseded(root: Path, line: Superseded, say: Callable[[str], None]) -> None:
-    """Keeps a training that does not count, once; other drivers of the store wait. Raises `AblateError`."""
+def note_superseded(root: Path, lines: Iterable[Superseded], say: Callable[[str], None]) -> None:
+    """Keeps trainings that do not count, each once; other drivers of the store wait. Raises `AblateError`."""
+    trainings = dict.fromkeys(lines)
+    if not trainings:
+        return
     with exclusive(root, _NAME, say):
         journal = _journal(root)
-        if line not in journal.lines:
-            journal.add(line)
+        kept = {*journal.lines}
+        added = [line for line in trainings if line not in kept]
+        if added:
+            journal.add(*added)
 
 
 def _journal(root: Path) -> Journal[Superseded]:
