@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.pipeline.other_runs import key_of_config, stored_elsewhere
+from ablate.pipeline.other_runs import StoredTrial, key_of_config
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
 from ablate.study.study import Study
 
 
-def superseded_runs(
-    study: Study, cells: Sequence[Cell], records: Mapping[str, Record], folder: StudyFolder, store: Store
+def count_superseded(
+    study: Study,
+    cells: Sequence[Cell],
+    records: Mapping[str, Record],
+    folder: StudyFolder,
+    store: Store,
+    stored_trials: Iterable[StoredTrial],
 ) -> dict[str, SupersededRuns]:
     """Returns variant → its failed and its replaced trainings; of variants that have some, without placebos.
 
     A record that was removed is known by a report that has other numbers of its trial, and is noted in the store.
-    cells: all that were asked for. Raises `AblateError`.
+    cells: all that were asked for. stored_trials: those in no report, as `stored_elsewhere` returns them. Raises
+    `AblateError`.
     """
     placebos = {variant.name for variant in study.variants if variant.placebo}
     judged = [cell for cell in cells if cell.judged and cell.variant not in placebos and cell.id in records]
@@ -36,7 +42,9 @@ def superseded_runs(
     for cell in ended:
         failed[cell.variant] += counts[cell.id, "failed"] + records[cell.id].attempts - 1
         replaced[cell.variant] += counts[cell.id, "replaced"]
-    failed += _failed_with_other_code(ended, folder)
+    asked_for = {cell.id for cell in cells}
+    others = [stored for stored in stored_trials if stored.id not in asked_for]
+    failed += _failed_with_other_code(ended, others)
     names = [variant.name for variant in study.variants if failed[variant.name] or replaced[variant.name]]
     return {name: SupersededRuns(failed[name], replaced[name]) for name in names}
 
@@ -82,11 +90,11 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | None]:
     return numbers
 
 
-def _failed_with_other_code(cells: Sequence[Cell], folder: StudyFolder) -> Counter[str]:
-    """Returns variant → its trials in the store that failed with other code, data or versions, on the same seeds."""
+def _failed_with_other_code(cells: Sequence[Cell], stored_trials: Iterable[StoredTrial]) -> Counter[str]:
+    """Returns variant → its stored trials that failed with other code, data or versions, on the same seeds."""
     variants = {(key_of_config(cell.trial.config), cell.seed): cell.variant for cell in cells}
     counts: Counter[str] = Counter()
-    for stored in stored_elsewhere(folder, excluded={cell.id for cell in cells}):
+    for stored in stored_trials:
         variant = variants.get((stored.config, stored.seed))
         if variant is not None and stored.status == "failed":
             counts[variant] += 1
