@@ -21,9 +21,10 @@ from ablate.core.events import (
     TrialStored,
 )
 from ablate.core.record import STOPS, Record
+from ablate.core.same_numbers import have_same_numbers
 from ablate.core.trial import Cell, Trial
 from ablate.records.store import Store
-from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
+from ablate.records.superseded import Superseded, note_superseded, superseded_in
 
 
 class _FirstFailure(Exception):

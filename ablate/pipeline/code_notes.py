@@ -7,23 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from ablate.base.errors import listed
-from ablate.core.code_note import CodeNote
 from ablate.core.facts import BASELINE
 from ablate.core.record import Record
+from ablate.core.same_numbers import RunRecords, distance
 from ablate.core.trial import Cell
 from ablate.external.workload import External
+from ablate.pipeline.about_variants import statements_on
 from ablate.records.store import Store
-from ablate.stages.probe import distance
 from ablate.study.study import Study
 from ablate.study.twins import twins_of
 
-MAX_NAMES = 4
-"""The most variants that a note names."""
 CHECKED_SEEDS = 2
 """The seeds whose stored runs are compared with the notes before a study is trained."""
-Runs = Mapping[tuple[str, str, int], Record]
-"""Variant, task and seed → the record of the run."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class NoteOnVariants:
     on_a_seed: Sequence[tuple[str, str]] = ()
     """The pairs of variants whose runs agree under each seed if the note is right."""
 
-    def is_contradicted(self, runs: Runs) -> bool:
+    def is_contradicted(self, runs: RunRecords) -> bool:
         """Returns whether some runs that agree if the note is right have different numbers."""
         for task in self.tasks:
             if any(_differ(_seeds_of(name, task, runs)) for name in self.between_seeds):
@@ -57,12 +52,12 @@ def code_notes(study: Study) -> list[NoteOnVariants]:
     return [*_notes_of_workload(study), *_notes_on_twins(study)]
 
 
-def standing_code_notes(notes: Iterable[NoteOnVariants], runs: Runs) -> list[str]:
+def standing_code_notes(notes: Iterable[NoteOnVariants], runs: RunRecords) -> list[str]:
     """Returns the texts of the notes that none of the runs contradicts."""
     return [note.text for note in notes if not note.is_contradicted(runs)]
 
 
-def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> Runs:
+def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> RunRecords:
     """Returns the completed runs among records, by variant, task and seed."""
     runs: dict[tuple[str, str, int], Record] = {}
     for cell in cells:
@@ -72,7 +67,7 @@ def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> Runs:
     return runs
 
 
-def stored_runs(study: Study, store: Store) -> Runs:
+def stored_runs(study: Study, store: Store) -> RunRecords:
     """Returns the completed runs that a store has of the first seeds of a study."""
     cells = study.cells(study.config.seeds.values[:CHECKED_SEEDS])
     records: dict[str, Record] = {}
@@ -85,26 +80,15 @@ def stored_runs(study: Study, store: Store) -> Runs:
 
 def _notes_of_workload(study: Study) -> Iterator[NoteOnVariants]:
     """Yields the notes of the workload, with the variants and tasks that they are about."""
-    judged = [variant for variant in study.variants if not variant.placebo]
-    variants_of: dict[tuple[str, CodeNote], list[str]] = {}
-    for variant in judged:
-        for task, config in zip(study.tasks, variant.configs, strict=True):
-            for note in study.workload.code_notes(config):
-                variants_of.setdefault((task, note), []).append(variant.name)
-
-    for (task, note), names in variants_of.items():
-        where = study.on(task)
-        if len(names) < len(judged):
-            text = f"{listed(names, MAX_NAMES)}{where}: {note.text}"
-        elif where:
-            text = f"{where.strip()}, {note.text}"
-        else:
-            text = note.text
+    for statement in statements_on(study, study.workload.code_notes):
+        note = statement.subject
+        text = f"{statement.prefix}{note.text}"
+        tasks = [statement.task]
         match note.about:
             case "seeds":
-                yield NoteOnVariants(text, [task], between_seeds=names)
+                yield NoteOnVariants(text, tasks, between_seeds=statement.variants)
             case "settings":
-                yield NoteOnVariants(text, [task], on_a_seed=_pairs_that_change(note.settings, study))
+                yield NoteOnVariants(text, tasks, on_a_seed=_pairs_that_change(note.settings, study))
             case _:
                 assert_never(note.about)
 
@@ -132,7 +116,7 @@ def _notes_on_twins(study: Study) -> Iterator[NoteOnVariants]:
         yield NoteOnVariants(text, study.tasks, on_a_seed=[pair])
 
 
-def _seeds_of(variant: str, task: str, runs: Runs) -> list[Record]:
+def _seeds_of(variant: str, task: str, runs: RunRecords) -> list[Record]:
     """Returns the runs of a variant on a task, one a seed."""
     return [record for (name, of_task, _), record in runs.items() if (name, of_task) == (variant, task)]
 
@@ -142,7 +126,7 @@ def _differ(records: Sequence[Record]) -> bool:
     return any(distance(one, other) > 0 for one, other in itertools.pairwise(records))
 
 
-def _differ_on_a_seed(variant: str, other: str, task: str, runs: Runs) -> bool:
+def _differ_on_a_seed(variant: str, other: str, task: str, runs: RunRecords) -> bool:
     """Returns whether two variants have different numbers under some seed."""
     for (name, of_task, seed), record in runs.items():
         if (name, of_task) != (variant, task):

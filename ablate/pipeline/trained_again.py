@@ -10,11 +10,12 @@ from typing import Any
 from ablate.base.errors import AblateError
 from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
+from ablate.core.same_numbers import have_same_numbers
 from ablate.core.trial import Cell
 from ablate.pipeline.other_runs import StoredTrial, key_of_config
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
+from ablate.records.superseded import Superseded, note_superseded, superseded_in
 from ablate.study.study import Study
 
 

@@ -6,7 +6,7 @@ have trials trained again, too. Where runs fail because they go badly, those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -15,7 +15,6 @@ from pydantic import TypeAdapter
 
 from ablate.base.kept import STRICT, Journal
 from ablate.base.locks import exclusive
-from ablate.core.metric import FREE
 
 _NAME = "superseded.jsonl"
 _REMEDY = "Restore it, or remove it: how often trials failed or were trained again is then no longer known"
@@ -59,9 +58,3 @@ def note_superseded(root: Path, lines: Iterable[Superseded], say: Callable[[str]
 
 def _journal(root: Path) -> Journal[Superseded]:
     return Journal(root / _NAME, _LINE, _REMEDY)
-
-
-def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
-    """Returns whether two trainings agree in each metric that both have, but for those that measure time and memory."""
-    shared = [name for name in one if name in other and not name.endswith(FREE)]
-    return all(one[name] == other[name] for name in shared)
