@@ -14,9 +14,10 @@ from ablate.analysis.family import Pair, family_size, planned_pairs
 from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 from ablate.base.errors import AblateError
 from ablate.core import names
-from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
+from ablate.core.dated_plan import DatedPlan
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
+from ablate.pipeline.plan_settings import trains_baseline_alike
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) ->
     *earlier, last = plans
     current = [json.dumps([name, levels], sort_keys=True) for name, levels in last.variants.items()]
     for plan in earlier:
-        if not _trains_same(plan, last):
+        if not trains_baseline_alike(plan, last, given={}):
             continue
         metric = str(plan.settings.get("metric.name", facts.metric))
         for name, levels in plan.variants.items():
@@ -169,12 +170,6 @@ def _planned(
         run = (variant, task, seed, metric)
         pairs.add((run, (baseline.get(seed, f"baseline {task} {seed}"), metric)))
     return SharedComparison(frozenset(pairs), NOMINAL / max(plan.comparisons, 1))
-
-
-def _trains_same(earlier: DatedPlan, plan: DatedPlan) -> bool:
-    """Returns whether two plans train their baseline in the same way, as far as both state it."""
-    shared = earlier.settings.keys() & plan.settings.keys() - {*OF_COMPARISONS}
-    return all(earlier.settings[path] == plan.settings[path] for path in shared)
 
 
 def _runs_of(comparisons: Iterable[SharedComparison]) -> set[object]:
