@@ -57,7 +57,9 @@ def other_runs(
         if stored.config in configs and stored.status in ("completed", "diverged"):
             seeds.add(stored.seed)
     judged = {*trials["seed"].tolist()}
-    shared = shared_comparisons(folder, evidence.facts, trials, same_variants=folders, stored=seeds)
+    shared = shared_comparisons(
+        folder, evidence.facts, trials, reports_of_same_variants=folders, stored_seeds=seeds
+    )
     return OtherRuns(
         folders,
         seeds=sorted(seeds - judged),

@@ -44,14 +44,14 @@ def shared_comparisons(
     facts: StudyFacts,
     trials: pd.DataFrame,
     *,
-    same_variants: Collection[str],
-    stored: Collection[int],
+    reports_of_same_variants: Collection[str],
+    stored_seeds: Collection[int],
 ) -> SharedComparisons:
     """Returns the comparisons by runs that the report of a folder uses, and those of its variants on other seeds.
 
-    trials: as `Evidence.trials`. same_variants: the names of other reports of its variants, whose comparisons all
-    count. stored: the seeds of further trials of its variants, in no report. A confirmation is no further chance: it is
-    believed together with what it confirms.
+    trials: as `Evidence.trials`. reports_of_same_variants: the names of other reports of its variants, whose
+    comparisons all count. stored_seeds: the seeds of further trials of its variants, in no report. A confirmation is no
+    further chance: it is believed together with what it confirms.
     """
     ids: IdsBySeed = {}
     for row in trials[["variant", "task", "seed", "id"]].to_dict("records"):
@@ -62,16 +62,16 @@ def shared_comparisons(
     studies: list[str] = []
     for other in _others(folder):
         compared = [*_comparisons_in(other)]
-        if other.name not in same_variants:
+        if other.name not in reports_of_same_variants:
             compared = [one for one in compared if not own_runs.isdisjoint(_runs_of([one]))]
         if compared:
             studies.append(other.name)
         found |= dict.fromkeys(compared)
     found |= dict.fromkeys(_of_earlier_plans(folder, facts, ids))
-    if len(stored) > 1:
-        found[SharedComparison(frozenset((f"stored {seed}", f"its baseline {seed}") for seed in stored))] = (
-            None
-        )
+    if len(stored_seeds) > 1:
+        found[
+            SharedComparison(frozenset((f"stored {seed}", f"its baseline {seed}") for seed in stored_seeds))
+        ] = None
     if len(found) == len(own):
         return SharedComparisons([], 0, None)
     count = len({one.pairs for one in found})

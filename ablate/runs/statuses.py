@@ -191,7 +191,7 @@ def worse(one: Ending, other: Ending) -> Ending:
 
 def _rank(ending: Ending) -> int:
     ranks = {"nothing": 0, "the floor": 1, "its number": 2}
-    return 3 if ending.kind == "unknown" else ranks[ending.counts]
+    return 3 if ending.kind == "unknown" else ranks[ending.what_counts]
 
 
 def is_kept(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:

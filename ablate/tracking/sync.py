@@ -79,7 +79,7 @@ def _put_trials(
     A finished run is compared with its record once the report is there.
     """
     runs.begin(status)
-    finished = runs.finished
+    finished = runs.finished_trials
     keys = trials.keys(trial_id for trial_id in recorded if trial_id not in finished)
     trials.put_missing(runs, keys, len(finished), goes_on)
 
