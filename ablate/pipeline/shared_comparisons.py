@@ -19,6 +19,7 @@ from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
 from ablate.pipeline.plan_settings import trains_baseline_alike
 from ablate.records.folder import StudyFolder
+from ablate.study.schema import PLACEBO
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,7 +142,8 @@ def _pairs_by_seed(pair: Pair, ids: IdsBySeed, metric: str) -> frozenset[tuple[o
 def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedComparison]:
     """Yields the comparisons of variants that only earlier plans of this folder have, with the same training.
 
-    Their runs are no longer listed, and have the names of variant, levels and seed.
+    As in a report, placebos and plans of a single seed have none. The runs are no longer listed, and have the names of
+    variant, levels and seed.
     """
     plans = folder.readable_plans()
     if not plans:
@@ -149,12 +151,13 @@ def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) ->
     *earlier, last = plans
     current = [json.dumps([name, levels], sort_keys=True) for name, levels in last.variants.items()]
     for plan in earlier:
-        if not trains_baseline_alike(plan, last, given={}):
+        if not (plan.decides and trains_baseline_alike(plan, last, given={})):
             continue
         metric = str(plan.settings.get("metric.name", facts.metric))
         for name, levels in plan.variants.items():
             variant = json.dumps([name, levels], sort_keys=True)
-            if variant in current:
+            is_placebo = name == PLACEBO and not levels
+            if variant in current or is_placebo:
                 continue
             for task in facts.tasks:
                 baseline = ids.get((facts.variants[0].name, task.name), {})

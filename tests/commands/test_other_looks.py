@@ -114,3 +114,9 @@ def test_a_report_is_written_again_where_the_plans_are_damaged(here):
     (here / "results/one/plan.json").write_text("damaged")
     done = ablate_here("report", "one", cwd=here)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_placebo_of_an_earlier_plan_is_no_comparison(here):
+    run(here, STUDY + "placebo: on\n")
+    run(here, STUDY)
+    assert others(here, "one") == OtherRuns()
