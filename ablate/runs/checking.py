@@ -95,7 +95,7 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
 
 def _status(ending: Ending) -> Status:
     """Returns the status that trials of a study have which ended so."""
-    match ending.counts:
+    match ending.what_counts:
         case "its number":
             return "completed"
         case "the floor":
@@ -114,7 +114,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     ends = rows["ended"]
     cells = rows.drop(columns="ended")
     texts = cells.astype(str).where(cells.notna(), "").apply(lambda column: column.str.strip())
-    is_completed = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    is_completed = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     numbers = texts[metrics].apply(lambda column: column.map(number_in).astype(float))
     # As objects: a column of numbers with one that is none is one of floats, which are not exact.
     seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
@@ -135,7 +135,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     is_blank_run = is_completed & (texts[judged] == "")
     ends = ends.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
     ends = ends.mask(is_blank_run, rows["ended"].map(_without_number))
-    has_result = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
     return texts.assign(**numbers, seed=seeds.astype("int64"), ended=ends)
 
@@ -177,7 +177,7 @@ def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
 
 def _refuse_other_examples(rows: pd.DataFrame) -> None:
     """Raises `Invalid` where a run lacks examples of its task; a run without a result may lack some."""
-    has_no_result = rows["ended"].map(lambda ending: ending.counts == "nothing").astype(bool)
+    has_no_result = rows["ended"].map(lambda ending: ending.what_counts == "nothing").astype(bool)
     has_failed = has_no_result.groupby([rows[name] for name in KEY]).transform("any")
     ended = rows[~has_failed]
     num_runs = ended.drop_duplicates(KEY).groupby("task").size()

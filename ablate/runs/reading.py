@@ -219,7 +219,7 @@ def _one_row_each(
     if steps is None:
         return columns.table, None
     table = columns.table
-    has_result = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_result)
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
@@ -277,7 +277,7 @@ def shape_of(table: RunTable) -> str:
     # A run that failed on one example has failed.
     endings = table.rows.groupby([*KEY, "id"] if is_a_row_each else KEY, sort=False)["ended"]
     ended = [functools.reduce(more_telling, of_run) for _, of_run in endings]
-    lost = [ending.why or ending.kind for ending in ended if ending.counts != "its number"]
+    lost = [ending.why or ending.kind for ending in ended if ending.what_counts != "its number"]
     ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
     return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
 
@@ -301,7 +301,7 @@ def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, ends: pd.Series, statu
     is_by_status = pd.Series(False, left.index)
     for name in statuses:
         is_by_status |= ~left[name].isin(kept[name])
-    return sum(ending.counts != "its number" for ending in ends[left.index[is_by_status]])
+    return sum(ending.what_counts != "its number" for ending in ends[left.index[is_by_status]])
 
 
 def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
