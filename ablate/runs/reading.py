@@ -26,6 +26,7 @@ from ablate.report.words import message
 from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
+from ablate.runs.examples_as_runs import refuse_examples_as_runs
 from ablate.runs.filters import rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
@@ -145,6 +146,7 @@ def _checked_columns(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     columns = columns_of(found, options)
     check_columns(columns, [*columns.options.metrics()])
     refuse_steps_as_seeds(columns)
+    refuse_examples_as_runs(columns)
     return columns
 
 
