@@ -29,6 +29,8 @@ RULES = {
     "seed": "must be a whole number of at most 64 bits, with all its digits",
     **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
 }
+NO_SEED = ("is missing, which other runs have", "Leave the run out: remove it from RUNS, or use --where")
+"""The rule and the hint for a run without a seed."""
 MARKS = "A comma may be a decimal point or a mark of thousands: write 12901 or 12.901"
 NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
 _NO_NUMBER = ("", "nan", "-nan")
@@ -129,6 +131,8 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
                 hint = MARKS if name in metrics and is_marked_number(given) else ""
                 rule = RULES.get(name, NUMBER)
+                if name == "seed" and given == "":
+                    rule, hint = NO_SEED
                 at.problems.append(Problem(rule, given=given, hint=hint, source=f"{place}: {name}"))
 
     judged = metrics[0]
