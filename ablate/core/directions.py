@@ -15,14 +15,20 @@ _MORE = {
 }
 
 
-_CHOSEN = re.compile(r"(best|max|min|peak|highest|lowest)_(?!at_|epoch|step)\w+|\w+_(best|peak)")
+_CHOSEN = re.compile(
+    r"(best|max|min|peak|highest|lowest|top)_(?!at_|epoch|step|\d)\w+|\w+_(best|peak|highest|lowest)|best"
+)
+_EXTREME = re.compile(r"\w+_(max|min)")
+"""A name that says which end of several values a number is: the best one where more, or less, of it is better."""
 _AT_BEST = re.compile(r"\w+_(at|by|of)_best")
 
 
 def doubtful_choice(name: str) -> str:
     """Returns why a metric of this name may be the best of a run; nothing where its name does not say."""
     spelled = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-    if not _CHOSEN.fullmatch(spelled) or _AT_BEST.fullmatch(spelled):
+    extreme = _EXTREME.fullmatch(spelled)
+    is_best_end = extreme is not None and extreme[1] == usual_direction(name)
+    if not (_CHOSEN.fullmatch(spelled) or is_best_end) or _AT_BEST.fullmatch(spelled):
         return ""
     return (
         f"{name} seems to be the best value of each run: chosen by the number that is judged, it looks better than it "
