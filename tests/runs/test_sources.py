@@ -60,7 +60,7 @@ def test_a_file_without_samples_is_refused_by_its_name(tmp_path, break_file):
     done = ablate_here("analyse", "out", *CALL, cwd=tmp_path)
     assert done.returncode == 2
     assert f"out/b/{NAME}" in done.stderr
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
 
 
 BROKEN_FIELDS = [{"doc_id": None}, {"doc_id": True}, {"doc_id": [1]}, {"doc_hash": 5}, {"filter": ["none"]}]
