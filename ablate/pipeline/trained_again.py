@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from ablate.base.errors import AblateError
 from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
-from ablate.core.same_numbers import have_same_numbers
+from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
 from ablate.pipeline.other_runs import StoredTrial, key_of_config
 from ablate.records.folder import StudyFolder
@@ -68,7 +67,7 @@ def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) 
                     continue
                 removed.append(Superseded(record.id, "failed", facts.reported))
                 noted.add(record.id)
-            elif not have_same_numbers(_numbers_of(row), record.metrics):
+            elif not have_same_numbers(numbers_in(row), record.metrics):
                 removed.append(Superseded(record.id, "replaced", record.started_at))
                 noted.add(record.id)
     return removed
@@ -80,15 +79,6 @@ def _rows_of(report: StudyFolder) -> list[dict[str, Any]]:
         return [row for cell, row in report.rows() if cell.judged]
     except AblateError:
         return []
-
-
-def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """Returns the numbers in the row of a trial; None for one without a value, as records have it."""
-    numbers: dict[str, float | None] = {}
-    for name, value in row.items():
-        if value is None or isinstance(value, float):
-            numbers[name] = None if value is None or math.isnan(value) else value
-    return numbers
 
 
 def _failed_with_other_code(cells: Sequence[Cell], stored_trials: Iterable[StoredTrial]) -> Counter[str]:
