@@ -12,6 +12,7 @@ from ablate.core.record import Record
 from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
 from ablate.pipeline.other_runs import StoredTrial, key_of_config
+from ablate.pipeline.reused import trained_as
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.superseded import Superseded, note_superseded, superseded_in
@@ -28,7 +29,9 @@ def count_superseded(
 ) -> dict[str, SupersededRuns]:
     """Returns variant → its failed and its replaced trainings; of variants that have some, without placebos.
 
-    A record that was removed is known by a report that has other numbers of its trial, and is noted in the store.
+    A record that was removed is known by a report that has other numbers of its trial, and is noted in the store. Of a
+    training that is reused for later code, those count that came before it under its own id.
+
     cells: all that were asked for. stored_trials: those in no report, as `stored_elsewhere` returns them. Raises
     `AblateError`.
     """
@@ -40,8 +43,11 @@ def count_superseded(
     failed: Counter[str] = Counter()
     replaced: Counter[str] = Counter()
     for cell in ended:
-        failed[cell.variant] += counts[cell.id, "failed"] + records[cell.id].attempts - 1
-        replaced[cell.variant] += counts[cell.id, "replaced"]
+        record = records[cell.id]
+        failed[cell.variant] += record.attempts - 1
+        for trial_id in {cell.id, trained_as(cell.id, record.environment)}:
+            failed[cell.variant] += counts[trial_id, "failed"]
+            replaced[cell.variant] += counts[trial_id, "replaced"]
     asked_for = {cell.id for cell in cells}
     others = [stored for stored in stored_trials if stored.id not in asked_for]
     failed += _failed_with_other_code(ended, others)

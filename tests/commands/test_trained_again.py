@@ -116,6 +116,17 @@ def test_a_damaged_list_ends_the_run_and_is_named(here):
     assert "superseded.jsonl" in done.stderr
 
 
+def test_runs_that_are_kept_for_later_code_keep_their_failures(here, monkeypatch):
+    run(here)
+    monkeypatch.setenv("LEAST", "0")
+    run(here)
+    for comment in ("one", "two"):
+        (here / "train.py").write_text(f"# {comment}\n{TRAIN}")
+        _, words = run(here, "--keep-finished")
+        assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
+        assert "act GELU 3; baseline 0" in words
+
+
 @pytest.mark.slow
 def test_code_that_was_edited_after_failures_does_not_forget_them(here, monkeypatch):
     run(here)
