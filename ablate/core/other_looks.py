@@ -19,6 +19,8 @@ class SupersededRuns:
 
     failed: int
     replaced: int  # They had a result, and those that count have another.
+    # Task → the seeds of the replaced trainings, one for each; empty in folders of older versions.
+    replaced_on: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

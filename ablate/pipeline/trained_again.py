@@ -41,18 +41,29 @@ def count_superseded(
     note_superseded(store.root, _removed({cell.id for cell in ended}, records, folder), store.warn)
     counts = Counter((line.trial, line.why) for line in superseded_in(store.root))
     failed: Counter[str] = Counter()
-    replaced: Counter[str] = Counter()
+    replaced_on: dict[str, dict[str, list[int]]] = {}
     for cell in ended:
         record = records[cell.id]
         failed[cell.variant] += record.attempts - 1
         for trial_id in {cell.id, trained_as(cell.id, record.environment)}:
             failed[cell.variant] += counts[trial_id, "failed"]
-            replaced[cell.variant] += counts[trial_id, "replaced"]
+            seeds = replaced_on.setdefault(cell.variant, {}).setdefault(cell.task, [])
+            seeds += [cell.seed] * counts[trial_id, "replaced"]
     asked_for = {cell.id for cell in cells}
     others = [stored for stored in stored_trials if stored.id not in asked_for]
     failed += _failed_with_other_code(ended, others)
-    names = [variant.name for variant in study.variants if failed[variant.name] or replaced[variant.name]]
-    return {name: SupersededRuns(failed[name], replaced[name]) for name in names}
+    superseded: dict[str, SupersededRuns] = {}
+    for variant in study.variants:
+        of_variant = _with_seeds(failed[variant.name], replaced_on.get(variant.name, {}))
+        if of_variant.failed or of_variant.replaced:
+            superseded[variant.name] = of_variant
+    return superseded
+
+
+def _with_seeds(failed: int, replaced_on: Mapping[str, Sequence[int]]) -> SupersededRuns:
+    """Returns the failed and replaced trainings of a variant. replaced_on: task → a seed for each replaced one."""
+    on_tasks = {task: sorted(seeds) for task, seeds in replaced_on.items() if seeds}
+    return SupersededRuns(failed, sum(map(len, on_tasks.values())), on_tasks)
 
 
 def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> list[Superseded]:
