@@ -255,6 +255,28 @@ def test_code_that_changes_between_seeds(project):
     assert "12 of 18 trials ran with older code" in outcome.said
 
 
+CURVE = """
+import random, sys
+act, seed = sys.argv[1:]
+draw = random.Random(f"{act} {seed}")
+values = [0.8 + draw.gauss(0, 0.01) for _ in range(20)]
+for epoch, value in enumerate(values):
+    print(f"epoch {epoch} acc {value:.6f}")
+print(f"final acc {max(values):.6f}")
+"""
+
+
+@pytest.mark.parametrize("step", [{}, {"step": r"epoch (\d+)"}])
+def test_the_best_of_a_curve_that_is_printed_last(project, step):
+    (project.folder / "train.py").write_text(CURVE)
+    read = {"acc": r"acc (\S+)"} | step
+    workload = {"command": "python train.py {act} {seed}", "read": read}
+    outcome = project.run(workload=workload, metrics={"acc": {"direction": "max"}}, config={"act": "relu"})
+    assert outcome.code == 0
+    report = (project.folder / "results/own/report.md").read_text()
+    assert "every run ends with the best acc of its curve" in report
+
+
 def test_kept_runs_are_counted_and_are_no_other_runs(project):
     few = {"seeds": 2, "factors": {"config.act": ["gelu"]}}
     assert project.run(**few).code == 0
