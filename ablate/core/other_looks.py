@@ -19,6 +19,8 @@ class SupersededRuns:
 
     failed: int
     replaced: int  # They had a result, and those that count have another.
+    # Task → the seeds of the replaced trainings, one for each; empty in folders of older versions.
+    replaced_on: dict[str, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,20 +59,24 @@ class OtherRuns:
     retrained: list[int] = field(default_factory=list)
     """Seeds of the report for which the store has more trials, with other code, data or versions."""
     shared: list[str] = field(default_factory=list)
-    """The names of further studies that compare other variants by runs of this report, as by those of its baseline."""
+    """The names of further reports by runs of this report, as by those of its baseline."""
     comparisons: int = 0
     """The number of comparisons by runs of this report, or of its variants, its own among them; 0 without any other."""
     level: float | None = None
     """The probability that any of these, at a nominal 0.05 a report, gives a false verdict; None without any other."""
 
     def __or__(self, other: OtherRuns) -> OtherRuns:
-        """Returns the other runs of both."""
+        """Returns the other runs of both; `other` is the later one."""
         more = self if self.comparisons > other.comparisons else other
+        # What a report has was other runs before, and is the same ones now, where runs were trained again.
+        earlier = [name for name in self.folders if name not in other.shared]
+        folders = list(dict.fromkeys([*earlier, *other.folders]))
+        shared = list(dict.fromkeys([*self.shared, *other.shared]))
         return OtherRuns(
-            folders=list(dict.fromkeys([*self.folders, *other.folders])),
+            folders=folders,
             seeds=sorted({*self.seeds, *other.seeds}),
             retrained=sorted({*self.retrained, *other.retrained}),
-            shared=list(dict.fromkeys([*self.shared, *other.shared])),
+            shared=[name for name in shared if name not in folders],
             comparisons=more.comparisons,
             level=more.level,
         )

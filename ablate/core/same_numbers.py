@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from ablate.core.metric import FREE
 from ablate.core.record import Record
@@ -31,6 +32,15 @@ def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float
     """
     shared = [name for name in one if name in other and not name.endswith(FREE)]
     return all(one[name] == other[name] for name in shared)
+
+
+def numbers_in(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Returns the numbers in the row of a trial; None for one without a value, as records have it."""
+    numbers: dict[str, float | None] = {}
+    for name, value in row.items():
+        if value is None or isinstance(value, float):
+            numbers[name] = None if value is None or math.isnan(value) else value
+    return numbers
 
 
 def _numbers(record: Record) -> Mapping[tuple[str, int], float]:

@@ -12,10 +12,10 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
-from ablate.pipeline.other_code import num_reused
 from ablate.pipeline.other_runs import configs_in, other_runs, stored_elsewhere
 from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
+from ablate.pipeline.reused import num_reused
 from ablate.pipeline.trained_again import count_superseded
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session

@@ -21,6 +21,7 @@ from ablate.external.links import place_of
 from ablate.external.snapshot import CODE_FOLDER
 from ablate.external.tree import Tree, paths_below
 from ablate.external.workload import External
+from ablate.pipeline.reused import REUSED_FROM
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.study import Study
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 MAX_LINES = 40
 """The most lines of a diff that are shown."""
-# Key in the environment of a record that is reused for a trial of later code → the id of the trial that was trained.
-REUSED_FROM = "kept_from"
 
 
 @dataclass(frozen=True)
@@ -84,11 +83,6 @@ def _remove_reused(folder: StudyFolder, store: Store) -> None:
         record = store.load(cell.id)
         if record is not None and REUSED_FROM in record.environment:
             store.remove(cell.id)
-
-
-def num_reused(records: Mapping[str, Record]) -> int:
-    """Returns the number of trials that ran with older code than the repository has now."""
-    return sum(REUSED_FROM in record.environment for record in records.values())
 
 
 def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | None:

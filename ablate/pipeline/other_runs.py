@@ -1,17 +1,19 @@
 """Other runs of the variants of a report: in other folders, and trials in the store that are in no report."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE, Evidence
-from ablate.core.judged_variants import JudgedVariants
+from ablate.core.judged_variants import JudgedVariant, JudgedVariants
 from ablate.core.names import stem
 from ablate.core.other_looks import OtherRuns
+from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
+from ablate.pipeline.reused import trained_as, trained_ids
 from ablate.pipeline.shared_comparisons import shared_comparisons
 from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
@@ -44,13 +46,18 @@ def other_runs(
     if not configs:
         return OtherRuns()
     trials = evidence.trials
-    folders: list[str] = []
+    same_variants: list[str] = []
+    same_runs: list[str] = []
+    runs = _reported_runs(folder, trials.to_dict("records"), evidence.facts.kept)
     for other in StudyFolder.all(folder.results):
         if other.name == folder.name:
             continue
         is_of_study = other.has_report and stem(other.name) == stem(folder.name)
         if is_of_study or not configs_of(other).isdisjoint(configs):
-            folders.append(other.name)
+            same_variants.append(other.name)
+            if _has_no_other_runs(other, configs, runs):
+                same_runs.append(other.name)
+    folders = [name for name in same_variants if name not in same_runs]
 
     seeds = set()
     for stored in stored_trials:
@@ -58,16 +65,49 @@ def other_runs(
             seeds.add(stored.seed)
     judged = {*trials["seed"].tolist()}
     shared = shared_comparisons(
-        folder, evidence.facts, trials, reports_of_same_variants=folders, stored_seeds=seeds
+        folder, evidence.facts, trials, reports_of_same_variants=same_variants, stored_seeds=seeds
     )
+    of_same_runs = [*same_runs, *shared.studies]
     return OtherRuns(
         folders,
         seeds=sorted(seeds - judged),
         retrained=sorted(seeds & judged),
-        shared=[name for name in shared.studies if name not in folders],
+        shared=[name for name in dict.fromkeys(of_same_runs) if name not in folders],
         comparisons=shared.count,
         level=shared.level,
     )
+
+
+def _reported_runs(
+    folder: StudyFolder, rows: Sequence[Mapping[Any, Any]], num_kept: int
+) -> dict[str, dict[str, float | None]]:
+    """Returns the id under which each run of a report was trained → its numbers. num_kept: as in `trained_ids`."""
+    trained = trained_ids([row["id"] for row in rows], folder.results, num_kept)
+    return {trained[row["id"]]: numbers_in(row) for row in rows}
+
+
+def _has_no_other_runs(
+    other: StudyFolder, configs: Collection[str], runs: Mapping[str, Mapping[str, float | None]]
+) -> bool:
+    """Returns whether all runs that another report has of some variants are runs of this one, with the same numbers.
+
+    configs: of the variants. runs: those of this report, as `_reported_runs` returns them.
+    """
+    facts = other.reported_facts()
+    try:
+        judged = other.variants()
+        rows = [(cell.variant, row) for cell, row in other.rows() if cell.judged]
+    except AblateError:
+        return False
+    if facts is None or judged is None:
+        return False
+    names = {one.name for one in judged.variants if not _configs_of_variant(one).isdisjoint(configs)}
+    of_variants = [row for variant, row in rows if variant in names - {BASELINE, *facts.placebos}]
+    reported = _reported_runs(other, of_variants, facts.kept)
+    same = [
+        name for name, numbers in reported.items() if name in runs and have_same_numbers(numbers, runs[name])
+    ]
+    return bool(reported) and len(same) == len(reported)
 
 
 def _cells(folder: StudyFolder) -> list[Cell]:
@@ -91,11 +131,16 @@ def configs_in(judged: JudgedVariants) -> set[str]:
     """Returns a key for each config of the judged variants, without the baseline and its placebo."""
     configs: set[str] = set()
     for variant in judged.variants:
-        if variant.name == BASELINE or variant.placebo:
-            continue
-        configs |= {key_of_config(config) for config in variant.configs}
-        for by_seed in variant.by_seed.values():
-            configs |= {key_of_config(config) for config in by_seed}
+        if variant.name != BASELINE and not variant.placebo:
+            configs |= _configs_of_variant(variant)
+    return configs
+
+
+def _configs_of_variant(variant: JudgedVariant) -> set[str]:
+    """Returns a key for each config of a judged variant."""
+    configs = {key_of_config(config) for config in variant.configs}
+    for by_seed in variant.by_seed.values():
+        configs |= {key_of_config(config) for config in by_seed}
     return configs
 
 
@@ -107,13 +152,15 @@ def key_of_config(config: Mapping[str, Any]) -> str:
 def stored_elsewhere(folder: StudyFolder, evidence: Evidence) -> list[StoredTrial]:
     """Returns the trials in the store on judging seeds that are neither in the evidence nor on a list of other studies.
 
-    Trials of tuning and stages are no evidence, and no other runs either. Records of trials in a report are not read.
+    A training that was reused for later code is in the evidence where any of its records is. Trials of tuning and
+    stages are no evidence, and no other runs either. Records of trials in a report are not read.
     """
     listed = {*evidence.trials["id"], *(cell.id for cell in _cells(folder) if not cell.judged)}
     for other in StudyFolder.all(folder.results):
         if other.name != folder.name:
             with suppress(AblateError):  # As a run of that study says.
                 listed |= other.trial_list.ids()
+    trained = {*trained_ids(evidence.trials["id"], folder.results, evidence.facts.kept).values()}
     stored_trials: list[StoredTrial] = []
     for path in (folder.results / "store" / "trials").glob("*.json"):
         if path.stem in listed:
@@ -122,8 +169,9 @@ def stored_elsewhere(folder: StudyFolder, evidence: Evidence) -> list[StoredTria
             record = json.loads(path.read_bytes())
             config = key_of_config(record["config"])
             stored = StoredTrial(path.stem, config, int(record["seed"]), str(record["status"]))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            is_counted = trained_as(path.stem, record["environment"]) in trained
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # The store says what is wrong with a record when a study needs it.
-        if stored.seed < TUNING_SEEDS_FROM:
+        if stored.seed < TUNING_SEEDS_FROM and not is_counted:
             stored_trials.append(stored)
     return stored_trials

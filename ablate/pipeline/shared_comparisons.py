@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -18,6 +19,7 @@ from ablate.core.dated_plan import DatedPlan
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
 from ablate.pipeline.plan_settings import trains_baseline_alike
+from ablate.pipeline.reused import trained_ids
 from ablate.records.folder import StudyFolder
 from ablate.study.schema import PLACEBO
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 IdsBySeed = dict[tuple[str, str], dict[int, str]]
-"""Variant and task → seed → the id of its judged trial."""
+"""Variant and task → seed → the id under which its judged trial was trained."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,9 @@ def shared_comparisons(
     further chance: it is believed together with what it confirms.
     """
     ids: IdsBySeed = {}
+    trained = trained_ids(trials["id"], folder.results, facts.kept)
     for row in trials[["variant", "task", "seed", "id"]].to_dict("records"):
-        ids.setdefault((row["variant"], row["task"]), {})[row["seed"]] = row["id"]
+        ids.setdefault((row["variant"], row["task"]), {})[row["seed"]] = trained[row["id"]]
     own = [*_comparisons_of(facts, ids)]
     own_runs = _runs_of(own)
     found = dict.fromkeys(own)
@@ -79,12 +82,13 @@ def shared_comparisons(
     return SharedComparisons(studies, count, error_rate_of_comparisons(found))
 
 
-def _ids_by_seed(cells: Iterable[Cell]) -> IdsBySeed:
-    """Returns the ids of judged trials by variant, task and seed."""
+def _ids_by_seed(cells: Iterable[Cell], results: Path, num_kept: int) -> IdsBySeed:
+    """Returns the ids under which judged trials were trained, by variant, task and seed."""
+    judged = [cell for cell in cells if cell.judged]
+    trained = trained_ids([cell.id for cell in judged], results, num_kept)
     ids: IdsBySeed = {}
-    for cell in cells:
-        if cell.judged:
-            ids.setdefault((cell.variant, cell.task), {})[cell.seed] = cell.id
+    for cell in judged:
+        ids.setdefault((cell.variant, cell.task), {})[cell.seed] = trained[cell.id]
     return ids
 
 
@@ -104,13 +108,15 @@ def _comparisons_in(other: StudyFolder) -> Iterator[SharedComparison]:
     facts = other.reported_facts()
     try:
         if facts is not None:
-            yield from _comparisons_of(facts, _ids_by_seed(cell for cell, _ in other.rows()))
+            cells = [cell for cell, _ in other.rows()]
+            yield from _comparisons_of(facts, _ids_by_seed(cells, other.results, facts.kept))
             return
         # The folder was removed, and the list of its trials has the facts of its last report.
         report = other.trial_list.report()
         if report is not None:
             listed = StudyFacts.from_dict(report.facts)
-            yield from _comparisons_of(listed, _ids_by_seed(other.trial_list.cells()))
+            cells = other.trial_list.cells()
+            yield from _comparisons_of(listed, _ids_by_seed(cells, other.results, listed.kept))
     except (AblateError, ValidationError):
         return
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from ablate.base.errors import AblateError
 from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
-from ablate.core.same_numbers import have_same_numbers
+from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
 from ablate.pipeline.other_runs import StoredTrial, key_of_config
+from ablate.pipeline.reused import trained_as
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.superseded import Superseded, note_superseded, superseded_in
@@ -29,7 +29,9 @@ def count_superseded(
 ) -> dict[str, SupersededRuns]:
     """Returns variant → its failed and its replaced trainings; of variants that have some, without placebos.
 
-    A record that was removed is known by a report that has other numbers of its trial, and is noted in the store.
+    A record that was removed is known by a report that has other numbers of its trial, and is noted in the store. Of a
+    training that is reused for later code, those count that came before it under its own id.
+
     cells: all that were asked for. stored_trials: those in no report, as `stored_elsewhere` returns them. Raises
     `AblateError`.
     """
@@ -39,15 +41,29 @@ def count_superseded(
     note_superseded(store.root, _removed({cell.id for cell in ended}, records, folder), store.warn)
     counts = Counter((line.trial, line.why) for line in superseded_in(store.root))
     failed: Counter[str] = Counter()
-    replaced: Counter[str] = Counter()
+    replaced_on: dict[str, dict[str, list[int]]] = {}
     for cell in ended:
-        failed[cell.variant] += counts[cell.id, "failed"] + records[cell.id].attempts - 1
-        replaced[cell.variant] += counts[cell.id, "replaced"]
+        record = records[cell.id]
+        failed[cell.variant] += record.attempts - 1
+        for trial_id in {cell.id, trained_as(cell.id, record.environment)}:
+            failed[cell.variant] += counts[trial_id, "failed"]
+            seeds = replaced_on.setdefault(cell.variant, {}).setdefault(cell.task, [])
+            seeds += [cell.seed] * counts[trial_id, "replaced"]
     asked_for = {cell.id for cell in cells}
     others = [stored for stored in stored_trials if stored.id not in asked_for]
     failed += _failed_with_other_code(ended, others)
-    names = [variant.name for variant in study.variants if failed[variant.name] or replaced[variant.name]]
-    return {name: SupersededRuns(failed[name], replaced[name]) for name in names}
+    superseded: dict[str, SupersededRuns] = {}
+    for variant in study.variants:
+        of_variant = _with_seeds(failed[variant.name], replaced_on.get(variant.name, {}))
+        if of_variant.failed or of_variant.replaced:
+            superseded[variant.name] = of_variant
+    return superseded
+
+
+def _with_seeds(failed: int, replaced_on: Mapping[str, Sequence[int]]) -> SupersededRuns:
+    """Returns the failed and replaced trainings of a variant. replaced_on: task → a seed for each replaced one."""
+    on_tasks = {task: sorted(seeds) for task, seeds in replaced_on.items() if seeds}
+    return SupersededRuns(failed, sum(map(len, on_tasks.values())), on_tasks)
 
 
 def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> list[Superseded]:
@@ -68,7 +84,7 @@ def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) 
                     continue
                 removed.append(Superseded(record.id, "failed", facts.reported))
                 noted.add(record.id)
-            elif not have_same_numbers(_numbers_of(row), record.metrics):
+            elif not have_same_numbers(numbers_in(row), record.metrics):
                 removed.append(Superseded(record.id, "replaced", record.started_at))
                 noted.add(record.id)
     return removed
@@ -80,15 +96,6 @@ def _rows_of(report: StudyFolder) -> list[dict[str, Any]]:
         return [row for cell, row in report.rows() if cell.judged]
     except AblateError:
         return []
-
-
-def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """Returns the numbers in the row of a trial; None for one without a value, as records have it."""
-    numbers: dict[str, float | None] = {}
-    for name, value in row.items():
-        if value is None or isinstance(value, float):
-            numbers[name] = None if value is None or math.isnan(value) else value
-    return numbers
 
 
 def _failed_with_other_code(cells: Sequence[Cell], stored_trials: Iterable[StoredTrial]) -> Counter[str]:

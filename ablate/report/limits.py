@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
+from ablate.analysis.chosen_values import variants_with_chosen_values
 from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import Runs
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.report.answer import learned_words
-from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes
+from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
 from ablate.report.section import ReportData
 from ablate.report.verdicts import names_of, planned_rows, shared_rate
 from ablate.report.words import message
@@ -45,9 +46,27 @@ def training_warnings(report_data: ReportData) -> Iterator[str]:
     if chosen_by_judged(evidence):
         code = "limits.chosen_though_stated" if is_held_out(facts) else "limits.chosen_by_judged"
         yield message(code, facts.metric)
+    yield from _chosen_values_lines(evidence)
     groups = [task.name for task in facts.tasks if Runs(evidence).suspect(task, facts.metric)]
     if groups:
         yield message("limits.groups", [name for name in groups if name], facts.unit)
+
+
+def _chosen_values_lines(evidence: Evidence) -> Iterator[str]:
+    """Yields the variants whose runs of a user's own code end with the best value that they had before."""
+    facts = evidence.facts
+    stated = stated_of(facts)
+    if stated is None or stated.by:
+        return
+    names = names_of(facts)
+    tasks_by_variants: dict[tuple[str, ...], list[str]] = {}
+    for task in facts.tasks:
+        variants = (*variants_with_chosen_values(evidence, task),)
+        if variants:
+            tasks_by_variants.setdefault(variants, []).append(task.name)
+    for variants, tasks in tasks_by_variants.items():
+        named = [names[variant] for variant in variants]
+        yield message("limits.chosen_values", facts.metric, named, [task for task in tasks if task])
 
 
 def _rates_line(facts: StudyFacts) -> str:

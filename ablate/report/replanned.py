@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,9 @@ def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
     replaced = {name: count.replaced for name, count in counts.items()}
     yield from _unequal("replanned.failed", failed, facts)
     yield from _unequal("replanned.replaced", replaced, facts)
-    times = _times_again(replaced, facts)
+    rounds = {name: _rounds(count, name, facts) for name, count in counts.items()}
+    yield from _some_again_in_words(counts, rounds, facts)
+    times = _times_again(rounds, facts)
     if times:
         rate = 0.0
         for _ in range(times + 1):
@@ -94,14 +97,40 @@ def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
         yield message("replanned.again", times, rate)
 
 
-def _times_again(replaced: Mapping[str, int], facts: StudyFacts) -> int:
-    """Returns how often all runs of some comparison were trained again, after they had other results."""
-    num_runs = {}
-    for variant in facts.variants:
-        num_runs[variant.name] = sum(len(facts.seeds_of(variant.name, task.name)) for task in facts.tasks)
-    rounds = {name: count // max(1, num_runs[name]) for name, count in replaced.items()}
-    of_baseline = rounds.pop(facts.variants[0].name)
-    return min(of_baseline, max(rounds.values(), default=0))
+def _times_again(rounds: Mapping[str, int], facts: StudyFacts) -> int:
+    """Returns how often all runs of some comparison were trained again. rounds: variant → as `_rounds` returns them."""
+    baseline = facts.variants[0].name
+    of_others = [times for name, times in rounds.items() if name != baseline]
+    return min(rounds[baseline], max(of_others, default=0))
+
+
+def _rounds(superseded: SupersededRuns, variant: str, facts: StudyFacts) -> int:
+    """Returns how often all runs of a variant were trained again, after they had other results."""
+    times: list[int] = []
+    for task in facts.tasks:
+        replaced = Counter(superseded.replaced_on.get(task.name, ()))
+        times += [replaced[seed] for seed in facts.seeds_of(variant, task.name)]
+    if superseded.replaced and not superseded.replaced_on:
+        return superseded.replaced // max(1, len(times))  # A folder of an older version has no seeds of them.
+    return min(times, default=0)
+
+
+def _some_again_in_words(
+    counts: Mapping[str, SupersededRuns], rounds: Mapping[str, int], facts: StudyFacts
+) -> Iterator[str]:
+    """Yields on which seeds runs were trained again more often than the other runs of their variant."""
+    names = names_of(facts)
+    sides: list[str] = []
+    for name, superseded in counts.items():
+        seeds: set[int] = set()
+        for replaced in superseded.replaced_on.values():
+            times = Counter(replaced)
+            seeds |= {seed for seed in times if times[seed] > rounds[name]}
+        if seeds:
+            code = "replanned.on_seeds" if len(seeds) > 1 else "replanned.on_seed"
+            sides.append(message(code, names[name], in_words(sorted(seeds))))
+    if sides:
+        yield message("replanned.some_again", sides)
 
 
 def _unequal(code: str, counts: Mapping[str, int], facts: StudyFacts) -> Iterator[str]:

@@ -151,7 +151,12 @@ def without_a_variant(project: Project) -> Outcome:
     [
         (widen, "changed", "metric.margin 0.02 → 0.06"),
         pytest.param(widen_by_option, "changed", "metric.margin 0.02 → 0.06", marks=pytest.mark.slow),
-        pytest.param(widen_in_a_new_name, "known", "not counted: own.", marks=pytest.mark.slow),
+        pytest.param(
+            widen_in_a_new_name,
+            "known",
+            "Other reports use runs of this one, as those of its baseline: own.",
+            marks=pytest.mark.slow,
+        ),
         (widen_without_the_report, "known", "predate the first plan"),
         pytest.param(
             train_anew_without_the_report,
@@ -248,6 +253,43 @@ def test_code_that_changes_between_seeds(project):
     assert project.run(seeds=6).code == 2
     outcome = project.run("--keep-finished")
     assert "12 of 18 trials ran with older code" in outcome.said
+
+
+CURVE = """
+import random, sys
+act, seed = sys.argv[1:]
+draw = random.Random(f"{act} {seed}")
+values = [0.8 + draw.gauss(0, 0.01) for _ in range(20)]
+for epoch, value in enumerate(values):
+    print(f"epoch {epoch} acc {value:.6f}")
+print(f"final acc {max(values):.6f}")
+"""
+
+
+@pytest.mark.parametrize("step", [{}, {"step": r"epoch (\d+)"}])
+def test_the_best_of_a_curve_that_is_printed_last(project, step):
+    (project.folder / "train.py").write_text(CURVE)
+    read = {"acc": r"acc (\S+)"} | step
+    workload = {"command": "python train.py {act} {seed}", "read": read}
+    outcome = project.run(workload=workload, metrics={"acc": {"direction": "max"}}, config={"act": "relu"})
+    assert outcome.code == 0
+    report = (project.folder / "results/own/report.md").read_text()
+    assert "every run ends with the best acc of its curve" in report
+
+
+def test_kept_runs_are_counted_and_are_no_other_runs(project):
+    few = {"seeds": 2, "factors": {"config.act": ["gelu"]}}
+    assert project.run(**few).code == 0
+    for comment in ("one", "two"):
+        project.edit("import argparse", f"# {comment}\nimport argparse")
+        outcome = project.run("--keep-finished")
+        assert "4 of 4 trials ran with older code" in outcome.said
+        assert "trained before with other code" not in outcome.said
+        assert "comparisons in this store" not in outcome.said
+    # Another report of the very same trainings is no other run, whatever the ids of their trials.
+    project.write(name="other")
+    outcome = project.run()
+    assert "not counted" not in outcome.said
 
 
 @pytest.mark.slow

@@ -90,11 +90,12 @@ def test_results_that_were_removed_and_trained_again_are_counted_each_time(here,
         first, *_ = records(here, "gelu")
         first.unlink()
         _, words = run(here)
-        assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=0, replaced=times)}
+        (count,) = superseded(here).values()
+        assert count == SupersededRuns(failed=0, replaced=times, replaced_on={"": [0] * times})
         assert f"act GELU {times}; baseline 0" in words
     # Of all sides alike, no number is unequal, and each time is another chance.
     _, words = run(here, "--fresh")
-    assert superseded(here)["baseline"] == SupersededRuns(0, 3)
+    assert superseded(here)["baseline"] == SupersededRuns(0, 3, {"": [0, 1, 2]})
 
 
 def test_all_runs_trained_again_are_another_chance(here, monkeypatch):
@@ -107,6 +108,22 @@ def test_all_runs_trained_again_are_another_chance(here, monkeypatch):
         words = ""
 
 
+def test_pairs_that_were_trained_again_are_named_however_often(here, monkeypatch):
+    monkeypatch.setenv("LEAST", "0")
+    run(here)
+    for _ in range(3):
+        run(here, "--fresh", "--seed", 1)
+    _, words = run(here)
+    assert "Trained again after another result: baseline on seed 1; act GELU on seed 1." in words
+    assert "probability up to" not in words  # Three trainings of a side, and not of all its runs.
+    assert "not counted: own@seed=1" not in words
+
+    # A whole repetition is another chance; what was chosen before stays a choice.
+    _, words = run(here, "--fresh")
+    assert "baseline on seed 1; act GELU on seed 1." in words
+    assert f"probability up to {1 - 0.95**2:.2g}" in words
+
+
 def test_a_damaged_list_ends_the_run_and_is_named(here):
     run(here)
     path = here / "results/store/superseded.jsonl"
@@ -114,6 +131,17 @@ def test_a_damaged_list_ends_the_run_and_is_named(here):
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)
     assert done.returncode == 2
     assert "superseded.jsonl" in done.stderr
+
+
+def test_runs_that_are_kept_for_later_code_keep_their_failures(here, monkeypatch):
+    run(here)
+    monkeypatch.setenv("LEAST", "0")
+    run(here)
+    for comment in ("one", "two"):
+        (here / "train.py").write_text(f"# {comment}\n{TRAIN}")
+        _, words = run(here, "--keep-finished")
+        assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
+        assert "act GELU 3; baseline 0" in words
 
 
 @pytest.mark.slow
