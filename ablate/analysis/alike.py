@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from ablate.analysis.equal_values import Codes, chance_of_equal, pooled_sd
+from ablate.analysis.grid import least_multiplier
+from ablate.analysis.paired import Floats
 from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
 
@@ -22,8 +24,8 @@ _CHANCE = 0.01
 """The probability of as many equal runs below which chance is no reason."""
 _CLUMPED = 1.3
 """The factor on the pairs that are equal by chance: three equal runs are three pairs, and no spread is quite normal."""
-_COUNTED = np.arange(2, 20_001)
-"""Numbers of examples of which a value may be the share."""
+_LEAST_DISTINCT = 3
+"""The distinct values from which a common divisor is no chance."""
 _PEAKED = 3.0
 """The factor by which more runs are equal by chance than if values were spread evenly over their range."""
 _LEAST_EQUAL = 3
@@ -37,8 +39,8 @@ def alike_runs(
 ) -> list[list[str]]:
     """Returns the ids of completed runs of one task that have the same numbers, to ten digits.
 
-    Only where chance is no reason: by their spread and smallest step, less than one table in twenty would have as many
-    alike. Runs by example have the same examples.
+    Only where chance is no reason: by their spread and smallest step, less than one table in a hundred would have as
+    many alike. Runs by example have the same examples.
     """
     alike = []
     for _, runs in trials[trials["status"] == "completed"].groupby("task", sort=False):
@@ -64,8 +66,7 @@ def alike_groups(evidence: Evidence, task: TaskFacts) -> list[pd.DataFrame]:
     By the metrics of which every run has a value, and without examples, since verdicts compare whole runs.
     """
     trials = evidence.trials
-    placebos = [variant.name for variant in evidence.facts.variants if variant.placebo]
-    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(placebos)
+    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(evidence.facts.placebos)
     runs = trials[is_judged & (trials["task"] == task.name)]
     metrics = {}
     for name, metric in task.metrics.items():
@@ -101,13 +102,11 @@ def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool
 
 def _share(values: pd.Series) -> float:
     """Returns 1/N where all values are multiples of it, as shares of N examples are; 0 where no such N is small."""
-    known = values.dropna().unique()[:50]
-    if len(known) < 3 or np.abs(known).max() > 1:
+    distinct = values.unique()
+    if len(distinct) < _LEAST_DISTINCT or np.abs(distinct).max() > 1:
         return 0.0
-    counts = np.outer(known, _COUNTED)
-    # Values may have been computed as numbers of 32 bits.
-    is_whole = (np.abs(counts - counts.round()) < 1e-7 * _COUNTED).all(axis=0)
-    return float(1 / _COUNTED[is_whole.argmax()]) if is_whole.any() else 0.0
+    multiplier = least_multiplier(np.abs(distinct))
+    return 0.0 if multiplier is None else 1 / multiplier
 
 
 def _equal_rows(values: pd.DataFrame, variants: pd.Series, resolutions: Sequence[float]) -> list[list[int]]:
@@ -149,23 +148,26 @@ def _expected_pairs(
 ) -> float:
     """Returns how many pairs of runs are equal by chance, on a grid with this step in each metric.
 
-    Runs of a variant are taken as normal about its mean, all with one standard deviation: two runs whose means differ
-    by d then share a value with probability step/(2 s √π) exp(−d²/(4 s²)). Metrics may say the same of a run, so that
-    the one in which fewest pairs are equal counts alone.
+    Runs of a variant are taken as normal about its mean, all with one standard deviation; see `equal_values`. Metrics
+    may say the same of a run, so that the one in which fewest pairs are equal counts alone.
     """
-    num_runs = len(values)
-    first, second = np.triu_indices(num_runs, 1)
-    num_variants = variants.nunique()
-    counts = []
-    for name in values:
-        means = values[name].groupby(variants.to_numpy()).transform("mean")
-        squares = float(((values[name] - means) ** 2).sum())
-        if squares > 0 and num_runs > num_variants:
-            sd = math.sqrt(squares / (num_runs - num_variants))
-            apart = means.to_numpy()[first] - means.to_numpy()[second]
-            shares = step[name] / (2 * sd * math.sqrt(math.pi)) * np.exp(-((apart / (2 * sd)) ** 2))
-        else:
-            # Where the runs of no variant differ, only the range says how far values may lie apart.
-            shares = np.full(len(first), _PEAKED * step[name] / max(float(spread[name]), float(step[name])))
-        counts.append(float(np.minimum(shares, 1.0).sum()))
-    return min(counts)
+    groups, _ = pd.factorize(variants)
+    return min(
+        _expected_pairs_in(values[name].to_numpy(float), groups, step=step[name], spread=spread[name])
+        for name in values
+    )
+
+
+def _expected_pairs_in(values: Floats, groups: Codes, *, step: float, spread: float) -> float:
+    """Returns how many pairs of runs have the same value by chance; groups: the variant of each run, by number."""
+    sd = pooled_sd(values, groups)
+    if sd == 0:
+        # Where the runs of no variant differ, only the range says how far values may lie apart.
+        share = min(_PEAKED * step / max(spread, step), 1.0)
+        return float(share * len(values) * (len(values) - 1) / 2)
+    sizes = np.bincount(groups)
+    means = np.bincount(groups, values) / sizes
+    # Pairs of runs by (variant, variant), each counted from both of its ends.
+    num_pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    shares = chance_of_equal(step, sd, means[:, None] - means[None, :])
+    return float((num_pairs * np.minimum(shares, 1.0)).sum()) / 2

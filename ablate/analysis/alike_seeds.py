@@ -7,10 +7,10 @@ many there are, as long as two runs differ from them. Where all seeds are copies
 jitter and shows nothing; a repeated run does (`analysis.repeats`).
 
 That two honest runs of a variant of spread s lie within w of one another has a probability of about 2w/s at most. Seeds
-are told where the product of these over the variants, times the n²/2 pairs of seeds, is less than one in twenty, and
-two variants at least speak. Of variants with the same runs one speaks; the same value at an end of the range, where
-runs fail or have nothing left to gain, does not speak. A metric whose steps are larger than w, as those of accuracies
-are, is left out: equal values are no wonder there, and `analysis.alike` counts how many there may be.
+are reported where the product of these over the variants, times the n²/2 pairs of seeds, is less than one in twenty,
+and two variants at least give evidence. Of variants with the same runs one gives evidence; the same value at an end of
+the range, where runs fail or have nothing left to gain, gives none. A metric whose steps are larger than w, as those of
+accuracies are, is left out: equal values are no wonder there, and `analysis.alike` counts how many there may be.
 """
 
 from __future__ import annotations
@@ -32,15 +32,14 @@ RARE = 0.05
 MOST_SEEDS = 500
 """The seeds that are compared with one another; of more, some are near by chance."""
 LEAST_VARIANTS = 2
-"""The variants that must speak."""
+"""The variants that must give evidence."""
 
 
 def judged_alike_seeds(evidence: Evidence, task: TaskFacts) -> list[list[int]]:
     """Returns groups of seeds that are copies of one another but for jitter, by the judged runs of a task."""
     facts = evidence.facts
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
     trials = evidence.trials
-    judged = trials[(trials["task"] == task.name) & ~trials["variant"].isin(placebos)]
+    judged = trials[(trials["task"] == task.name) & ~trials["variant"].isin(facts.placebos)]
     return alike_seeds(judged, {facts.column_of(name): metric for name, metric in task.metrics.items()})
 
 
@@ -51,45 +50,60 @@ def alike_seeds(trials: pd.DataFrame, metrics: Mapping[str, Metric]) -> list[lis
     if len(seeds) > MOST_SEEDS:
         return []
     names = [name for name in metrics if name in completed and not name.endswith(FREE)]
-    scores = _scores(completed, seeds, names)
+    if not seeds or not names:
+        return []
+
+    scores = _scores(completed, names)
+    widths = [_width(scores[:, place], metrics[name]) for place, name in enumerate(names)]
     are_alike = np.ones((len(seeds), len(seeds)), bool)
-    rarity = np.ones((len(scores), len(seeds), len(seeds)))
-    for place, name in enumerate(names):
-        values = scores[:, place]
-        width = NEAR * max((_spread(of_variant) for of_variant in values), default=0.0)
-        if width <= 0 or resolution_of(metrics[name], values[np.isfinite(values)]) > width:
-            continue
-        for variant, of_variant in enumerate(values):
-            distances = np.abs(of_variant[:, None] - of_variant[None, :])
+    by_chance = np.full((len(seeds), len(seeds)), len(seeds) ** 2 / 2)
+    num_giving_evidence = np.zeros((len(seeds), len(seeds)), int)
+    for of_variant in scores:
+        rarity = np.ones((len(seeds), len(seeds)))
+        for values, width in zip(of_variant, widths, strict=True):
+            if width == 0:
+                continue
+            distances = np.abs(values[:, None] - values[None, :])
             are_alike &= ~(distances > width)  # A run that is missing is like any.
-            # The metrics of one run depend on one another: the rarest speaks.
-            rarity[variant] = np.minimum(rarity[variant], _rarity(of_variant, distances, width))
-    by_chance = len(seeds) ** 2 / 2 * rarity.prod(axis=0)
-    is_told = (by_chance < RARE) & ((rarity < 1).sum(axis=0) >= LEAST_VARIANTS)
-    return _groups(are_alike & is_told, seeds)
+            # The metrics of one run depend on one another: the rarest gives evidence.
+            rarity = np.minimum(rarity, _rarity(values, distances, width))
+        by_chance *= rarity
+        num_giving_evidence += rarity < 1
+    is_reported = (by_chance < RARE) & (num_giving_evidence >= LEAST_VARIANTS)
+    return _groups(are_alike & is_reported, seeds)
 
 
-def _scores(completed: pd.DataFrame, seeds: Sequence[int], names: Sequence[str]) -> Floats:
+def _scores(completed: pd.DataFrame, names: Sequence[str]) -> Floats:
     """Returns the metrics by variant and seed, shape (num_variants, num_metrics, num_seeds), NaN without a finite one.
 
-    Of variants with the same runs there is one.
+    The seeds are in rising order. Of variants with the same runs there is one.
     """
-    scores: dict[bytes, Floats] = {}
-    for _, runs in completed.groupby("variant", sort=False):
-        by_seed = runs.drop_duplicates("seed").set_index("seed").reindex(seeds)[[*names]]
-        values = by_seed.to_numpy(float, na_value=np.nan).T
-        scores[values.tobytes()] = np.where(np.isfinite(values), values, np.nan)
-    return np.array([*scores.values()]).reshape(len(scores), len(names), len(seeds))
+    cell = ["variant", "seed"]
+    by_variant = completed.drop_duplicates(cell).set_index(cell)[[*names]].unstack("seed")
+    scores = by_variant.to_numpy(float, na_value=np.nan).reshape(len(by_variant), len(names), -1)
+    distinct = {of_variant.tobytes(): of_variant for of_variant in scores}
+    scores = np.array([*distinct.values()])
+    return np.where(np.isfinite(scores), scores, np.nan)
+
+
+def _width(values: Floats, metric: Metric) -> float:
+    """Returns the distance within which runs are alike in a metric; 0 where its spread or its steps leave it out.
+
+    values: shape (num_variants, num_seeds).
+    """
+    width = NEAR * max(_spread(of_variant) for of_variant in values)
+    is_coarse = resolution_of(metric, values[np.isfinite(values)]) > width
+    return 0.0 if is_coarse else width
 
 
 def _rarity(values: Floats, distances: Floats, width: float) -> Floats:
-    """Returns the probability of runs this near by chance, (num_seeds, num_seeds); 1 where they say nothing."""
+    """Returns the probability of runs this near by chance, (num_seeds, num_seeds); 1 where they give no evidence."""
     spread = _spread(values)
     if spread <= 2 * width:
         return np.ones_like(distances)
     is_end = np.isin(values, [np.nanmin(values), np.nanmax(values)])
-    says_nothing = np.isnan(distances) | (is_end[:, None] & (distances == 0))
-    return np.where(says_nothing, 1.0, 2 * width / spread)
+    gives_none = np.isnan(distances) | (is_end[:, None] & (distances == 0))
+    return np.where(gives_none, 1.0, 2 * width / spread)
 
 
 def _spread(values: Floats) -> float:

@@ -35,11 +35,11 @@ LIKENESS = ("matches", "does_not_lose")
 """Kinds of claims that say how alike two sides are."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClaimRow:
     """A row of the table: a claim. The fields are the columns.
 
-    The numbers are those of the task that decides the claim.
+    The numbers are those of the task that decides the claim; of a claim that no task can tell there are none.
     """
 
     claim: str
@@ -48,30 +48,30 @@ class ClaimRow:
     """Identifier of the claim, made of its words."""
     declared: str
     """ISO 8601 date and time of the first run that knew the claim; empty where none is known."""
-    verdict: str
+    verdict: str = "inconclusive"
     """`supported`, `refuted` or `inconclusive`."""
-    diff: float
+    diff: float = NAN
     """Mean difference, oriented, in the metric's units; of time and memory the ratio − 1. NaN without a task."""
-    ci_low: float
+    ci_low: float = NAN
     """Lower bound of the interval of `diff` at the level of the claim; NaN where there is none."""
-    ci_high: float
+    ci_high: float = NAN
     """Upper bound of the same interval."""
-    n: int
+    n: int = 0
     """Pairs, or processes of a measurement."""
-    reason: str
+    reason: str = "unknown"
     """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
     exploratory: bool
     """Whether the claim was declared after trials of the study existed."""
     metric: str
-    task: str
+    task: str = ""
     """The task that decides the claim; empty where no task can tell it."""
     plan: str
     """`changed` or `added` where its runs are not as first planned, before results; else empty."""
-    treatment: str
+    treatment: str = ""
     """The difference in treatment of its sides, as text of `core.treatment`; empty where alike, or not of two sides."""
-    resolution: float
+    resolution: float = NAN
     """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
-    unequal_runs: str
+    unequal_runs: str = ""
     """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
 
 
@@ -130,19 +130,9 @@ class JudgedClaim:
             claim=claim.text,
             hash=claim.hash,
             declared=claim.declared,
-            verdict="inconclusive",
-            diff=NAN,
-            ci_low=NAN,
-            ci_high=NAN,
-            n=0,
-            reason="unknown",
             exploratory=claim.exploratory,
             metric=claim.metric,
-            task="",
             plan=self.plan,
-            treatment="",
-            resolution=NAN,
-            unequal_runs="",
         )
         if not self.tasks:
             return row

@@ -12,9 +12,11 @@ import pandas as pd
 
 from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
+from ablate.analysis.comparison_row import ComparisonRow
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, pairs
+from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.measure import Measure
@@ -30,72 +32,14 @@ from ablate.core.treatment import Treatment
 from ablate.core.unequal_run import UnequalRun, as_text
 
 
-@dataclass(frozen=True)
-class ComparisonRow:
-    """A row of the table: a pair on one metric. The fields are the columns."""
-
-    variant: str
-    """The variant; of a crossed design `path=level`, which stands for all variants at that level."""
-    baseline: str
-    """The variant, or `path=level`, that it is compared with."""
-    task: str
-    metric: str
-    n: int
-    """Pairs: seeds on which both runs have an outcome. A diverged run counts with the metric's floor."""
-    mean_variant: float
-    """Mean over the pairs, in the metric's units and direction; NaN without pairs."""
-    mean_baseline: float
-    """The same of the baseline."""
-    diff: float
-    """Mean difference in the metric's units, oriented: above 0 the variant is better."""
-    ci_low: float
-    """Lower bound of the interval of `diff` at `level`; NaN where there is none."""
-    ci_high: float
-    """Upper bound of the same interval."""
-    level: float
-    """Confidence level: 1 − 0.05/M of a planned comparison (`analysis.family`), 0.95 of others."""
-    p: float
-    """Two-sided p of no difference, over several looks p_seq; NaN below two pairs."""
-    mde: float
-    """Minimum difference that the planned seeds detect with 80 % power at `level`.
-
-    In the metric's units; in seeds that one side alone solves, where these decide. Infinite where the metric can show
-    no such difference.
-    """
-    verdict: str
-    """`better`, `worse`, `equivalent` or `inconclusive`; empty where the comparison was not planned."""
-    reason: str
-    """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
-    exploratory: bool
-    """Whether the comparison was not planned, and so has no verdict."""
-    settings: str
-    """Settings that were tuned for the variant, `path=value`, and the runner-ups at which it was judged too."""
-    solved_variant: float
-    """Runs of the variant that solved an all-or-nothing task; NaN where no such counts decide."""
-    solved_baseline: float
-    """The same of the baseline."""
-    only_variant: float
-    """Seeds that the variant alone solved; NaN where no such counts decide."""
-    only_baseline: float
-    """Seeds that the baseline alone solved."""
-    look: int
-    """The look whose seeds the numbers are of, from 1: the one that settled the comparison, else the last."""
-    plan: str
-    """`changed`, `added` or `known` where it is not as first planned, before results; else empty."""
-    treatment: str
-    """The difference in treatment of both sides, as text of `core.treatment`; empty where alike, or not planned."""
-    resolution: float
-    """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
-    unequal_runs: str
-    """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
-
-
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     """Returns the table of comparisons, planned ones first, with the columns of `ComparisonRow`.
 
-    Without `planned`, all of them count as exploratory.
+    Without `planned`, all of them count as exploratory. Raises `Invalid` where the metric chooses its own best step.
     """
-    comparisons = all_comparisons(Runs(evidence), planned=planned)
+    runs = Runs(evidence)
+    refuse_own_guides(runs.evidence)
+    comparisons = all_comparisons(runs, planned=planned)
     return frame_of_rows([comparison.row() for comparison in comparisons], ComparisonRow)
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ablate.analysis.chances import NOMINAL
-from ablate.analysis.looks import weights
+from ablate.analysis.chances import NOMINAL, weights
 
 LEAST_CHOSEN = 3
 """The fewest seeds of a choice among seeds with results."""

@@ -8,8 +8,9 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ablate.analysis.chances import weights
 from ablate.analysis.judge import ALPHA
-from ablate.analysis.looks import Look, weights
+from ablate.analysis.looks import Look
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
@@ -73,14 +74,14 @@ def planned_pairs(facts: StudyFacts) -> list[Pair]:
 
 def _variant_pairs(facts: StudyFacts) -> list[tuple[str, str]]:
     """Returns the names of the variants that are compared with one another, a placebo with the baseline."""
-    baseline, *others = facts.variants
+    baseline = facts.variants[0]
     judged = [variant.name for variant in facts.variants if not variant.placebo]
     if facts.compare == ALL_PAIRS:
         names = [(later, earlier) for earlier, later in itertools.combinations(judged, 2)]
     else:
         reference = facts.compare if facts.compare in judged else baseline.name
         names = [(name, reference) for name in judged if name != reference]
-    return names + [(variant.name, baseline.name) for variant in others if variant.placebo]
+    return names + [(name, baseline.name) for name in facts.placebos]
 
 
 def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:

@@ -4,6 +4,7 @@ from ablate.analysis.agreeing import SUBTRACTED, Groups
 from ablate.analysis.claims import judged_claim
 from ablate.analysis.compare import primary_comparison
 from ablate.analysis.family import planned_pairs
+from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.looks import looks_taken
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
@@ -18,6 +19,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
     The baseline and the placebos are needed there too.
     """
     runs = Runs(evidence)
+    refuse_own_guides(runs.evidence)
     facts = runs.facts
     last_look = looks_taken(facts)[-1]
     places: set[Place] = set()
@@ -31,8 +33,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
             for on_task in judged.tasks:
                 places |= {(name, on_task.task) for name in claim.variants}
 
-    baseline, *others = facts.variants
-    always = [baseline.name, *(variant.name for variant in others if variant.placebo)]
+    always = [facts.variants[0].name, *facts.placebos]
     for task in {task for _, task in places}:
         places |= {(name, task) for name in always}
     return places
@@ -41,6 +42,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
 def depends_on_tuning(evidence: Evidence) -> set[Place]:
     """Returns the (variant, task) pairs on whose choice of settings a verdict depends."""
     runs = Runs(evidence)
+    refuse_own_guides(runs.evidence)
     places: set[Place] = set()
     for pair in planned_pairs(runs.facts):
         decision = primary_comparison(runs, pair).decision

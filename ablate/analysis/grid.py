@@ -22,8 +22,8 @@ import numpy as np
 from ablate.analysis.paired import Floats
 from ablate.core.metric import Metric
 
-MOST = 50_000
-"""The largest N, and the largest multiple."""
+MOST_MULTIPLE = 50_000
+"""The largest N, and the largest whole number that it makes of a value."""
 INEXACT = 1e-7
 """The share of a multiple by which it may miss a whole number: values may be floats of 32 bits."""
 PERCENT = 100.0
@@ -36,7 +36,10 @@ def resolution_of(metric: Metric, scores: Floats) -> float:
 
 
 def grid_step(scores: Floats) -> float:
-    """Returns the step of the grid on which all scores lie, finite numbers of any shape; 0 where they lie on none."""
+    """Returns the step of which all scores are multiples, as the module says; 0 of full floats, which have none.
+
+    scores: finite, of any shape.
+    """
     return _step_of(tuple(np.unique(np.abs(scores)).tolist()))
 
 
@@ -63,12 +66,14 @@ def _step_of_multiples(values: Floats) -> float | None:
 
 
 def least_multiplier(values: Floats) -> int | None:
-    """Returns the smallest N by which all values become whole numbers, none above `MOST`; None without one.
+    """Returns the smallest N whose products with all values are whole; None without one.
+
+    Neither N nor a product is above `MOST_MULTIPLE`.
 
     values: of shape (num_values,), none negative.
     """
     largest = max(1.0, float(values.max(initial=0.0)))
-    multipliers = np.arange(1.0, MOST // largest + 1)
+    multipliers = np.arange(1.0, MOST_MULTIPLE // largest + 1)
     for value in values:
         multiples = multipliers * value
         distances = np.abs(multiples - np.rint(multiples))

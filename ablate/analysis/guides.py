@@ -44,16 +44,17 @@ def _is_own_guide(evidence: Evidence, task: TaskFacts, guide: str) -> bool:
     if {guide, evidence.facts.metric} - {*by_step}:
         return False
     both = by_step.dropna()
-    return is_same_number(both[guide].to_numpy(float), both[evidence.facts.metric].to_numpy(float))
+    return chooses_same_steps(both[guide].to_numpy(float), both[evidence.facts.metric].to_numpy(float))
 
 
-def is_same_number(guide: Floats, judged: Floats) -> bool:
-    """Returns whether two metrics are one: equal at each of several steps, or in other units, as an error and accuracy.
+def chooses_same_steps(guide: Floats, judged: Floats) -> bool:
+    """Returns whether the best step of one metric is that of the other, whatever the runs: they are one number.
 
-    One that is rounded, or a function of the other such as a perplexity, has its order and chooses the same steps.
+    They are equal at each of several steps; or in other units, as an error and accuracy; or in one order, as a metric
+    that is rounded, or a function of the other such as a perplexity.
 
     guide, judged: values at the same steps of the same runs, shape (num_values,), finite. Equal values that never
-    change tell nothing.
+    change show nothing.
     """
     order = np.argsort(guide, kind="stable")
     low, high = order[[0, -1]] if len(order) else (0, 0)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ablate.analysis.chances import weights
 from ablate.analysis.runs import Runs
 from ablate.core.facts import StudyFacts, TaskFacts
 
@@ -27,11 +28,6 @@ class Look:
     """Looks that are planned, K."""
     seeds: int
     """The first seeds of the plan that it sees."""
-
-
-def weights(count: int) -> list[float]:
-    """Returns w_1 … w_K of K looks."""
-    return [2 * k / (count * (count + 1)) for k in range(1, count + 1)]
 
 
 def p_sequential(p_by_look: Sequence[float], count: int) -> float:

@@ -82,8 +82,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
 
 def _placebo(comparisons: pd.DataFrame, facts: StudyFacts) -> tuple[float, float, float]:
     """Returns the difference of the placebo from the baseline, and its interval; NaN where there is none."""
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
-    rows = comparisons[comparisons["variant"].isin(placebos)]
+    rows = comparisons[comparisons["variant"].isin(facts.placebos)]
     if rows.empty:
         return NAN, NAN, NAN
     first = rows.iloc[0]

@@ -11,10 +11,16 @@ from math import isclose
 from ablate.core.facts import Evidence
 from ablate.core.unequal_run import UnequalRun
 
-NEAR = 0.01
-"""The relative difference up to which ends count as one, where no exact end is that of half of the runs."""
-_APART = 0.5
-"""The same from the median, where no end is common, as with early stopping: a run of half the length is named."""
+SAME_LENGTH = 0.01
+"""The relative difference up to which lengths count as one.
+
+Where half of a variant's runs are exactly as long, a run that misses one step is unequal.
+"""
+_FAR = 0.5
+"""The relative difference from a median up to which lengths count as one, where runs share none: in early stopping.
+
+Runs below half of the median, and above twice, are unequal.
+"""
 _FEWEST = 3
 """The fewest runs whose median is a usual length."""
 _STEP = "step"
@@ -44,33 +50,43 @@ def common_length(own: Sequence[float], of_task: Sequence[float] = ()) -> UsualL
         return None
 
     def shares(length: float, lengths: Sequence[float]) -> int:
-        return sum(isclose(other, length, rel_tol=NEAR) for other in lengths)
+        return sum(isclose(other, length, rel_tol=SAME_LENGTH) for other in lengths)
 
     value = max(
         {*own}, key=lambda length: (shares(length, own), own.count(length), shares(length, of_task), length)
     )
     if 2 * shares(value, own) < len(own):
         return None
-    return UsualLength(value, 0.0 if 2 * own.count(value) >= len(own) else NEAR)
+    return UsualLength(value, 0.0 if 2 * own.count(value) >= len(own) else SAME_LENGTH)
 
 
-def unequal_lengths(of_variants: Mapping[str, Lengths], counted: str) -> list[UnequalRun]:
-    """Returns the runs of one task that ended before the others of their variant, or after them.
+def unequal_runs(of_variants: Mapping[str, Lengths], counted_in: str) -> list[UnequalRun]:
+    """Returns the runs of one task that ended before the usual length of their variant, or after it.
 
-    A variant whose runs share no end is measured by that of another one, where it came so far; else by its median.
+    counted_in: what lengths are counted in, such as `step`.
     """
-    usual = usual_lengths(of_variants)
+    return _unequal_to(usual_lengths(of_variants), of_variants, counted_in)
+
+
+def _unequal_to(
+    usual: Mapping[str, UsualLength], of_variants: Mapping[str, Lengths], counted_in: str
+) -> list[UnequalRun]:
+    """Returns the runs of one task whose length is not the usual one of their variant."""
     unequal = []
     for variant, lengths in of_variants.items():
         length = usual.get(variant)
         for seed, reached in lengths.items():
             if length is not None and not length.is_that_of(reached):
-                unequal.append(UnequalRun(variant, seed, counted, reached, length.value))
+                unequal.append(UnequalRun(variant, seed, counted_in, reached, length.value))
     return unequal
 
 
 def usual_lengths(of_variants: Mapping[str, Lengths]) -> dict[str, UsualLength]:
-    """Returns variant → the usual length of its runs on one task, of those that have one."""
+    """Returns variant → the length that its runs are expected to have on one task; of variants that have one.
+
+    It is the length that half of its runs share; else the longest that runs of another variant share and one of its own
+    runs has; else, of three runs or more, their median, from which a run may lie further.
+    """
     of_task = [length for lengths in of_variants.values() for length in lengths.values()]
     common = {
         variant: common_length([*lengths.values()], of_task) for variant, lengths in of_variants.items()
@@ -84,7 +100,7 @@ def usual_lengths(of_variants: Mapping[str, Lengths]) -> dict[str, UsualLength]:
         if own is None and reached:
             own = max(reached, key=lambda length: length.value)
         if own is None and len(lengths) >= _FEWEST:
-            own = UsualLength(statistics.median(lengths.values()), _APART)
+            own = UsualLength(statistics.median(lengths.values()), _FAR)
         if own is not None:
             usual[variant] = own
     return usual
@@ -98,8 +114,8 @@ class RunLengths:
         self._facts = evidence.facts
 
     @property
-    def counted(self) -> str:
-        """What lengths are counted in."""
+    def counted_in(self) -> str:
+        """The word for what lengths are counted in: `step`, `epochs_trained`."""
         return self._facts.length_column or _STEP
 
     def typical(self, variant: str, task: str) -> float | None:
@@ -107,13 +123,13 @@ class RunLengths:
         lengths = self._of_tasks.get(task, {})
         if variant not in lengths:
             return None
-        usual = usual_lengths(lengths).get(variant)
+        usual = self._usual[task].get(variant)
         return statistics.median(lengths[variant].values()) if usual is None else usual.value
 
     def unequal(self, variants: Sequence[str], task: str) -> list[UnequalRun]:
         """Returns the runs of some variants that ended before the others of their variant, or after them."""
         shared = self._shared_seeds(variants, task)
-        runs = unequal_lengths(self._of_tasks.get(task, {}), self.counted)
+        runs = self._unequal.get(task, [])
         return [run for run in runs if run.variant in variants and (shared is None or run.seed in shared)]
 
     def _shared_seeds(self, variants: Sequence[str], task: str) -> set[int] | None:
@@ -122,6 +138,19 @@ class RunLengths:
         seeds = [{*self._facts.seeds_of(name, task)} for name in variants if name in known]
         shared = set.intersection(*seeds) if seeds else set()
         return shared if self._facts.has_seeds and len(shared) > 1 else None
+
+    @cached_property
+    def _usual(self) -> dict[str, dict[str, UsualLength]]:
+        """Task → variant → the usual length of its runs, of those that have one."""
+        return {task: usual_lengths(lengths) for task, lengths in self._of_tasks.items()}
+
+    @cached_property
+    def _unequal(self) -> dict[str, list[UnequalRun]]:
+        """Task → the runs of all variants that trained for another length than the usual one."""
+        return {
+            task: _unequal_to(self._usual[task], lengths, self.counted_in)
+            for task, lengths in self._of_tasks.items()
+        }
 
     @cached_property
     def _of_tasks(self) -> dict[str, dict[str, dict[int, float]]]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from ablate.analysis.arrivals import Arrivals, target_reports
 from ablate.analysis.clusters import Sources, by_source
-from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError, Gather
 from ablate.base.numerals import NOT_NEGATIVE, POSITIVE
@@ -39,7 +38,6 @@ class Runs:
         trials = evidence.trials
         _refuse_duplicates(evidence)
         _refuse_numbers(evidence.facts)
-        refuse_own_guides(evidence)
         self.evidence = evidence
         self.facts = evidence.facts
         self.seeds = list(evidence.facts.seeds)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ablate.analysis.budgets import BudgetRow, budgets
-from ablate.analysis.run_lengths import RunLengths
+from ablate.analysis.run_lengths import SAME_LENGTH, RunLengths
 from ablate.analysis.search_table import table_of
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.treatment import Treatment
@@ -18,8 +18,6 @@ LEAST_RATIO = 1.5
 """The FLOPs ratio from which two trainings count as unequal budgets."""
 _LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|iterations|iters|updates)")
 """Matches names of settings that set how long a run trains."""
-NEAR = 0.01
-"""The relative difference up to which two lengths of training count as equal."""
 REACHED = 0.1
 """The relative difference up to which the lengths that runs report count as equal between variants."""
 BATCH = "training.batch_size"
@@ -80,7 +78,7 @@ class Treatments:
         of_b = self._mean_length(b, task)
         if not of_a or not of_b or math.isclose(of_a, of_b, rel_tol=REACHED):
             return None
-        return Treatment("steps", self._lengths.counted, f"{of_a:g}", f"{of_b:g}")
+        return Treatment("steps", self._lengths.counted_in, f"{of_a:g}", f"{of_b:g}")
 
     def _mean_length(self, variants: list[VariantFacts], task: str) -> float | None:
         """Returns the mean of the usual lengths of the runs of variants; None where one is not known."""
@@ -202,9 +200,9 @@ def _levels(a: list[VariantFacts], b: list[VariantFacts], path: str) -> tuple[st
 
 
 def _are_near(variant: str, baseline: str) -> bool:
-    """Returns whether two values are numbers whose relative difference is at most `NEAR`."""
+    """Returns whether two values are numbers whose relative difference is at most `SAME_LENGTH`."""
     try:
-        return math.isclose(float(variant), float(baseline), rel_tol=NEAR)
+        return math.isclose(float(variant), float(baseline), rel_tol=SAME_LENGTH)
     except ValueError:
         return False
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablate.analysis.paired import sd_of
-from ablate.analysis.runs import Runs
+from ablate.analysis.paired import Floats, sd_of
+from ablate.analysis.runs import Runs, Side
 from ablate.core.facts import BASELINE, TaskFacts
 from ablate.core.metric import Metric
 
@@ -39,18 +39,12 @@ def wide_margin(runs: Runs, task: TaskFacts, name: str, margin: float | None) ->
     if margin is None or name not in task.metrics:
         return None
     metric = task.metrics[name]
-    column = runs.facts.column_of(name)
-    trials = runs.evidence.trials
-    is_of_task = (trials["task"] == task.name) & (trials["status"] == "completed")
-    if column not in trials:
-        return None
-    values = trials.loc[is_of_task, column].astype(float)
-    of_baseline = values[trials["variant"] == BASELINE].to_numpy()
-    sizes = np.abs(values.to_numpy()[np.isfinite(values.to_numpy())])
+    values = [_finite_values(side, name) for side in runs.sides() if side.task.name == task.name]
+    sizes = np.abs(np.concatenate(values)) if values else np.empty(0)
     if not len(sizes):
         return None
 
-    spreads = _spreads(margin, of_baseline[np.isfinite(of_baseline)], metric)
+    spreads = _spreads(margin, _finite_values(runs.of(BASELINE, task), name), metric)
     is_share = _is_share(metric, sizes)
     span = 1.0 if metric.span is None and is_share else metric.span
     share = margin / span if span and margin >= SHARE * span else None
@@ -66,7 +60,13 @@ def wide_margin(runs: Runs, task: TaskFacts, name: str, margin: float | None) ->
     )
 
 
-def _spreads(margin: float, values: np.ndarray, metric: Metric) -> float | None:
+def _finite_values(side: Side, name: str) -> Floats:
+    """Returns the metric of the completed runs that have a finite value."""
+    values = side.values(name)
+    return values[~np.isnan(values)]
+
+
+def _spreads(margin: float, values: Floats, metric: Metric) -> float | None:
     """Returns the standard deviations of the baseline's runs that a wide margin is."""
     if len(values) < LEAST_RUNS:
         return None
@@ -75,7 +75,7 @@ def _spreads(margin: float, values: np.ndarray, metric: Metric) -> float | None:
     return margin / spread if 0 < spread <= margin / SPREADS else None
 
 
-def _is_share(metric: Metric, sizes: np.ndarray) -> bool:
+def _is_share(metric: Metric, sizes: Floats) -> bool:
     """Returns whether a metric is a share of 1, as far as it is declared and by the runs."""
     if metric.ceiling is not None and metric.ceiling != 1:
         return False

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ablate.analysis.chances import weights
 from ablate.analysis.grid import grid_step
 from ablate.analysis.judge import ALPHA, judge, row
-from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences
 from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer

@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from ablate.analysis.chances import NOMINAL
-from ablate.analysis.looks import weights
+from ablate.analysis.chances import NOMINAL, weights
 from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 from ablate.base.errors import listed
 from ablate.base.files import digest_of_data

@@ -227,6 +227,11 @@ class StudyFacts:
         return self.column if metric == self.metric else metric
 
     @property
+    def placebos(self) -> list[str]:
+        """The names of the variants that are the baseline again."""
+        return [variant.name for variant in self.variants if variant.placebo]
+
+    @property
     def planned(self) -> int:
         """The number of trials that verdicts were to rest on."""
         pairs = itertools.product(self.variants, self.tasks)

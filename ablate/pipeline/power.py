@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ablate.analysis.chances import weights
 from ablate.analysis.family import Pair, family_size, planned_pairs
-from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Outlook, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem

@@ -118,9 +118,8 @@ def _comparisons_of(facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedCompari
     if facts.given:
         return
     alpha = NOMINAL / max(family_size(facts), 1)
-    placebos = {variant.name for variant in facts.variants if variant.placebo}
     for pair in planned_pairs(facts):
-        if placebos.isdisjoint(pair.a):
+        if not {*facts.placebos} & {*pair.a}:
             compared = SharedComparison(_pairs_by_seed(pair, ids, facts.metric), alpha)
             if len(compared.pairs) > 1:
                 yield compared

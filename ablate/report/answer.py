@@ -82,39 +82,61 @@ def answer_on_task(
     not_learned: what the baseline reached, where it did not learn the task. dependence: which changes interact, so that
     a main effect does not say what they do. wide_margin: why equivalence within the margin says little.
     """
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
+    placebos = facts.placebos
     placebo_rows = [row for row in rows if row["variant"] in placebos]
     judged = [row for row in rows if row["variant"] not in placebos]
     judged.sort(key=lambda row: -abs(number(row["diff"]) or 0.0))
     metric = task.metrics[facts.metric]
-    main_effects = [row for row in judged if is_main_effect(row, facts)]
-    variants = [row for row in judged if not is_main_effect(row, facts)]
-    findings = [
-        *_effects(main_effects, metric, facts),
-        *_effects(variants, metric, facts),
-        *_solved(judged, facts),
-    ]
+    findings = _findings(judged, metric, facts)
 
     sentences = []
     if any(_is_apart(row) for row in placebo_rows):
         sentences.append(message("answer.placebo"))
     if not_learned:
-        sentences.append(message("answer.not_learned", not_learned))
-        if not findings:
-            sentences.append(message("answer.no_answer"))
-        sentences.append(message("answer.make_it_learn"))
+        sentences += _unlearned_baseline(not_learned, has_findings=bool(findings))
     sentences += findings
     # Of a baseline that did not learn, only differences say something.
     if findings or not not_learned:
-        equivalent = [*_equivalent(main_effects, metric, facts), *_equivalent(variants, metric, facts)]
-        sentences += equivalent
-        if equivalent and wide_margin:
+        equivalences = _equivalences(judged, metric, facts)
+        sentences += equivalences
+        if equivalences and wide_margin:
             sentences.append(wide_margin)
         sentences += _inconclusive(judged, facts)
         if dependence:
             sentences.append(dependence)
     where = task.name if len(facts.tasks) > 1 else ""
     return message("answer.on_task", where, " ".join(sentences))
+
+
+def _findings(judged: Sequence[Row], metric: Metric, facts: StudyFacts) -> list[str]:
+    """Returns the sentences on what differs: main effects, variants, and what was solved."""
+    main_effects, variants = _by_kind(judged, facts)
+    return [
+        *_effects(main_effects, metric, facts),
+        *_effects(variants, metric, facts),
+        *_solved(judged, facts),
+    ]
+
+
+def _equivalences(judged: Sequence[Row], metric: Metric, facts: StudyFacts) -> list[str]:
+    """Returns the sentences on what is equivalent: main effects, then variants."""
+    main_effects, variants = _by_kind(judged, facts)
+    return [*_equivalent(main_effects, metric, facts), *_equivalent(variants, metric, facts)]
+
+
+def _by_kind(judged: Sequence[Row], facts: StudyFacts) -> tuple[list[Row], list[Row]]:
+    """Returns the rows of main effects, and those of variants."""
+    main_effects = [row for row in judged if is_main_effect(row, facts)]
+    variants = [row for row in judged if not is_main_effect(row, facts)]
+    return main_effects, variants
+
+
+def _unlearned_baseline(not_learned: str, *, has_findings: bool) -> Iterator[str]:
+    """Yields that the baseline did not learn the task, what it reached, and what to do."""
+    yield message("answer.not_learned", not_learned)
+    if not has_findings:
+        yield message("answer.no_answer")
+    yield message("answer.make_it_learn")
 
 
 def _is_apart(row: Row) -> bool:

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from ablate.analysis.chances import NOMINAL, weights
 from ablate.core.derived import DERIVED
 from ablate.core.facts import StudyFacts
-from ablate.report.words import Row, level_word, number
+from ablate.report.words import Row, level_word, message, number
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
@@ -14,14 +15,19 @@ def family(rows: Sequence[Row], looks: int) -> int:
         level = number(row.get("level"))
         if level is not None and level < 1:
             shares.append((1 - level) / (number(row.get("look")) or 1))
-    return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
+    return round(NOMINAL * weights(looks)[0] / max(shares)) if shares else 1
+
+
+def family_in_words(num_comparisons: int, size: int, kind: str = "comparison") -> str:
+    """Returns `3 comparisons and 2 claims`, the members of a family of this size; kind: what the comparisons are."""
+    return message("verdicts.family", num_comparisons, max(0, size - num_comparisons), kind)
 
 
 def level_of(rows: Sequence[Row]) -> str:
     """Returns `99.3 %`, the level of the intervals of some rows; `95 to 97.5 %` where they stopped at other looks."""
     levels = [number(row.get("level")) for row in rows]
     known = [level for level in levels if level is not None]
-    return _levels_in_words(known or [0.95])
+    return _levels_in_words(known or [1 - NOMINAL])
 
 
 def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -31,12 +37,10 @@ def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
     """
     if not facts.looks:
         return level_of(rows)
-    num_looks = len(facts.looks)
-    size = family(rows, num_looks)
-    share = 0.1 / (num_looks * (num_looks + 1)) / size
-    levels = [1 - look * share for look in range(1, num_looks + 1)]
+    size = family(rows, len(facts.looks))
+    levels = [1 - NOMINAL * weight / size for weight in weights(len(facts.looks))]
     if any(claim.metric in DERIVED and DERIVED[claim.metric].kind == "ratio" for claim in facts.claims):
-        levels.append(1 - 0.05 / size)  # What is measured is looked at once.
+        levels.append(1 - NOMINAL / size)  # What is measured is looked at once.
     return _levels_in_words(levels)
 
 

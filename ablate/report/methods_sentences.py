@@ -16,6 +16,7 @@ from ablate.report.data_words import (
     step_words,
 )
 from ablate.report.dependence import is_main_effect
+from ablate.report.levels import family_in_words
 from ablate.report.section import ReportData
 from ablate.report.verdicts import ALSO, planned_rows, shared_rate
 from ablate.report.words import from_to, message, text
@@ -55,7 +56,7 @@ def comparison_sentences(report_data: ReportData) -> Iterator[str]:
 
 def _num_variants(facts: StudyFacts) -> int:
     """Returns the number of variants beside the baseline, without placebos."""
-    return sum(not variant.placebo for variant in facts.variants[1:])
+    return len(facts.variants) - 1 - len(facts.placebos)
 
 
 def _design(facts: StudyFacts) -> str:
@@ -78,7 +79,7 @@ def _comparisons(report_data: ReportData) -> Iterator[str]:
     facts = report_data.facts
     if any(is_main_effect(row, facts) for row in planned_rows(report_data.comparisons)):
         yield message("methods.main_effects")
-    if any(variant.placebo for variant in facts.variants):
+    if facts.placebos:
         yield message("methods.placebo")
 
 
@@ -173,11 +174,11 @@ def _family(report_data: ReportData) -> Iterator[str]:
     size = family_size(facts)
     if size > 1:
         share = message("methods.share_of_look") if facts.looks else ""
-        code = "methods.family" if facts.given else "methods.planned_family"
         num_comparisons = len(planned_rows(report_data.comparisons))
-        num_claims = size - num_comparisons
-        claims = message("methods.other_claims", num_claims) if num_claims > 0 else ""
-        yield message(code, num_comparisons, claims, size, share)
+        members = family_in_words(
+            num_comparisons, size, "comparison" if facts.given else "planned comparison"
+        )
+        yield message("methods.family", members, size > num_comparisons, size, share)
     else:
         yield message("methods.one_with_looks" if facts.looks else "methods.one_interval")
     claimed = {DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED}

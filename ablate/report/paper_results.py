@@ -15,7 +15,7 @@ from ablate.core.facts import BASELINE, StudyFacts, TaskFacts
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.figures.facets import figure_names
-from ablate.report.levels import family, level_of
+from ablate.report.levels import family, family_in_words, level_of
 from ablate.report.margin_words import margin_words
 from ablate.report.section import ReportData
 from ablate.report.verdict_words import EQUIVALENT, apart_from_zero
@@ -226,12 +226,14 @@ def _caption_of_differences(
     against = compared_with(facts) or "the other variant"
     if is_main_effect(rows[0], facts):
         against = message("paper.baseline_level")
+    num_comparisons = len(planned_rows(report_data.comparisons))
+    size = family(rows, len(facts.looks) or 1)
     differences = message(
         "paper.differences",
         against,
         message(PAIRED[facts.how_given]) if facts.how_given in PAIRED else "",
         level_of(rows),
-        _corrected_for(len(planned_rows(report_data.comparisons)), family(rows, len(facts.looks) or 1)),
+        family_in_words(num_comparisons, size) if size > 1 else "",
     )
     is_rated = any(number(row.get("solved_variant")) is not None for row in rows)
     rated = message("paper.rated", facts.unit) if is_rated else ""
@@ -244,16 +246,6 @@ def _caption_of_differences(
     if any(row["verdict"] == EQUIVALENT for row in rows):
         notes.append(margin_words(report_data, task))
     return paragraph(differences, verdicts, *notes)
-
-
-def _corrected_for(num_planned: int, size: int) -> str:
-    """Returns the planned comparisons, and the claims beside them, in words; "" where the family is one."""
-    if size <= 1:
-        return ""
-    num_claims = max(0, size - num_planned)
-    return message(
-        "paper.comparisons", size - num_claims, message("paper.claims", num_claims) if num_claims else ""
-    )
 
 
 def _equivalent_apart_from_zero(rows: Sequence[Row], facts: StudyFacts, scale: float) -> list[str]:

@@ -24,7 +24,7 @@ def with_terms(table: Table, facts: StudyFacts) -> Table:
     if any(column.key == DETECTABLE for column in table.columns):
         sentences.append(f"Detectable: {detectable_meaning(facts)}")
     names = names_of(facts)
-    placebos = {names[variant.name] for variant in facts.variants if variant.placebo}
+    placebos = {names[variant] for variant in facts.placebos}
     names_of_rows = [row[table.columns[0].key] for row in table.rows]
     for name in dict.fromkeys(names_of_rows):
         if name in placebos:

@@ -71,7 +71,7 @@ def are_treated_alike(rows: Sequence[Row], facts: StudyFacts) -> bool:
 
 def without_placebos(rows: Sequence[Row], facts: StudyFacts) -> list[Row]:
     """Returns the rows of variants that differ from the baseline."""
-    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    placebos = facts.placebos
     return [row for row in rows if row["variant"] not in placebos]
 
 

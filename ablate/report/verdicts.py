@@ -16,7 +16,7 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.dependence import dependence_column
-from ablate.report.levels import family, level_of
+from ablate.report.levels import family, family_in_words, level_of
 from ablate.report.lost_runs import left_out_column
 from ablate.report.reason_words import because
 from ablate.report.resolution_words import resolution_column
@@ -176,10 +176,8 @@ def num_pairs(rows: Sequence[Row], facts: StudyFacts) -> str:
 
 def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns the end of a caption that counts the comparisons and claims of the family; "" of one alone."""
-    claims = family(rows, len(facts.looks) or 1) - len(rows)
-    if claims > 0:
-        return message("verdicts.corrected_with_claims", len(rows), claims)
-    return message("verdicts.corrected", len(rows)) if len(rows) + claims > 1 else ""
+    size = family(rows, len(facts.looks) or 1)
+    return message("verdicts.corrected", family_in_words(len(rows), size)) if size > 1 else ""
 
 
 def _unseen(rows: Sequence[Row]) -> str:
@@ -246,7 +244,7 @@ def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
     row that it was planned after results.
     """
     names = names_of(facts)
-    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    placebos = facts.placebos
 
     def reason(row: Row) -> str:
         parts = []

@@ -8,22 +8,20 @@ the numbers tell, as far as they have digits enough.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import special
 
+from ablate.analysis.equal_values import Codes, chance_of_equal, pooled_sd
 from ablate.analysis.grid import grid_step
 from ablate.analysis.paired import Floats
 from ablate.base.files import digest_of, digest_of_data, digest_of_file
 from ablate.runs.cells import is_number, number_in
 
-Codes = NDArray[np.intp]
 MOST_KEPT = 400
 """The most digests of one analysis that are kept: the smallest, which two tables that share rows share too."""
 LEAST_SHARED = 2
@@ -117,9 +115,9 @@ def digests_of_numbers(table: pd.DataFrame) -> list[str]:
 def row_chance(table: pd.DataFrame) -> float:
     """Returns the probability that a row of a table of text is equal to one of other runs, named alike.
 
-    Two runs that are normal with standard deviation s share a value on a grid of step g with probability g/(2 s √π). Of
-    several numbers the finest counts alone, since they depend on one another. Of s, the smallest within the groups of
-    any column is taken. Whole numbers, such as seeds and counts, may be equal in all runs.
+    Runs are taken as normal; see `equal_values`. Of several numbers the finest counts alone, since they depend on one
+    another. Of standard deviations, the smallest within the groups of any column is taken. Whole numbers, such as seeds
+    and counts, may be equal in all runs.
     """
     chance = 1.0
     labels = _labels(table)
@@ -127,9 +125,9 @@ def row_chance(table: pd.DataFrame) -> float:
         if len(values) < len(table):
             continue
         groups = [codes for label, codes in labels.items() if label != place]
-        sd = min((_sd_within(values, codes) for codes in groups), default=float(values.std()))
+        sd = min((pooled_sd(values, codes) for codes in groups), default=float(values.std()))
         if sd > 0:
-            chance = min(chance, grid_step(values) / (2 * sd * math.sqrt(math.pi)))
+            chance = min(chance, float(chance_of_equal(grid_step(values), sd)))
     return chance
 
 
@@ -152,14 +150,6 @@ def _labels(table: pd.DataFrame) -> dict[int, Codes]:
         if 1 <= len(names) <= len(table) / 2:
             labels[place] = codes
     return labels
-
-
-def _sd_within(values: Floats, codes: Codes) -> float:
-    """Returns the standard deviation of values about the means of their groups."""
-    num_groups = int(codes.max()) + 1
-    means = np.bincount(codes, values) / np.bincount(codes)
-    squares = float(((values - means[codes]) ** 2).sum())
-    return math.sqrt(squares / (len(values) - num_groups)) if len(values) > num_groups else 0.0
 
 
 def _number_of(name: str, cell: str) -> int:

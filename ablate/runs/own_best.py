@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from ablate.analysis.guides import is_same_number
+from ablate.analysis.guides import chooses_same_steps
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.options import AnalysisOptions
@@ -22,5 +22,5 @@ def own_best(table: pd.DataFrame, options: AnalysisOptions) -> Iterator[str]:
         return
     columns = [table[name].map(number_in).astype(float) for name in (guide, options.metric)]
     known = columns[0].notna() & columns[1].notna()
-    if guide == options.metric or is_same_number(*(column[known].to_numpy() for column in columns)):
+    if guide == options.metric or chooses_same_steps(*(column[known].to_numpy() for column in columns)):
         yield message("analyse.own_best", options.metric, guide)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ablate.analysis.run_lengths import unequal_lengths, usual_lengths
+from ablate.analysis.run_lengths import unequal_runs, usual_lengths
 from ablate.analysis.treatments import REACHED
 from ablate.runs.cells import number_in
 from ablate.runs.settings import words_of
@@ -128,7 +128,7 @@ def _are_mostly_alike(tasks: Mapping[str, Mapping[str, Mapping[int, float]]]) ->
 
 
 def _has_unequal_runs(of_task: Mapping[str, Mapping[int, float]]) -> bool:
-    return bool(unequal_lengths(of_task, ""))
+    return bool(unequal_runs(of_task, ""))
 
 
 def _has_unequal_variants(of_task: Mapping[str, Mapping[int, float]]) -> bool:

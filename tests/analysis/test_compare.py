@@ -7,7 +7,8 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
-from ablate.analysis.compare import ComparisonRow, compare
+from ablate.analysis.compare import compare
+from ablate.analysis.comparison_row import ComparisonRow
 from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence

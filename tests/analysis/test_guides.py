@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ablate.analysis.guides import is_same_number
+from ablate.analysis.guides import chooses_same_steps
 
 RNG = np.random.default_rng(0)
 TEST = 0.8 + 0.02 * RNG.normal(size=30)
@@ -24,18 +24,18 @@ VALIDATION = TEST + 0.001 * RNG.normal(size=30)
     ],
 )
 def test_equal_values_and_values_in_other_units_are_one_number(guide, is_same):
-    assert is_same_number(guide, TEST) is is_same
+    assert chooses_same_steps(guide, TEST) is is_same
 
 
 def test_values_that_do_not_change_and_two_points_of_a_line_tell_nothing():
-    assert not is_same_number(np.ones(9), np.ones(9))
-    assert not is_same_number(np.array([]), np.array([]))
-    assert not is_same_number(np.array([0.1, 0.2, 0.1]), np.array([0.5, 0.9, 0.5]))
-    assert is_same_number(np.array([0.5, 0.9, 0.5]), np.array([0.5, 0.9, 0.5]))
+    assert not chooses_same_steps(np.ones(9), np.ones(9))
+    assert not chooses_same_steps(np.array([]), np.array([]))
+    assert not chooses_same_steps(np.array([0.1, 0.2, 0.1]), np.array([0.5, 0.9, 0.5]))
+    assert chooses_same_steps(np.array([0.5, 0.9, 0.5]), np.array([0.5, 0.9, 0.5]))
 
 
 def test_curves_that_only_rise_have_one_order_by_themselves():
     steps = np.arange(1.0, 60.0)
-    assert not is_same_number(np.log(steps), steps / (steps + 3))
+    assert not chooses_same_steps(np.log(steps), steps / (steps + 3))
     several = np.concatenate([np.log(steps), np.log(steps) + 0.01])
-    assert not is_same_number(several, np.tile(steps / (steps + 3), 2))
+    assert not chooses_same_steps(several, np.tile(steps / (steps + 3), 2))

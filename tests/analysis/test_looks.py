@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from made_evidence import claim, study
 from scipy import stats
 
+from ablate.analysis.chances import weights
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.further_runs import unsettled
-from ablate.analysis.looks import p_sequential, weights
+from ablate.analysis.looks import p_sequential
 from ablate.analysis.runs import Runs
 from ablate.report.sections.differences import seed_pairs
 from ablate.report.sections.runs import incidents

@@ -10,14 +10,14 @@ from hypothesis import strategies as some
 from made_evidence import study
 
 from ablate.analysis.compare import compare
-from ablate.analysis.run_lengths import common_length, unequal_lengths
+from ablate.analysis.run_lengths import common_length, unequal_runs
 from ablate.core.unequal_run import UnequalRun, as_text, runs_in
 
 
 def named(**lengths):
     """Variant, seed, reached and usual of the runs of a task that trained for another length."""
     of_variants = {variant: dict(enumerate(values)) for variant, values in lengths.items()}
-    return [(run.variant, run.seed, run.reached, run.usual) for run in unequal_lengths(of_variants, "step")]
+    return [(run.variant, run.seed, run.reached, run.usual) for run in unequal_runs(of_variants, "step")]
 
 
 CASES = {

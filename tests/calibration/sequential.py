@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ablate.analysis.chances import weights
 from ablate.analysis.judge import ALPHA, DECIDED, row
-from ablate.analysis.looks import weights
 
 from .check import Check, Place, frequency
 from .judging import contrasts

@@ -125,7 +125,7 @@ class Facets:
 
     def left_out(self, facts: StudyFacts) -> str:
         """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
-        count = sum(not variant.placebo for variant in facts.variants[1:])
+        count = len(facts.variants) - 1 - len(facts.placebos)
         shown = len(self.variants)
         return message("figures.first_variants", shown, count) if shown < count else ""
 

@@ -81,7 +81,7 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
     names = figure_names(facts)
     costs = _costs(facts.variants, task, tables)
     columns = [cost.column for cost in known_costs()]
-    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    placebos = facts.placebos
     rows: list[dict[str, Any]] = []
     for side in Runs(evidence).sides():
         values = side.values(facts.metric)

@@ -117,7 +117,7 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
     is_shown = (comparisons["task"] == task.name) & (comparisons["metric"] == facts.metric)
     order = {entry.variant: i for i, entry in enumerate(entries(facts))}
     names = names_of(facts)
-    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    placebos = facts.placebos
     cells = cells_of(facts)
     cell_names = figure_names(facts)
     rows = []

@@ -67,7 +67,7 @@ def _guide(rows: Sequence[Row], facts: StudyFacts) -> list[tuple[str, str]]:
     size = size_column(rows, facts)
     if size is not None:
         terms.append((size.heading, message("treatment.sizes")))
-    if any(variant.placebo for variant in facts.variants):
+    if facts.placebos:
         terms.append(("Placebo", message("verdicts.placebo")))
     return terms
 
