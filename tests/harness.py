@@ -201,7 +201,7 @@ def report_here(folder: Path, results: Path | None = None) -> str:
     from ablate.base.text import saying
     from ablate.pipeline.next_steps import print_results
     from ablate.pipeline.publish import publish
-    from ablate.records.folder import report_folder
+    from ablate.records.named_folder import report_folder
 
     console = _console()
     found = report_folder(folder, results or folder.parent)

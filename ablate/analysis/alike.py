@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special
 
 from ablate.analysis.equal_values import Codes, chance_of_equal, pooled_sd
-from ablate.analysis.grid import least_multiplier
+from ablate.analysis.grid import PERCENT, least_multiplier
 from ablate.analysis.paired import Floats
 from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
@@ -101,12 +101,15 @@ def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool
 
 
 def _share(values: pd.Series) -> float:
-    """Returns 1/N where all values are multiples of it, as shares of N examples are; 0 where no such N is small."""
-    distinct = values.unique()
-    if len(distinct) < _LEAST_DISTINCT or np.abs(distinct).max() > 1:
+    """Returns 1/N where all values are multiples of it, as shares of N examples are, or 100/N of percent; else 0."""
+    distinct = np.abs(values.unique())
+    if len(distinct) < _LEAST_DISTINCT:
         return 0.0
-    multiplier = least_multiplier(np.abs(distinct))
-    return 0.0 if multiplier is None else 1 / multiplier
+    unit = 1.0 if distinct.max() <= 1 else PERCENT
+    if distinct.max() > unit:
+        return 0.0
+    multiplier = least_multiplier(distinct / unit)
+    return 0.0 if multiplier is None else unit / multiplier
 
 
 def _equal_rows(values: pd.DataFrame, variants: pd.Series, resolutions: Sequence[float]) -> list[list[int]]:

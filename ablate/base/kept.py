@@ -97,10 +97,11 @@ class Journal(Generic[Content]):
         self.lines.append(line)
         return data, None if digest is None else str(digest)
 
-    def add(self, line: Content) -> None:
-        """Writes a line at the end; a kill leaves the file whole."""
-        data = json.loads(self.schema.dump_json(line))
-        self._chain = digest_of_data([self._chain, data])
-        self.lines.append(line)
-        self._texts.append(json.dumps({**data, _DIGEST: self._chain}))
+    def add(self, *lines: Content) -> None:
+        """Writes lines at the end; a kill leaves the file whole."""
+        for line in lines:
+            data = json.loads(self.schema.dump_json(line))
+            self._chain = digest_of_data([self._chain, data])
+            self.lines.append(line)
+            self._texts.append(json.dumps({**data, _DIGEST: self._chain}))
         write_text(self.path, "".join(f"{text}\n" for text in self._texts))

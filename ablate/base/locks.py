@@ -1,11 +1,17 @@
 """Locks of a store: one driver per study at a time, and no training while speed is measured."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ablate.base.errors import StoreError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 Say = Callable[[str], None]
 MEASURING = "bench"  # The lock of all measurements of speed in a store; no study has this name.
@@ -20,16 +26,9 @@ def exclusive(root: Path, study: str, say: Say) -> AbstractContextManager[None]:
 @contextmanager
 def if_free(root: Path, study: str) -> Iterator[bool]:
     """Holds the study's lock in the store `root`, and yields whether: not while another driver has it."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(root / "locks" / f"{study}.lock")
+    lock = _lock(root, f"{study}.lock")
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
+        yield _is_acquired(lock, root, waits=False)
     finally:
         lock.release()
 
@@ -57,22 +56,35 @@ def measuring(root: Path, say: Say) -> Iterator[None]:
 @contextmanager
 def _held(root: Path, name: str, say: Say, reason: str) -> Iterator[None]:
     """Holds a lock of the store; waits, and says for which `reason`, while another process has it."""
-    from filelock import FileLock, Timeout
-
-    path = root / "locks" / name
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            say(f"{reason}; waiting for it to finish …")
-            lock.acquire()
-    except OSError as error:
-        # Another user may have created the lock file in a shared folder; then the message names it.
-        place = path if os.path.exists(path) else root
-        raise StoreError(f"{place}: cannot be written: {error.strerror}; name another place") from error
+    lock = _lock(root, name)
+    if not _is_acquired(lock, root, waits=False):
+        say(f"{reason}; waiting for it to finish …")
+        _is_acquired(lock, root, waits=True)
     try:
         yield
     finally:
         lock.release()
+
+
+def _lock(root: Path, name: str) -> FileLock:
+    """Returns a lock of the store, which nobody holds by it yet."""
+    from filelock import FileLock
+
+    return FileLock(root / "locks" / name)
+
+
+def _is_acquired(lock: FileLock, root: Path, *, waits: bool) -> bool:
+    """Takes a lock, and returns whether: not while another process has it, unless it `waits`. Raises `StoreError`."""
+    from filelock import Timeout
+
+    path = Path(lock.lock_file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=-1 if waits else 0)
+    except Timeout:
+        return False
+    except OSError as error:
+        # Another user may have created the lock file in a shared folder; then the message names it.
+        place = path if os.path.exists(path) else root
+        raise StoreError(f"{place}: cannot be written: {error.strerror}; name another place") from error
+    return True

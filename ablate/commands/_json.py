@@ -4,12 +4,14 @@ They are made from the files of a report alone, without pandas and torch, so tha
 answers at once.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
 
+from ablate.base.text import _UNSEEN
 from ablate.core.facts import StudyFacts
 from ablate.records.folder import BESIDE, StudyFolder
 from ablate.report.lost_runs import left_out, left_out_of_claim
@@ -23,14 +25,18 @@ TEXT = {
 }
 
 
-_DECEIVING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u206f\u200b\u2060-\u2064\ufeff]")
-"""Characters that control a terminal or deceive, and that JSON may hold as they are."""
-
-
 def json_text(data: Mapping[str, Any]) -> str:
-    """Returns one JSON object as text, in which no character controls a terminal; NaN and infinity are null."""
+    """Returns one JSON object as text, in which no character controls a terminal or deceives.
+
+    NaN and infinity are null.
+    """
     text = to_json(data, inf_nan_mode="null", fallback=str).decode()
-    return _DECEIVING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _UNSEEN.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Returns a character as its escape in JSON, and the flag of a region as it is."""
+    return match["flag"] or json.dumps(match[0])[1:-1]
 
 
 def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: int = 0) -> dict[str, Any]:

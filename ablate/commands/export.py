@@ -74,7 +74,7 @@ def command(
     results folder, and trains nothing.
     """
     from ablate.pipeline.publish import report_data
-    from ablate.records.folder import report_folder
+    from ablate.records.named_folder import report_folder
     from ablate.report.exported import write_exported
     from ablate.report.optuna_export import export_searches
     from ablate.report.paper import Wanted, for_paper

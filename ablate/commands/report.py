@@ -26,7 +26,7 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     from ablate.pipeline.next_steps import print_results
     from ablate.pipeline.publish import publish
     from ablate.pipeline.publisher import import_seaborn
-    from ablate.records.folder import report_folder
+    from ablate.records.named_folder import report_folder
 
     import_seaborn()
     with output_console(as_json) as console:

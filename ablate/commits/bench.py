@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -19,7 +18,7 @@ from ablate.base.process import interruptible
 from ablate.base.text import is_utf8, safe
 from ablate.commits.lines import LINE, Call, FailedRun, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
-from ablate.core.log_end import END_LINES, refuse_failed_end
+from ablate.core.log_end import LogEnd
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.matching import check_pattern
@@ -92,7 +91,7 @@ class Bench:
         reading = Reading([metric], {metric: self.call.pattern} if self.call.pattern else {})
         words = filled(self.call.command, {"seed": seed})
         printed = ""
-        since: deque[str] = deque(maxlen=END_LINES)  # What it has printed since its last number.
+        log_end = LogEnd()
         try:
             with (
                 tree.fresh_copy(self.data) as copy,
@@ -103,11 +102,11 @@ class Bench:
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
                         printed = f"{printed}\n{line}"[-SHOWN:]
-                        since.append(line)
+                        log_end.add(line)
                         if reading.hear(line):
-                            since.clear()
+                            log_end.clear()
                 seconds = round(time.monotonic() - began, 3)
-                refuse_failed_end(since)
+                log_end.refuse_failure()
                 tree.refuse_files_of_others(Path(place))
                 reading.finish(Path(place))
             check_unchanged(self.data)

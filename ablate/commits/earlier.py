@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from ablate.analysis.chances import NOMINAL, weights
+from ablate.analysis.earlier_looks import looks_of
 from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 from ablate.base.errors import listed
 from ablate.base.files import digest_of_data
@@ -43,9 +43,9 @@ class Earlier:
 
     def looks_in_turn(self) -> Iterator[SharedComparison]:
         """Yields the looks as comparisons of runs, each at its share of the nominal level."""
-        for size, weight in zip(self.looks, weights(len(self.looks)), strict=True):
-            pairs = {((self.head, seed, self.metric), (self.base, seed, self.metric)) for seed in range(size)}
-            yield SharedComparison(frozenset(pairs), NOMINAL * weight)
+        for look in looks_of(range(self.looks[-1]), self.looks):
+            pairs = {((self.head, seed, self.metric), (self.base, seed, self.metric)) for seed in look.seeds}
+            yield SharedComparison(frozenset(pairs), look.alpha)
 
 
 _EARLIER = TypeAdapter(Earlier)

@@ -26,14 +26,14 @@ class Ending:
 
     kind: EndingKind
     why: str = ""
-    """The reason, as the predicate of the run: `crashed`; empty where the kind says all."""
+    """What became of the run, as its predicate: `crashed`; empty where the kind says all."""
     source: str = ""
     """What says so: `error.txt`, `status FAILED`; empty where nothing does."""
     lacks_number: bool = False
     """Whether it is known to have no result by its missing number alone, which says nothing of the reason."""
 
     @property
-    def counts(self) -> Counting:
+    def what_counts(self) -> Counting:
         """What of the run counts in a comparison."""
         match self.kind:
             case "completed" | "unknown":
@@ -62,11 +62,12 @@ class Ending:
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether another run of the same seed counts in its place, since something outside its numbers ended it.
+        """Whether another run of the same seed counts in its place.
 
-        That a run diverged is its result; that it ran out of memory or time may have been mended since.
+        It does where nothing counts of this run, pruned ones among them. That a run diverged is its result; that it ran
+        out of memory or time may have been mended since.
         """
-        return self.counts == "nothing" or (self.kind == "diverged" and bool(self.why))
+        return self.what_counts == "nothing" or (self.kind == "diverged" and bool(self.why))
 
 
 UNKNOWN = Ending("unknown")

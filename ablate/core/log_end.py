@@ -7,7 +7,8 @@ Only the end counts. An error that a run has survived is followed by signs of li
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,8 +32,10 @@ from ablate.core.ending import (
 
 _MAX_FILE_BYTES = 2**40
 _TAIL_BYTES = 2**16
-END_LINES = 2000
+_END_LINES = 2000
 """The lines of which the end of a log consists."""
+_MAX_CHARACTERS = 4000
+"""The characters of a line that are kept; a program may print lines of megabytes."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _RANK = re.compile(r"^(?:\[rank\d+\]:|\d+:|\([\w.]+ pid=\d+[^)]*\)) ?")
 """What launchers put before each line of a process."""
@@ -108,7 +111,7 @@ def ending_of_log(file: Path) -> Ending:
     return ending_in_lines(re.split(r"\r\n|\r|\n", text), file.name)
 
 
-def ending_in_lines(lines: Sequence[str], source: str) -> Ending:
+def ending_in_lines(lines: Iterable[str], source: str) -> Ending:
     """Returns what the last lines of a log say of the end of its run; `unknown` where they say nothing.
 
     source: the name of the log.
@@ -117,7 +120,7 @@ def ending_in_lines(lines: Sequence[str], source: str) -> Ending:
     is_inside = False
     is_survived = False
     is_message = False
-    for raw in [*lines][-END_LINES:]:
+    for raw in [*lines][-_END_LINES:]:
         line = _RANK.sub("", _TERMINAL.sub("", raw)).rstrip()
         if _ACCOUNTS.search(line):
             break
@@ -147,14 +150,28 @@ def ending_in_lines(lines: Sequence[str], source: str) -> Ending:
     return replace(_first(signs), source=source) if signs else UNKNOWN
 
 
-def refuse_failed_end(lines: Sequence[str]) -> None:
-    """Raises `AblateError` where a program says in its last lines that it failed, although its exit code is 0."""
-    ending = ending_in_lines(lines, "")
-    if ending.kind != "unknown":
-        raise AblateError(
-            f"it ended with exit code 0, and its last lines are those of a run that {ending.why or ending.kind}; "
-            "let it end with the exit code of what it has started"
-        )
+class LogEnd:
+    """The last lines that a program has printed since its last number."""
+
+    def __init__(self) -> None:
+        self.lines: deque[str] = deque(maxlen=_END_LINES)
+
+    def add(self, line: str) -> None:
+        """Adds a line, of which the beginning is kept."""
+        self.lines.append(line[:_MAX_CHARACTERS])
+
+    def clear(self) -> None:
+        """Forgets the lines before a number."""
+        self.lines.clear()
+
+    def refuse_failure(self) -> None:
+        """Raises `AblateError` where the lines say that the program failed, although its exit code is 0."""
+        ending = ending_in_lines(self.lines, "")
+        if ending.kind != "unknown":
+            raise AblateError(
+                f"it ended with exit code 0, and its last lines are those of a run that {ending.why or ending.kind}; "
+                "let it end with the exit code of what it has started"
+            )
 
 
 def _is_of_life(line: str) -> bool:

@@ -21,9 +21,10 @@ from ablate.core.events import (
     TrialStored,
 )
 from ablate.core.record import STOPS, Record
+from ablate.core.same_numbers import have_same_numbers
 from ablate.core.trial import Cell, Trial
 from ablate.records.store import Store
-from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
+from ablate.records.superseded import Superseded, note_superseded, superseded_in
 
 
 class _FirstFailure(Exception):
@@ -196,8 +197,7 @@ class _Driver:
             lines.append(Superseded(record.id, "replaced", record.started_at))
         if record.status == "failed":
             lines.append(Superseded(record.id, "failed", record.started_at))
-        for line in lines:
-            note_superseded(self.store.root, line, self.store.warn)
+        note_superseded(self.store.root, lines, self.store.warn)
 
     def _all_failed(self) -> bool:
         """Returns whether no trial has another end than failure, in the store or in this run."""

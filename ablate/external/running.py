@@ -11,7 +11,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
-from ablate.core.log_end import END_LINES, refuse_failed_end
+from ablate.core.log_end import LogEnd
 from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.undeclared import keep_undeclared
@@ -125,21 +125,21 @@ class Run:
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
             env["ABLATE_SEED"] = str(self.seed)
-            since: deque[str] = deque(maxlen=END_LINES)  # What it has printed since its last numbers.
+            log_end = LogEnd()
             with closing(lines(words, folder, env, limit)) as output:
                 for line in output:
                     print(line)
-                    since.append(line)
+                    log_end.add(line)
                     if line.strip():
                         self.printed.append(line.strip()[:MAX_SHOWN])
                     numbers = self.reading.hear(line)
                     if not numbers:
                         continue
-                    since.clear()
+                    log_end.clear()
                     attempts.append(self.reading, numbers)
                     if self.emit(self._step_of(numbers), numbers):
                         return True
-            refuse_failed_end(since)
+            log_end.refuse_failure()
             self.reading.finish(Path(place), limit)
         return False
 

@@ -171,16 +171,16 @@ def _digest(
 def _reports_beside(folder: StudyFolder, trials: Sequence[str]) -> list[str]:
     """Returns the reports that a report names: of its study, and of others that share a trial with it.
 
-    Raises `AblateError` for a list of trials that cannot be read.
+    A list of trials that cannot be read shares none, as in the report.
     """
     beside = {other.name for other in folder.of_study() if other.has_report}
     own = {*trials}
-    for path in folder.trial_list.path.parent.glob("*.json"):
-        other = StudyFolder(folder.results, path.stem)
-        if other.name == folder.name:
+    for other in StudyFolder.listed(folder.results):
+        if other.name == folder.name or not other.has_report:
             continue
-        if other.has_report and not own.isdisjoint(cell.id for cell in other.trial_list.cells()):
-            beside.add(other.name)
+        with suppress(AblateError):
+            if not own.isdisjoint(other.trial_list.ids()):
+                beside.add(other.name)
     return sorted(beside - {folder.name})
 
 

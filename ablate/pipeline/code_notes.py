@@ -4,37 +4,60 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
-from ablate.base.errors import listed
-from ablate.core.code_note import CodeNote
 from ablate.core.facts import BASELINE
 from ablate.core.record import Record
+from ablate.core.same_numbers import RunRecords, distance
 from ablate.core.trial import Cell
 from ablate.external.workload import External
+from ablate.pipeline.about_variants import statements_on
 from ablate.records.store import Store
-from ablate.stages.probe import distance
 from ablate.study.study import Study
 from ablate.study.twins import twins_of
 
-MAX_NAMES = 4
-"""The most variants that a note names."""
 CHECKED_SEEDS = 2
 """The seeds whose stored runs are compared with the notes before a study is trained."""
-Runs = Mapping[tuple[str, str, int], Record]
-"""Variant, task and seed → the record of the run."""
 
 
-def code_notes(study: Study, runs: Runs) -> list[str]:
-    """Returns the notes on the source of a program that none of its runs contradicts, without full stops.
+@dataclass(frozen=True)
+class NoteOnVariants:
+    """A note on the source of a program, and the runs that would contradict it."""
 
-    Seeds have an effect where runs of a variant differ between seeds; settings where a variant that changes them
-    differs from the baseline under the same seed.
+    text: str
+    """A sentence without its full stop, with the variants and tasks that it is about."""
+    tasks: Sequence[str]
+    between_seeds: Sequence[str] = ()
+    """The variants whose runs agree between seeds if the note is right."""
+    on_a_seed: Sequence[tuple[str, str]] = ()
+    """The pairs of variants whose runs agree under each seed if the note is right."""
+
+    def is_contradicted(self, runs: RunRecords) -> bool:
+        """Returns whether some runs that agree if the note is right have different numbers."""
+        for task in self.tasks:
+            if any(_differ(_seeds_of(name, task, runs)) for name in self.between_seeds):
+                return True
+            if any(_differ_on_a_seed(first, second, task, runs) for first, second in self.on_a_seed):
+                return True
+        return False
+
+
+def code_notes(study: Study) -> list[NoteOnVariants]:
+    """Returns the notes on the source of a user's program, which its runs may contradict; none without one.
+
+    A note on seeds is wrong where runs of a variant differ between seeds; one on settings where a variant that changes
+    them differs from the baseline under the same seed.
     """
-    return [*_notes_of_workload(study, runs), *_notes_on_twins(study, runs)]
+    return [*_notes_of_workload(study), *_notes_on_twins(study)]
 
 
-def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> Runs:
+def standing_code_notes(notes: Iterable[NoteOnVariants], runs: RunRecords) -> list[str]:
+    """Returns the texts of the notes that none of the runs contradicts."""
+    return [note.text for note in notes if not note.is_contradicted(runs)]
+
+
+def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> RunRecords:
     """Returns the completed runs among records, by variant, task and seed."""
     runs: dict[tuple[str, str, int], Record] = {}
     for cell in cells:
@@ -44,70 +67,56 @@ def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> Runs:
     return runs
 
 
-def stored_runs(study: Study, store: Store) -> Runs:
+def stored_runs(study: Study, store: Store) -> RunRecords:
     """Returns the completed runs that a store has of the first seeds of a study."""
     cells = study.cells(study.config.seeds.values[:CHECKED_SEEDS])
     records: dict[str, Record] = {}
     for cell in cells:
-        record = store.load(cell.id) if store.has(cell.id) else None
+        record = store.load(cell.id)
         if record is not None:
             records[cell.id] = record
     return runs_of(cells, records)
 
 
-def _notes_of_workload(study: Study, runs: Runs) -> Iterator[str]:
+def _notes_of_workload(study: Study) -> Iterator[NoteOnVariants]:
     """Yields the notes of the workload, with the variants and tasks that they are about."""
-    judged = [variant for variant in study.variants if not variant.placebo]
-    variants_of: dict[tuple[str, CodeNote], list[str]] = {}
-    for variant in judged:
-        for task, config in zip(study.tasks, variant.configs, strict=True):
-            for note in study.workload.code_notes(config):
-                variants_of.setdefault((task, note), []).append(variant.name)
-
-    for (task, note), names in variants_of.items():
-        if _is_contradicted(note, names, task, study, runs):
-            continue
-        where = study.on(task)
-        if len(names) < len(judged):
-            yield f"{listed(names, MAX_NAMES)}{where}: {note.text}"
-        elif where:
-            yield f"{where.strip()}, {note.text}"
-        else:
-            yield note.text
+    for statement in statements_on(study, study.workload.code_notes):
+        note = statement.subject
+        text = f"{statement.prefix}{note.text}"
+        tasks = [statement.task]
+        match note.about:
+            case "seeds":
+                yield NoteOnVariants(text, tasks, between_seeds=statement.variants)
+            case "settings":
+                yield NoteOnVariants(text, tasks, on_a_seed=_pairs_that_change(note.settings, study))
+            case _:
+                assert_never(note.about)
 
 
-def _is_contradicted(note: CodeNote, names: Sequence[str], task: str, study: Study, runs: Runs) -> bool:
-    """Returns whether runs show that the seeds or settings of a note have an effect."""
-    match note.about:
-        case "seeds":
-            return any(_differ(_seeds_of(name, task, runs)) for name in names)
-        case "settings":
-            changing = [
-                variant.name
-                for variant in study.variants
-                if any(path in note.settings for path in variant.patches)
-            ]
-            return any(_differ_on_a_seed(name, BASELINE, task, runs) for name in changing)
-        case _:
-            assert_never(note.about)
+def _pairs_that_change(settings: Sequence[str], study: Study) -> list[tuple[str, str]]:
+    """Returns each variant that changes one of the settings, with the baseline."""
+    pairs: list[tuple[str, str]] = []
+    for variant in study.variants:
+        if any(path in settings for path in variant.patches):
+            pairs.append((variant.name, BASELINE))
+    return pairs
 
 
-def _notes_on_twins(study: Study, runs: Runs) -> Iterator[str]:
+def _notes_on_twins(study: Study) -> Iterator[NoteOnVariants]:
     """Yields which variants have the command of another, unless the program reads their config by itself."""
     workload = study.workload
     if not isinstance(workload, External) or workload.reads_config(study.variants[0].configs[0]):
         return
     for twin in twins_of(study.design, workload):
-        names = (twin.variant.name, twin.first.name)
-        if any(_differ_on_a_seed(*names, task, runs) for task in study.tasks):
-            continue
-        yield (
+        pair = (twin.variant.name, twin.first.name)
+        text = (
             f"{twin.variant.name} has the same command as {twin.first.name}; they differ only if the program reads "
             "$ABLATE_CONFIG"
         )
+        yield NoteOnVariants(text, study.tasks, on_a_seed=[pair])
 
 
-def _seeds_of(variant: str, task: str, runs: Runs) -> list[Record]:
+def _seeds_of(variant: str, task: str, runs: RunRecords) -> list[Record]:
     """Returns the runs of a variant on a task, one a seed."""
     return [record for (name, of_task, _), record in runs.items() if (name, of_task) == (variant, task)]
 
@@ -117,7 +126,7 @@ def _differ(records: Sequence[Record]) -> bool:
     return any(distance(one, other) > 0 for one, other in itertools.pairwise(records))
 
 
-def _differ_on_a_seed(variant: str, other: str, task: str, runs: Runs) -> bool:
+def _differ_on_a_seed(variant: str, other: str, task: str, runs: RunRecords) -> bool:
     """Returns whether two variants have different numbers under some seed."""
     for (name, of_task, seed), record in runs.items():
         if (name, of_task) != (variant, task):

@@ -12,8 +12,9 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.base.text import masked
-from ablate.core.dated_plan import OF_COMPARISONS, Change, DatedPlan, PlanChanges
+from ablate.core.dated_plan import Change, DatedPlan, PlanChanges
 from ablate.core.facts import Claim
+from ablate.pipeline.plan_settings import changed_paths, trains_baseline_alike
 from ablate.pipeline.seen_plans import SeenPlan, planned_in_words, seeds_run_before, with_error_rate
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -239,7 +240,7 @@ def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> lis
     """Returns the changes that concern all variants."""
     changes = [
         Change(path, _shown(first.settings, path), _shown(plan.settings, path))
-        for path in _changed_paths(first, plan, given)
+        for path in changed_paths(first, plan, given)
     ]
     seeds_before = planned_in_words(first.seeds, first.looks)
     seeds_now = planned_in_words(plan.seeds, plan.looks)
@@ -251,30 +252,9 @@ def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> lis
     return changes
 
 
-def _changed_paths(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[str]:
-    """Returns the paths of settings that have changed; of a part that was replaced, its name alone.
-
-    A path that the first plan lacks is not a change where the study file does not give it either: a later version of
-    this package has added it with its default.
-    """
-    changed: list[str] = []
-    for path in {**first.settings, **plan.settings}:
-        if first.settings.get(path) == plan.settings.get(path):
-            continue
-        if path in first.settings or has_path(given, path):
-            changed.append(path)
-    parts = [path.removesuffix("name") for path in changed if path.endswith(".name")]
-    return [path for path in changed if not _is_below(path, parts)]
-
-
-def _is_below(path: str, parts: Sequence[str]) -> bool:
-    """Returns whether a path leads to a parameter of one of these parts, other than its name."""
-    return any(path.startswith(part) and path != f"{part}name" for part in parts)
-
-
 def _trains_same(earlier: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> bool:
     """Returns whether an earlier plan trains a variant of this one, and the baseline, in the same way."""
-    if any(path not in OF_COMPARISONS for path in _changed_paths(earlier, plan, given)):
+    if not trains_baseline_alike(earlier, plan, given):
         return False
     return any(earlier.variants.get(name) == levels for name, levels in plan.variants.items())
 

@@ -7,16 +7,16 @@ from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
-from ablate.pipeline.code_notes import code_notes, runs_of
+from ablate.pipeline.code_notes import code_notes, runs_of, standing_code_notes
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import num_reused
-from ablate.pipeline.other_runs import configs_in, other_runs
+from ablate.pipeline.other_runs import configs_in, other_runs, stored_elsewhere
 from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
-from ablate.pipeline.trained_again import superseded_runs
+from ablate.pipeline.trained_again import count_superseded
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
 from ablate.session.stage import Measurement, Stage
@@ -49,8 +49,15 @@ def collect(
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
     configs = configs_in(plan.study.judged_variants())
-    others = other_runs(session.folder, configs, evidence)
-    evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
+    stored_trials = stored_elsewhere(session.folder, evidence)
+    facts = replace(
+        evidence.facts,
+        other_runs=other_runs(session.folder, configs, evidence, stored_trials),
+        superseded=count_superseded(
+            plan.study, plan.used, records, session.folder, session.store, stored_trials
+        ),
+    )
+    evidence = replace(evidence, facts=facts)
     for name, measurement in measured.items():
         if len(measurement.frame):
             evidence = evidence.having(name, measurement.frame, measurement.facts)
@@ -74,10 +81,9 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
-        code_notes=code_notes(study, runs_of(plan.used, records)),
+        code_notes=standing_code_notes(code_notes(study), runs_of(plan.used, records)),
         kept=num_reused(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _starts_of(plan, records)),
-        superseded=superseded_runs(study, plan.used, records, session.folder, session.store),
         source=source_of(study.path, session.folder),
         reported=now(),
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import listed
 from ablate.base.registry import CATALOGUE
 from ablate.base.wording import exact
-from ablate.pipeline.code_notes import code_notes, stored_runs
+from ablate.pipeline.about_variants import statements_on
+from ablate.pipeline.code_notes import code_notes, standing_code_notes, stored_runs
 from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
@@ -17,16 +17,16 @@ from ablate.study.study import Study
 if TYPE_CHECKING:
     from ablate.tasks.task import Task
 
-MAX_NAMES = 4
-"""The most variants that a limitation names."""
-
 
 def print_limitations(study: Study, selecting: Sequence[Stage], session: Session) -> None:
     """Prints how a run differs from its study, and the limitations of its verdicts."""
     if study.overrides:
         session.say(explained(session.folder, study.overrides))
     notes = limitations(study, selects=any(stage.chooses for stage in selecting))
-    for note in [*notes, *code_notes(study, stored_runs(study, session.store))]:
+    on_code = code_notes(study)
+    if on_code:
+        notes += standing_code_notes(on_code, stored_runs(study, session.store))
+    for note in notes:
         session.say(f"note: {note}.")
 
 
@@ -88,23 +88,8 @@ def _mixed(study: Study) -> list[str]:
 
 def _cautions(study: Study) -> list[str]:
     """Returns the cautions of the workload, with the variants and tasks that they are about."""
-    judged = [variant for variant in study.variants if not variant.placebo]
-    variants_of: dict[tuple[str, str], list[str]] = {}
-    for variant in judged:
-        for task, config in zip(study.tasks, variant.configs, strict=True):
-            for caution in study.workload.cautions(config):
-                variants_of.setdefault((task, caution), []).append(variant.name)
-
-    lines: list[str] = []
-    for (task, caution), names in variants_of.items():
-        where = study.on(task)
-        if len(names) < len(judged):
-            lines.append(f"{listed(names, MAX_NAMES)}{where}: {caution}")
-        elif where:
-            lines.append(f"{where.strip()}, {caution}")
-        else:
-            lines.append(caution)
-    return lines
+    statements = statements_on(study, study.workload.cautions)
+    return [f"{statement.prefix}{statement.subject}" for statement in statements]
 
 
 def _coarse_validation(study: Study, *, selects: bool) -> list[str]:

@@ -1,7 +1,8 @@
 """Other runs of the variants of a report: in other folders, and trials in the store that are in no report."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,25 @@ _NOT_TRAINED = ("metrics", "data")
 """Sections of a config of a user's own code that change how a trial is judged, not how it is trained."""
 
 
-def other_runs(folder: StudyFolder, configs: Collection[str], evidence: Evidence) -> OtherRuns:
+@dataclass(frozen=True)
+class StoredTrial:
+    """A trial in the store that no other study lists."""
+
+    id: str
+    config: str
+    """The key of its config, as `key_of_config` returns it."""
+    seed: int
+    status: str
+
+
+def other_runs(
+    folder: StudyFolder, configs: Collection[str], evidence: Evidence, stored_trials: Iterable[StoredTrial]
+) -> OtherRuns:
     """Returns the other reports on variants of a report, the seeds of their other trials, and who shares its runs.
 
-    Every other report of the same study counts. A variant of another study is the same if its config is. Records of
-    trials that are in a report are not read. configs: of the variants of the report, as `configs_in` returns them.
+    Every other report of the same study counts. A variant of another study is the same if its config is. configs: of
+    the variants of the report, as `configs_in` returns them. stored_trials: those in no report, as `stored_elsewhere`
+    returns them.
     """
     if not configs:
         return OtherRuns()
@@ -37,14 +52,14 @@ def other_runs(folder: StudyFolder, configs: Collection[str], evidence: Evidence
         if is_of_study or not configs_of(other).isdisjoint(configs):
             folders.append(other.name)
 
-    # Trials of tuning and stages are no evidence, so they are no other runs.
-    reported = {*trials["id"], *(cell.id for cell in _cells(folder) if not cell.judged)}
     seeds = set()
-    for stored in stored_elsewhere(folder, excluded=reported):
+    for stored in stored_trials:
         if stored.config in configs and stored.status in ("completed", "diverged"):
             seeds.add(stored.seed)
     judged = {*trials["seed"].tolist()}
-    shared = shared_comparisons(folder, evidence.facts, trials, same_variants=folders, stored=seeds)
+    shared = shared_comparisons(
+        folder, evidence.facts, trials, reports_of_same_variants=folders, stored_seeds=seeds
+    )
     return OtherRuns(
         folders,
         seeds=sorted(seeds - judged),
@@ -89,29 +104,26 @@ def key_of_config(config: Mapping[str, Any]) -> str:
     return key_of({name: value for name, value in config.items() if name not in _NOT_TRAINED})
 
 
-@dataclass(frozen=True)
-class StoredTrial:
-    """A trial in the store that no other study lists."""
+def stored_elsewhere(folder: StudyFolder, evidence: Evidence) -> list[StoredTrial]:
+    """Returns the trials in the store on judging seeds that are neither in the evidence nor on a list of other studies.
 
-    config: str
-    """The key of its config, as `key_of_config` returns it."""
-    seed: int
-    status: str
-
-
-def stored_elsewhere(folder: StudyFolder, excluded: Collection[str]) -> Iterator[StoredTrial]:
-    """Yields the trials in the store on judging seeds, without those that other studies list and those excluded."""
-    listed = {*excluded}
+    Trials of tuning and stages are no evidence, and no other runs either. Records of trials in a report are not read.
+    """
+    listed = {*evidence.trials["id"], *(cell.id for cell in _cells(folder) if not cell.judged)}
     for other in StudyFolder.all(folder.results):
         if other.name != folder.name:
-            listed |= {cell.id for cell in _cells(other)}
+            with suppress(AblateError):  # As a run of that study says.
+                listed |= other.trial_list.ids()
+    stored_trials: list[StoredTrial] = []
     for path in (folder.results / "store" / "trials").glob("*.json"):
         if path.stem in listed:
             continue
         try:
             record = json.loads(path.read_bytes())
-            stored = StoredTrial(key_of_config(record["config"]), int(record["seed"]), str(record["status"]))
+            config = key_of_config(record["config"])
+            stored = StoredTrial(path.stem, config, int(record["seed"]), str(record["status"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # The store says what is wrong with a record when a study needs it.
         if stored.seed < TUNING_SEEDS_FROM:
-            yield stored
+            stored_trials.append(stored)
+    return stored_trials

@@ -99,10 +99,12 @@ def refuse_another(study: Study, results: Path) -> None:
     own = StudyFolder(results, names.confirmed(name) or name)
     for folder in own.of_study():
         facts = folder.reported_facts()
-        if facts is None or not facts.source or _is_same(study, folder, _file_of(facts.source, folder)):
+        if facts is None or not facts.source:
+            continue
+        reported = _file_of(facts.source, folder)
+        if _is_same(study, folder, reported):
             continue
         document = study.document
-        reported = _file_of(facts.source, folder)
         raise StudyError(
             [
                 Problem(

@@ -147,7 +147,7 @@ def plan_study(
         limitations=[
             *short_trainings(study),
             *limitations(study, selects=any(stage.chooses for stage in selecting)),
-            *code_notes(study, runs={}),
+            *(note.text for note in code_notes(study)),
         ],
         changes=_changes_in_words(study, judged, folder, store),
         previews={stage.name: stage.preview(study, store) for stage in stages},

@@ -13,7 +13,8 @@ from ablate.external.workload import External
 from ablate.pipeline.confirm import restrict_to_confirmed
 from ablate.pipeline.place import refuse_another, report_place
 from ablate.pipeline.requested import requested
-from ablate.records.folder import StudyFolder, report_folder
+from ablate.records.folder import StudyFolder
+from ablate.records.named_folder import report_folder
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.stages import CONFIGS, STAGES

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import AblateError
 from ablate.core.derived import DERIVED
 from ablate.records.folder import CLAIMS, COMPARISONS, StudyFolder
 
@@ -92,13 +91,13 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.analysis.interactions import interactions
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
-    from ablate.pipeline.other_runs import configs_of, other_runs
+    from ablate.pipeline.other_runs import configs_of, other_runs, stored_elsewhere
     from ablate.records.evaluated import reported_evaluations
     from ablate.report.section import ReportData
 
     evidence = folder.evidence()
     # Other runs may have been added since the evidence was collected.
-    others = other_runs(folder, configs_of(folder), evidence)
+    others = other_runs(folder, configs_of(folder), evidence, stored_elsewhere(folder, evidence))
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
@@ -126,8 +125,5 @@ def report_data(folder: StudyFolder) -> ReportData:
 
 def _dated(folder: StudyFolder) -> str:
     """Returns the date of the first plan of a study; empty where none was kept, or it cannot be read."""
-    try:
-        plans = folder.plans()
-    except AblateError:
-        return ""
+    plans = folder.readable_plans()
     return plans[0].declared if plans else ""

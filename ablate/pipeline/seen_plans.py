@@ -39,7 +39,7 @@ def seeds_run_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> set[
         for cell in cells:
             if not cell.judged or cell.seed in seeds:
                 continue
-            record = store.load(cell.id) if store.has(cell.id) else None
+            record = store.load(cell.id)
             if record is not None and record.started_at < plan.declared:
                 seeds.add(cell.seed)
     return seeds

@@ -14,10 +14,12 @@ from ablate.analysis.family import Pair, family_size, planned_pairs
 from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 from ablate.base.errors import AblateError
 from ablate.core import names
-from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
+from ablate.core.dated_plan import DatedPlan
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
+from ablate.pipeline.plan_settings import trains_baseline_alike
 from ablate.records.folder import StudyFolder
+from ablate.study.schema import PLACEBO
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,14 +45,14 @@ def shared_comparisons(
     facts: StudyFacts,
     trials: pd.DataFrame,
     *,
-    same_variants: Collection[str],
-    stored: Collection[int],
+    reports_of_same_variants: Collection[str],
+    stored_seeds: Collection[int],
 ) -> SharedComparisons:
     """Returns the comparisons by runs that the report of a folder uses, and those of its variants on other seeds.
 
-    trials: as `Evidence.trials`. same_variants: the names of other reports of its variants, whose comparisons all
-    count. stored: the seeds of further trials of its variants, in no report. A confirmation is no further chance: it is
-    believed together with what it confirms.
+    trials: as `Evidence.trials`. reports_of_same_variants: the names of other reports of its variants, whose
+    comparisons all count. stored_seeds: the seeds of further trials of its variants, in no report. A confirmation is no
+    further chance: it is believed together with what it confirms.
     """
     ids: IdsBySeed = {}
     for row in trials[["variant", "task", "seed", "id"]].to_dict("records"):
@@ -61,16 +63,16 @@ def shared_comparisons(
     studies: list[str] = []
     for other in _others(folder):
         compared = [*_comparisons_in(other)]
-        if other.name not in same_variants:
+        if other.name not in reports_of_same_variants:
             compared = [one for one in compared if not own_runs.isdisjoint(_runs_of([one]))]
         if compared:
             studies.append(other.name)
         found |= dict.fromkeys(compared)
     found |= dict.fromkeys(_of_earlier_plans(folder, facts, ids))
-    if len(stored) > 1:
-        found[SharedComparison(frozenset((f"stored {seed}", f"its baseline {seed}") for seed in stored))] = (
-            None
-        )
+    if len(stored_seeds) > 1:
+        found[
+            SharedComparison(frozenset((f"stored {seed}", f"its baseline {seed}") for seed in stored_seeds))
+        ] = None
     if len(found) == len(own):
         return SharedComparisons([], 0, None)
     count = len({one.pairs for one in found})
@@ -90,8 +92,8 @@ def _others(folder: StudyFolder) -> Iterator[StudyFolder]:
     """Yields the other studies of a results folder, also those of which only the list of trials is left."""
     related = {names.confirming(folder.name), names.confirmed(folder.name)}
     studies = {other.name: other for other in StudyFolder.all(folder.results)}
-    for path in sorted(folder.trial_list.path.parent.glob("*.json")):
-        studies.setdefault(path.stem, StudyFolder(folder.results, path.stem))
+    for other in StudyFolder.listed(folder.results):
+        studies.setdefault(other.name, other)
     for name, other in studies.items():
         if name != folder.name and name not in related:
             yield other
@@ -139,20 +141,22 @@ def _pairs_by_seed(pair: Pair, ids: IdsBySeed, metric: str) -> frozenset[tuple[o
 def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedComparison]:
     """Yields the comparisons of variants that only earlier plans of this folder have, with the same training.
 
-    Their runs are no longer listed, and have the names of variant, levels and seed.
+    As in a report, placebos and plans of a single seed have none. The runs are no longer listed, and have the names of
+    variant, levels and seed.
     """
-    plans = folder.plans()
+    plans = folder.readable_plans()
     if not plans:
         return
     *earlier, last = plans
     current = [json.dumps([name, levels], sort_keys=True) for name, levels in last.variants.items()]
     for plan in earlier:
-        if not _trains_same(plan, last):
+        if not (plan.decides and trains_baseline_alike(plan, last, given={})):
             continue
         metric = str(plan.settings.get("metric.name", facts.metric))
         for name, levels in plan.variants.items():
             variant = json.dumps([name, levels], sort_keys=True)
-            if variant in current:
+            is_placebo = name == PLACEBO and not levels
+            if variant in current or is_placebo:
                 continue
             for task in facts.tasks:
                 baseline = ids.get((facts.variants[0].name, task.name), {})
@@ -168,12 +172,6 @@ def _planned(
         run = (variant, task, seed, metric)
         pairs.add((run, (baseline.get(seed, f"baseline {task} {seed}"), metric)))
     return SharedComparison(frozenset(pairs), NOMINAL / max(plan.comparisons, 1))
-
-
-def _trains_same(earlier: DatedPlan, plan: DatedPlan) -> bool:
-    """Returns whether two plans train their baseline in the same way, as far as both state it."""
-    shared = earlier.settings.keys() & plan.settings.keys() - {*OF_COMPARISONS}
-    return all(earlier.settings[path] == plan.settings[path] for path in shared)
 
 
 def _runs_of(comparisons: Iterable[SharedComparison]) -> set[object]:

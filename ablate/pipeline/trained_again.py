@@ -4,46 +4,56 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
+from ablate.core.same_numbers import have_same_numbers
 from ablate.core.trial import Cell
-from ablate.pipeline.other_runs import key_of_config, stored_elsewhere
+from ablate.pipeline.other_runs import StoredTrial, key_of_config
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.records.superseded import Superseded, have_same_numbers, note_superseded, superseded_in
+from ablate.records.superseded import Superseded, note_superseded, superseded_in
 from ablate.study.study import Study
 
 
-def superseded_runs(
-    study: Study, cells: Sequence[Cell], records: Mapping[str, Record], folder: StudyFolder, store: Store
+def count_superseded(
+    study: Study,
+    cells: Sequence[Cell],
+    records: Mapping[str, Record],
+    folder: StudyFolder,
+    store: Store,
+    stored_trials: Iterable[StoredTrial],
 ) -> dict[str, SupersededRuns]:
     """Returns variant → its failed and its replaced trainings; of variants that have some, without placebos.
 
     A record that was removed is known by a report that has other numbers of its trial, and is noted in the store.
-    cells: all that were asked for. Raises `AblateError`.
+    cells: all that were asked for. stored_trials: those in no report, as `stored_elsewhere` returns them. Raises
+    `AblateError`.
     """
     placebos = {variant.name for variant in study.variants if variant.placebo}
     judged = [cell for cell in cells if cell.judged and cell.variant not in placebos and cell.id in records]
     ended = [cell for cell in judged if records[cell.id].status != "failed"]
-    for line in _removed({cell.id for cell in ended}, records, folder):
-        note_superseded(store.root, line, store.warn)
+    note_superseded(store.root, _removed({cell.id for cell in ended}, records, folder), store.warn)
     counts = Counter((line.trial, line.why) for line in superseded_in(store.root))
     failed: Counter[str] = Counter()
     replaced: Counter[str] = Counter()
     for cell in ended:
         failed[cell.variant] += counts[cell.id, "failed"] + records[cell.id].attempts - 1
         replaced[cell.variant] += counts[cell.id, "replaced"]
-    failed += _failed_with_other_code(ended, folder)
+    asked_for = {cell.id for cell in cells}
+    others = [stored for stored in stored_trials if stored.id not in asked_for]
+    failed += _failed_with_other_code(ended, others)
     names = [variant.name for variant in study.variants if failed[variant.name] or replaced[variant.name]]
     return {name: SupersededRuns(failed[name], replaced[name]) for name in names}
 
 
-def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> Iterator[Superseded]:
-    """Yields the trainings that a report has otherwise, and whose records were gone before they were trained again."""
+def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) -> list[Superseded]:
+    """Returns the trainings that a report has otherwise, and whose records were gone before they were trained again."""
+    removed: list[Superseded] = []
+    noted = {line.trial for line in superseded_in(folder.results / "store")}
     for report in StudyFolder.all(folder.results):
         facts = report.reported_facts()
         if facts is None or facts.given:
@@ -54,10 +64,14 @@ def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) 
                 continue
             if row["status"] == "failed":
                 # The driver knows failed trainings by their start, unless their records were gone.
-                if not any(line.trial == record.id for line in superseded_in(folder.results / "store")):
-                    yield Superseded(record.id, "failed", facts.reported)
+                if record.id in noted:
+                    continue
+                removed.append(Superseded(record.id, "failed", facts.reported))
+                noted.add(record.id)
             elif not have_same_numbers(_numbers_of(row), record.metrics):
-                yield Superseded(record.id, "replaced", record.started_at)
+                removed.append(Superseded(record.id, "replaced", record.started_at))
+                noted.add(record.id)
+    return removed
 
 
 def _rows_of(report: StudyFolder) -> list[dict[str, Any]]:
@@ -77,11 +91,11 @@ def _numbers_of(row: Mapping[str, Any]) -> dict[str, float | None]:
     return numbers
 
 
-def _failed_with_other_code(cells: Sequence[Cell], folder: StudyFolder) -> Counter[str]:
-    """Returns variant → its trials in the store that failed with other code, data or versions, on the same seeds."""
+def _failed_with_other_code(cells: Sequence[Cell], stored_trials: Iterable[StoredTrial]) -> Counter[str]:
+    """Returns variant → its stored trials that failed with other code, data or versions, on the same seeds."""
     variants = {(key_of_config(cell.trial.config), cell.seed): cell.variant for cell in cells}
     counts: Counter[str] = Counter()
-    for stored in stored_elsewhere(folder, excluded={cell.id for cell in cells}):
+    for stored in stored_trials:
         variant = variants.get((stored.config, stored.seed))
         if variant is not None and stored.status == "failed":
             counts[variant] += 1

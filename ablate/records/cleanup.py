@@ -49,7 +49,7 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     trials = stored(root / "trials")
     _check_readable(results)
     with_folder = {study.name: study for study in StudyFolder.all(results)}
-    with_list = {path.stem: StudyFolder(results, path.stem) for path in (root / "studies").glob("*.json")}
+    with_list = {study.name: study for study in StudyFolder.listed(results)}
     studies = with_list | with_folder
 
     needed: set[str] = set()

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
-from ablate.base.errors import AblateError, Problem, listed, nearest
+from ablate.base.errors import AblateError, Problem
 from ablate.base.files import digest_of_file, remove_leftovers, write_files, write_text
 from ablate.base.kept import content_of, validated
 from ablate.base.text import printable
@@ -101,6 +101,12 @@ class StudyFolder(EvidenceFolder):
         files = [*results.glob(f"*/{TRIALS}"), *results.glob(f"*/{_STUDY}")]
         studies = {file.parent.name for file in files}
         return [cls(results, name) for name in sorted(studies - {*names.RESERVED})]
+
+    @classmethod
+    def listed(cls, results: Path) -> list[StudyFolder]:
+        """Returns the studies of which the store has a list of trials, by name, also those whose folder was removed."""
+        lists = (results / "store" / "studies").glob("*.json")
+        return [cls(results, name) for name in sorted(path.stem for path in lists)]
 
     @property
     def written(self) -> StudyFolder | None:
@@ -213,6 +219,13 @@ class StudyFolder(EvidenceFolder):
             )
         return plans
 
+    def readable_plans(self) -> list[DatedPlan]:
+        """Returns the plans of the study, as `plans`; none where they cannot be read."""
+        try:
+            return self.plans()
+        except AblateError:
+            return []
+
     def write_plans(self, plans: Sequence[DatedPlan]) -> None:
         """Writes the plans of the study, before a trial of the last one is trained."""
         content = TypeAdapter(list[DatedPlan]).dump_json(list(plans), indent=1)
@@ -310,44 +323,3 @@ class StudyFolder(EvidenceFolder):
             files[name] = None if empty else frame.to_csv(index=False)
         files[ANSWER] = "".join(f"{' '.join(printable(sentence).split())}\n" for sentence in answer)
         write_files(self.path, files)
-
-
-def report_folder(path: Path, results: Path) -> StudyFolder:
-    """Returns the folder of a report, from a study file, the name of a study, or the folder itself.
-
-    Raises `AblateError` where there is none, and `StudyError` for an invalid file.
-    """
-    name = path.name
-    if path.is_file():
-        from ablate.study.document import read_document  # which a name does not need
-
-        name = str(read_document(path).data.get("name", path.stem))
-    by_name = StudyFolder(results, name)
-    by_path = StudyFolder.at(path)
-    # A name alone means that of a study, even where a folder of that name lies here.
-    is_name = path == Path(name)
-    if by_path.has_report and not (is_name and by_name.has_report):
-        return by_path
-    # A path names one place: the study of the same name elsewhere is another.
-    if path.is_file() or (is_name and (by_name.has_report or by_name.path.is_dir())):
-        return by_name
-    if path.is_dir():
-        return by_path
-    raise AblateError(str(_unknown_study(path, results)))
-
-
-def _unknown_study(path: Path, results: Path) -> Problem:
-    """Returns the problem of a path that is neither a study file nor the name of a study."""
-    studies = [study.name for study in StudyFolder.all(results)]
-    runs = [name for name in studies if name.startswith(f"{path.name}@")]
-    if runs:
-        hint = f"Did you mean {runs[0]!r}?"
-    else:
-        files = sorted(file.name for file in path.parent.glob("*.yaml"))
-        hint = nearest(path.name, [*studies, *files]) or "Run the study first"
-    return Problem(
-        f"is neither a study file nor the name of a study under {results}",
-        allowed=listed(studies),
-        hint=hint,
-        source=str(path),
-    )

@@ -6,7 +6,7 @@ have trials trained again, too. Where runs fail because they go badly, those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -15,7 +15,6 @@ from pydantic import TypeAdapter
 
 from ablate.base.kept import STRICT, Journal
 from ablate.base.locks import exclusive
-from ablate.core.metric import FREE
 
 _NAME = "superseded.jsonl"
 _REMEDY = "Restore it, or remove it: how often trials failed or were trained again is then no longer known"
@@ -31,7 +30,7 @@ class Superseded:
     trial: str
     """The id of its trial."""
     why: Why
-    """`failed`, or `replaced`: it had a result, and a later training had another."""
+    """Why it does not count: it `failed`, or it had a result and was `replaced` by a later training with another."""
     moment: str
     """The start of the failed training, or of the one that replaced it: by both, a line is known again."""
 
@@ -44,19 +43,18 @@ def superseded_in(root: Path) -> list[Superseded]:
     return _journal(root).lines
 
 
-def note_superseded(root: Path, line: Superseded, say: Callable[[str], None]) -> None:
-    """Keeps a training that does not count, once; other drivers of the store wait. Raises `AblateError`."""
+def note_superseded(root: Path, lines: Iterable[Superseded], say: Callable[[str], None]) -> None:
+    """Keeps trainings that do not count, each once; other drivers of the store wait. Raises `AblateError`."""
+    trainings = dict.fromkeys(lines)
+    if not trainings:
+        return
     with exclusive(root, _NAME, say):
         journal = _journal(root)
-        if line not in journal.lines:
-            journal.add(line)
+        kept = {*journal.lines}
+        added = [line for line in trainings if line not in kept]
+        if added:
+            journal.add(*added)
 
 
 def _journal(root: Path) -> Journal[Superseded]:
     return Journal(root / _NAME, _LINE, _REMEDY)
-
-
-def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
-    """Returns whether two trainings agree in each metric that both have, but for those that measure time and memory."""
-    shared = [name for name in one if name in other and not name.endswith(FREE)]
-    return all(one[name] == other[name] for name in shared)

@@ -134,8 +134,27 @@ class _OlderContent:
     cells: list[_OlderEntry]
 
 
+@dataclass(frozen=True)
+class _EntryId:
+    """The id of a listed trial."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _OLDER
+
+    id: str
+
+
+@dataclass(frozen=True)
+class _ContentIds:
+    """The ids in a file of any format."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _OLDER
+
+    cells: list[_EntryId]
+
+
 _CONTENT = TypeAdapter(_Content)
 _OLDER_CONTENT = TypeAdapter(_OlderContent)
+_IDS = TypeAdapter(_ContentIds)
 
 
 class TrialList:
@@ -151,6 +170,14 @@ class TrialList:
         """Returns the cells, whose trials have an id and a seed, and no config. Raises `AblateError`."""
         cells, _ = self._read()
         return list(cells.values())
+
+    def ids(self) -> set[str]:
+        """Returns the ids of the listed trials. Tests no digest, which takes long. Raises `AblateError`."""
+        remedy = self._remedy
+        text = content_of(self.path, remedy)
+        if text is None:
+            return set()
+        return {entry.id for entry in validated(_IDS, text, self.path, remedy).cells}
 
     def report(self) -> ReportSources | None:
         """Returns the sources of the last report; None before. Raises `AblateError`."""
@@ -174,6 +201,11 @@ class TrialList:
         cells, _ = self._read_if_readable()
         self._write(cells, report)
 
+    @property
+    def _remedy(self) -> str:
+        """What to do about a file that cannot be read."""
+        return f"Run {self.path.stem} again, which replaces it"
+
     def _read_if_readable(self) -> tuple[dict[str, Cell], ReportSources | None]:
         """Returns the listed cells by trial id, and the sources of the report; empty where they cannot be read."""
         with suppress(AblateError):
@@ -182,7 +214,7 @@ class TrialList:
 
     def _read(self) -> tuple[dict[str, Cell], ReportSources | None]:
         """Returns the listed cells by trial id, and the sources of the report. Raises `AblateError`."""
-        remedy = f"Run {self.path.stem} again, which replaces it"
+        remedy = self._remedy
         text = content_of(self.path, remedy)
         if text is None:
             return {}, None

@@ -23,12 +23,14 @@ from ablate.runs.cells import number_in
 from ablate.runs.clusters import with_sources
 from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
-from ablate.runs.statuses import worse
+from ablate.runs.statuses import more_telling
 
 RULES = {
     "seed": "must be a whole number of at most 64 bits, with all its digits",
     **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
 }
+NO_SEED = ("is missing, which other runs have", "Leave the run out: remove it from RUNS, or use --where")
+"""The rule and the hint for a run without a seed."""
 MARKS = "A comma may be a decimal point or a mark of thousands: write 12901 or 12.901"
 NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
 _NO_NUMBER = ("", "nan", "-nan")
@@ -70,7 +72,7 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     # A run that failed on one example has failed.
     columns = {
         "id": "first",
-        "ended": lambda ends: functools.reduce(worse, ends),
+        "ended": lambda ends: functools.reduce(more_telling, ends),
         **dict.fromkeys(metrics, "mean"),
     }
     trials = grouped.agg(columns).reset_index()
@@ -95,7 +97,7 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
 
 def _status(ending: Ending) -> Status:
     """Returns the status that trials of a study have which ended so."""
-    match ending.counts:
+    match ending.what_counts:
         case "its number":
             return "completed"
         case "the floor":
@@ -114,7 +116,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     ends = rows["ended"]
     cells = rows.drop(columns="ended")
     texts = cells.astype(str).where(cells.notna(), "").apply(lambda column: column.str.strip())
-    is_completed = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    is_completed = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     numbers = texts[metrics].apply(lambda column: column.map(number_in).astype(float))
     # As objects: a column of numbers with one that is none is one of floats, which are not exact.
     seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
@@ -129,13 +131,15 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
                 hint = MARKS if name in metrics and is_marked_number(given) else ""
                 rule = RULES.get(name, NUMBER)
+                if name == "seed" and given == "":
+                    rule, hint = NO_SEED
                 at.problems.append(Problem(rule, given=given, hint=hint, source=f"{place}: {name}"))
 
     judged = metrics[0]
     is_blank_run = is_completed & (texts[judged] == "")
     ends = ends.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
     ends = ends.mask(is_blank_run, rows["ended"].map(_without_number))
-    has_result = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
     return texts.assign(**numbers, seed=seeds.astype("int64"), ended=ends)
 
@@ -177,7 +181,7 @@ def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
 
 def _refuse_other_examples(rows: pd.DataFrame) -> None:
     """Raises `Invalid` where a run lacks examples of its task; a run without a result may lack some."""
-    has_no_result = rows["ended"].map(lambda ending: ending.counts == "nothing").astype(bool)
+    has_no_result = rows["ended"].map(lambda ending: ending.what_counts == "nothing").astype(bool)
     has_failed = has_no_result.groupby([rows[name] for name in KEY]).transform("any")
     ended = rows[~has_failed]
     num_runs = ended.drop_duplicates(KEY).groupby("task").size()

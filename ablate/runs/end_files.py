@@ -15,7 +15,7 @@ from ablate.base.files import read_plain
 from ablate.core.ending import FAILED, Ending, ending_of_error
 from ablate.runs.run_tree import RunFolder
 from ablate.runs.status_words import ending_in_word
-from ablate.runs.statuses import ending_of_fields, worse
+from ablate.runs.statuses import ending_of_fields, more_telling
 
 _MAX_BYTES = 2**26
 _CODES = re.compile(r"\.?(?:exit|return)[-_]?(?:code|status)(?:\.txt)?")
@@ -39,7 +39,7 @@ def end_in_files(folder: RunFolder) -> Ending | None:
     errors = [file for place in _PLACES for file in _files_of_last(folder.path, place)]
     endings += [_end_by_error(file) for file in errors if _ERRORS.fullmatch(file.name.lower())]
     known = [ending for ending in endings if ending is not None and ending.kind != "unknown"]
-    return reduce(worse, known) if known else None
+    return reduce(more_telling, known) if known else None
 
 
 def unmarked_ends(folders: Sequence[RunFolder]) -> Mapping[Path, Ending]:

@@ -67,7 +67,7 @@ def _query(table: pd.DataFrame, condition: str) -> pd.Series:
     for name in typed:
         present = typed[name][typed[name] != ""]
         if len(present) and present.map(is_number).all():
-            typed[name] = pd.to_numeric(typed[name].replace("", "nan"))
+            typed[name] = pd.to_numeric(typed[name].mask(typed[name] == ""))
     try:
         kept = typed.query(condition, engine="python", local_dict={}, global_dict={}).index
     except Exception as error:  # Whatever pandas makes of the words of a user.

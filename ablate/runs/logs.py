@@ -22,7 +22,7 @@ from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_tree import MAX_RUNS, log_files, run_file
-from ablate.runs.statuses import worse
+from ablate.runs.statuses import more_telling
 
 _MAX_BYTES = 2**30
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -145,7 +145,7 @@ class LogReader(Reader):
             read = patterns.rows_of(file)
             notes += read.notes
             name = file.relative_to(root).with_suffix("").as_posix()
-            ended = worse(read.ended, ending_beside(run_file(file)))
+            ended = more_telling(read.ended, ending_beside(run_file(file)))
             content = digest_of_files([file])
             runs.append(
                 RunHistory(name, str(file), rows=read.rows, known=read.end, ended=ended, content=content)

@@ -26,6 +26,7 @@ from ablate.report.words import message
 from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
+from ablate.runs.examples_as_runs import refuse_examples_as_runs
 from ablate.runs.filters import rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
@@ -42,7 +43,7 @@ from ablate.runs.roles import (
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, unclear_columns, worse
+from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
@@ -145,6 +146,7 @@ def _checked_columns(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     columns = columns_of(found, options)
     check_columns(columns, [*columns.options.metrics()])
     refuse_steps_as_seeds(columns)
+    refuse_examples_as_runs(columns)
     return columns
 
 
@@ -188,7 +190,9 @@ def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
     if is_named or not found.endings:
         return ends
     beside = [found.endings.get(place, UNKNOWN) for place in columns.table.index]
-    return pd.Series([worse(*pair) for pair in zip(beside, ends, strict=True)], ends.index, dtype=object)
+    return pd.Series(
+        [more_telling(*pair) for pair in zip(beside, ends, strict=True)], ends.index, dtype=object
+    )
 
 
 def _kept_rows(columns: RunColumns, ends: pd.Series, notes: list[str]) -> pd.DataFrame:
@@ -217,7 +221,7 @@ def _one_row_each(
     if steps is None:
         return columns.table, None
     table = columns.table
-    has_result = ends.map(lambda ending: ending.counts == "its number").astype(bool)
+    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_result)
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
@@ -274,8 +278,8 @@ def shape_of(table: RunTable) -> str:
         words.append(counted(len(table.rows), "row"))
     # A run that failed on one example has failed.
     endings = table.rows.groupby([*KEY, "id"] if is_a_row_each else KEY, sort=False)["ended"]
-    ended = [functools.reduce(worse, of_run) for _, of_run in endings]
-    lost = [ending.why or ending.kind for ending in ended if ending.counts != "its number"]
+    ended = [functools.reduce(more_telling, of_run) for _, of_run in endings]
+    lost = [ending.why or ending.kind for ending in ended if ending.what_counts != "its number"]
     ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
     return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
 
@@ -299,7 +303,7 @@ def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, ends: pd.Series, statu
     is_by_status = pd.Series(False, left.index)
     for name in statuses:
         is_by_status |= ~left[name].isin(kept[name])
-    return sum(ending.counts != "its number" for ending in ends[left.index[is_by_status]])
+    return sum(ending.what_counts != "its number" for ending in ends[left.index[is_by_status]])
 
 
 def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:

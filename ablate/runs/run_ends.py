@@ -30,7 +30,7 @@ from ablate.core.log_end import ending_of_log
 from ablate.runs.end_files import end_in_files, files_of, text_of
 from ablate.runs.run_settings import document_in
 from ablate.runs.run_tree import RunFolder
-from ablate.runs.statuses import ending_of_fields, ending_of_word, worse
+from ablate.runs.statuses import ending_of_fields, ending_of_word, more_telling
 
 _STATUS_FILES = re.compile(
     r"(?:.*[-_.])?(?:run|job|trial|task|status|state|metadata|experiment|workflow|pod)"
@@ -56,7 +56,7 @@ def ending_beside(folder: RunFolder) -> Ending:
     if says.kind not in ("unknown", "running"):
         return says
     logs = [ending_of_log(file) for file in _last_of_series(_logs_of(folder))]
-    by_logs = functools.reduce(worse, logs, UNKNOWN)
+    by_logs = functools.reduce(more_telling, logs, UNKNOWN)
     # A process that was killed leaves behind that it runs.
     return says if by_logs.kind == "unknown" else by_logs
 
@@ -154,7 +154,7 @@ def _submitit(folder: RunFolder) -> Ending | None:
     if not isinstance(job, str) or not re.fullmatch(r"\w+", job):
         return None
     logs = sorted((launched[0] / job).glob(f"{job}_*_log.*"))
-    ending = functools.reduce(worse, map(ending_of_log, logs), UNKNOWN)
+    ending = functools.reduce(more_telling, map(ending_of_log, logs), UNKNOWN)
     return None if ending.kind == "unknown" else ending
 
 
@@ -226,7 +226,7 @@ def _status_file(folder: RunFolder) -> Ending | None:
         if isinstance(document, Mapping):
             endings.append(ending_of_fields(document, file.name))
     known = [ending for ending in endings if ending.kind != "unknown"]
-    return functools.reduce(worse, known) if known else None
+    return functools.reduce(more_telling, known) if known else None
 
 
 _TOOLS: Sequence[Callable[[RunFolder], Ending | None]] = (

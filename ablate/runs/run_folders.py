@@ -31,7 +31,7 @@ from ablate.runs.run_tree import (
     run_folders,
 )
 from ablate.runs.settings import is_seed
-from ablate.runs.statuses import worse
+from ablate.runs.statuses import more_telling
 
 _HYDRA = ".hydra"
 _STATE = "trainer_state.json"
@@ -158,7 +158,7 @@ def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], note
 def _ending_of(folder: RunFolder, rows: Sequence[Row], end: Row, files: Collection[MetricRows]) -> Ending:
     """Returns how a run ended, by its results and by what lies beside them."""
     says = [ending_beside(folder), ending_in(rows, end), *(read.ended for read in files)]
-    return functools.reduce(worse, says)
+    return functools.reduce(more_telling, says)
 
 
 def _with_unmarked_ends(folders: Sequence[RunFolder], runs: Sequence[RunHistory]) -> list[RunHistory]:

@@ -126,7 +126,7 @@ def _named_runs(
 
 def _end_of(run: RunHistory, *, is_failed: bool) -> Ending:
     """Returns how a run ended; one without a number that nothing is known of has failed."""
-    if is_failed and run.ended.counts == "its number":
+    if is_failed and run.ended.what_counts == "its number":
         return Ending("failed", "has no number", run.ended.source)
     return run.ended
 

@@ -13,7 +13,7 @@ import pandas as pd
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.seeds_in_names import seed_matches
-from ablate.runs.settings import is_remark, is_seed
+from ablate.runs.settings import is_fold, is_remark, is_seed
 
 CONFIG = "config."
 """What the names of columns with settings begin with."""
@@ -25,6 +25,12 @@ _RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
 """The end of a path in which a tool has numbered the runs."""
 _NUMBERING = re.compile(r"(version|run|trial|rep|seed|s|job|fold)?[-_ =]?\d*|\d[\d._:T-]*", re.IGNORECASE)
 """A part of a path that numbers runs, or says when they began."""
+_FOLD = re.compile(r"(?:^|(?<=[\W_]))(?:fold|split|cv)[\s_=-]?(\d+)(?=$|[\W_])", re.IGNORECASE)
+"""The fold in the name of a folder, such as that of `wide/fold_3`."""
+_PART = re.compile(r"[/,]")
+"""What parts the settings in the name of a folder: `lr=0.1,model=wide`."""
+_MOST = 0.5
+"""The share of names above which one without a seed is a stray."""
 _FOLDER = "folders"
 """The column with what the folders of a run say beside its variant and seed."""
 _TASK = "task"
@@ -66,7 +72,11 @@ def named(
         seeds = _add_seeds(runs, names, pattern, result)
     if CONFIG + _TASK in runs and "task" not in given:
         result.roles["task"] = [CONFIG + _TASK]
+    _add_folds(runs, names, result)
     if "variant" in given or "variant" in runs or _has_column_of(options.baseline, runs):
+        rest = _rest_of_names(runs, names, seeds)
+        if len({*rest}) > 1:
+            result.columns[_FOLDER] = rest
         return result
     settings = pd.DataFrame([*overrides]).fillna("") if overrides else None
     if settings is None:
@@ -124,12 +134,38 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
 
 
 def _seeds_in(names: Sequence[str]) -> list[str] | None:
-    """Returns the seed in each name, marked as such, or a folder of its own as in `wide/3`; None where one has none."""
+    """Returns the seed in each name, marked as such, or a folder of its own as in `wide/3`; None where few have one.
+
+    It is empty for the few that have none where others are marked: no seed is that of a stray folder.
+    """
     for pattern in (SEED_IN_NAME, _NUMBERED):
         matches = [pattern.findall(name) for name in names]
-        if all(len(match) == 1 for match in matches):
-            return [match[0] for match in matches]
+        num_found = sum(len(match) == 1 for match in matches)
+        is_missing_in_few = pattern is SEED_IN_NAME and num_found > _MOST * len(names)
+        if (num_found == len(names) or is_missing_in_few) and max(map(len, matches)) == 1:
+            return ["".join(match) for match in matches]
     return None
+
+
+def _add_folds(runs: pd.DataFrame, names: Sequence[str], result: RunNames) -> None:
+    """Adds a column with the fold of each run, of runs whose names all say one and whose settings do not."""
+    matches = [_FOLD.search(name) for name in names]
+    if not any(is_fold(str(column)) for column in runs):
+        folds = [match[1] for match in matches if match is not None]
+        if len(folds) == len(names):
+            result.columns["fold"] = folds
+
+
+def _rest_of_names(runs: pd.DataFrame, names: Sequence[str], seeds: Sequence[str] | None) -> list[str]:
+    """Returns what the name of each run says beside its settings, its seed and the number of the run."""
+    settings = runs[[name for name in runs if str(name).startswith(CONFIG) or name == "variant"]]
+    rest = []
+    shorter = _without_seeds(_without_shared([*names]), seeds)
+    for name, row in zip(shorter, settings.to_dict("records"), strict=True):
+        values = {*row.values()}
+        parts = [part for part in _PART.split(name) if part.rpartition("=")[2] not in values]
+        rest.append(_without_number("/".join(parts)))
+    return rest
 
 
 def _has_column_of(baseline: str, runs: pd.DataFrame) -> bool:

@@ -89,7 +89,7 @@ def ending_in_word(text: str) -> Ending | None:
     if head is None or bare_word(head[1]) not in WORDS:
         return None
     ending = WORDS[bare_word(head[1])]
-    if head["preposition"] and ending.counts == "its number":
+    if head["preposition"] and ending.what_counts == "its number":
         return None  # `finished with exit code 1`
     if bare_word(head[1]) in ("exited", "exit", "exit_code"):
         return next(_codes_in(head[3]), ending)

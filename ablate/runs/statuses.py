@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 import pandas as pd
 
@@ -179,19 +180,36 @@ def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
                 )
             of_column = texts.map(lambda text, read=read: read[text] or UNKNOWN)
             ends = pd.Series(
-                [worse(*pair) for pair in zip(ends, of_column, strict=True)], ends.index, dtype=object
+                [more_telling(*pair) for pair in zip(ends, of_column, strict=True)], ends.index, dtype=object
             )
     return ends
 
 
-def worse(one: Ending, other: Ending) -> Ending:
-    """Returns the ending of two that counts where both are said of one run: the one that says that it has no result."""
+def more_telling(one: Ending, other: Ending) -> Ending:
+    """Returns the ending of two that counts where both are said of one run: the one that tells more of why it ended.
+
+    `OUT_OF_MEMORY` says why a process ended with code 137, and code 137 nothing that it does not say.
+    """
     return min(one, other, key=_rank)
 
 
 def _rank(ending: Ending) -> int:
-    ranks = {"nothing": 0, "the floor": 1, "its number": 2}
-    return 3 if ending.kind == "unknown" else ranks[ending.counts]
+    """Returns the place of an ending among those that may be said of one run, of which the first counts."""
+    match ending.kind:
+        case "running":
+            return 0
+        case "diverged":
+            return 1
+        case "pruned":
+            return 2
+        case "failed" | "stopped":
+            return 3
+        case "completed":
+            return 3 if ending.lacks_number else 4
+        case "unknown":
+            return 5
+        case _ as kind:
+            assert_never(kind)
 
 
 def is_kept(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
@@ -220,7 +238,7 @@ def ending_of_fields(fields: Mapping[str, object], source: str) -> Ending:
             continue
         said = _ending_in(name, text.strip()) or UNKNOWN
         if said.kind != "unknown":
-            ending = worse(
+            ending = more_telling(
                 ending, replace(said, source=f"{source}, {said.source}" if source else said.source)
             )
     return ending

@@ -9,7 +9,6 @@ seeds, and the report compares them (`analysis.repeats`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -18,8 +17,8 @@ from ablate.base.errors import AblateError, listed, nearest
 from ablate.base.wording import exact
 from ablate.core.events import FixedPlan
 from ablate.core.facts import BASELINE
-from ablate.core.metric import FREE
 from ablate.core.repeats import NUM_REPEATED, REPEATS
+from ablate.core.same_numbers import distance
 from ablate.core.trial import AGAIN, LAST, Cell
 from ablate.session.stage import Stage, StageEvidence
 from ablate.stages.repeats import frame_of_repeats, repeats_of
@@ -30,7 +29,6 @@ from ablate.study.patch import apply_patches, short_label
 from ablate.study.stage_config import StageConfig, config_of
 
 if TYPE_CHECKING:
-    from ablate.core.record import Record
     from ablate.session.options import Options
     from ablate.session.session import Session
     from ablate.session.stage import Records
@@ -249,30 +247,3 @@ def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
 def _place(study: Study, cell: Cell) -> str:
     """Returns what a short run changes, and on which task."""
     return f"{cell.variant}{study.on(cell.task)}"
-
-
-def distance(one: Record, other: Record) -> float:
-    """Returns the largest difference of any number of two runs.
-
-    Infinite where one lacks some of the other's numbers. Times do not count.
-    """
-    numbers = _numbers(one)
-    others = _numbers(other)
-    if numbers.keys() != others.keys():
-        return math.inf
-    return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
-
-
-def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
-    """Returns metric and step → value, without missing values.
-
-    The value at the end of the run is at step −1.
-    """
-    values: dict[tuple[str, int], float | None] = {}
-    for name, value in record.metrics.items():
-        if not name.endswith(FREE):
-            values[name, -1] = value
-    for name, curve in record.curves.items():
-        for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
-            values[name, step] = value
-    return {place: value for place, value in values.items() if value is not None and not math.isnan(value)}

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 class StudyRuns:
     """The runs of one study, read from MLflow once, and known from then on by what is written here.
 
+    A run is whole where it carries its key, which is written last. `begin` comes before any other call that writes;
+    then `put_report`, where there is one, `keep_only`, a `put` for each trial, and `complete` once all are there.
+
     `trials` are the whole runs of trials by the ids of those; `spare` are the runs that a kill or a hand has left over,
     which `begin` removes.
     """
@@ -92,7 +95,7 @@ class StudyRuns:
         return f"{root}/{folder}"
 
     @property
-    def finished(self) -> set[str]:
+    def finished_trials(self) -> set[str]:
         """The ids of the trials whose runs are finished."""
         return {trial_id for trial_id, run in self.trials.items() if run.status == "FINISHED"}
 

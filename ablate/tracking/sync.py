@@ -6,7 +6,7 @@ written last; any other is replaced, whatever interrupted it. So a sync that was
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,24 +65,39 @@ def sync(
     runs = known or StudyRuns(client, folder.name, own=is_own)
     trials = _Trials(folder, store, cells)
     if report is None:
-        runs.begin(status)
-        # A finished run is compared with its record once the report is there.
-        finished = runs.finished
-        keys = trials.keys(trial_id for trial_id in recorded if trial_id not in finished)
-        trials.put_missing(runs, keys, len(finished), goes_on)
-        return runs
+        _put_trials(runs, trials, recorded, status, goes_on=goes_on)
+    else:
+        _put_study(runs, trials, report, recorded, goes_on=goes_on)
+    return runs
 
+
+def _put_trials(
+    runs: StudyRuns, trials: _Trials, recorded: Collection[str], status: Status, *, goes_on: GoesOn
+) -> None:
+    """Writes the recorded trials of a study without a report, where MLflow has no finished run of them.
+
+    A finished run is compared with its record once the report is there.
+    """
+    runs.begin(status)
+    finished = runs.finished_trials
+    keys = trials.keys(trial_id for trial_id in recorded if trial_id not in finished)
+    trials.put_missing(runs, keys, len(finished), goes_on)
+
+
+def _put_study(
+    runs: StudyRuns, trials: _Trials, report: Parent, recorded: Collection[str], *, goes_on: GoesOn
+) -> None:
+    """Writes the report of a study and then its recorded trials, as far as MLflow lacks them; removes all others."""
     keys = trials.keys(recorded)
     digest_of_report = _digest_of_report(report)
     digest = digest_of_data([digest_of_report, sorted(keys.items())])
-    if runs.is_whole(digest) and keys.keys() <= runs.trials.keys() <= cells.keys():
-        return runs
-    runs.begin(status)
+    if runs.is_whole(digest) and keys.keys() <= runs.trials.keys() <= trials.cells.keys():
+        return
+    runs.begin("FINISHED")
     runs.put_report(report, digest_of_report)
-    runs.keep_only(cells)
+    runs.keep_only(trials.cells)
     if trials.put_missing(runs, keys, 0, goes_on):
         runs.complete(digest)
-    return runs
 
 
 class _Trials:
@@ -91,7 +106,7 @@ class _Trials:
     def __init__(self, folder: StudyFolder, store: Store, cells: Mapping[str, Cell]) -> None:
         names = read_document(folder.study_file).data.get("labels") or {}
         self._store = store
-        self._cells = cells
+        self.cells = cells
         self._labels = variant_labels(cells.values(), names)
         self._has_several_tasks = len({cell.task for cell in cells.values()}) > 1
 
@@ -107,7 +122,7 @@ class _Trials:
         """Returns trial id → the key of its run; an empty one where its record cannot be read, which no run has."""
         keys: dict[str, str] = {}
         for trial_id in trial_ids:
-            cell = self._cells[trial_id]
+            cell = self.cells[trial_id]
             keys[trial_id] = ""
             with suppress(AblateError):
                 record = digest_of_file(str(self._store.trials / f"{trial_id}.json"))
@@ -137,7 +152,7 @@ class _Trials:
         """Writes the run of a trial, unless its record is damaged."""
         record = self._store.load(trial_id)
         if record is not None:
-            cell = self._cells[trial_id]
+            cell = self.cells[trial_id]
             runs.put(trial_id, key, content_of(cell, record, name=self._name(cell), label=self._label(cell)))
 
 

@@ -69,20 +69,29 @@ def serve(results: Path, port: int) -> int:
             start_new_session=True,
         )
         try:
-            while server.poll() is None and not _answers(port):
-                time.sleep(0.1)
-            if server.poll() is None:
-                _print_addresses(f"http://{HOST}:{port}/#/experiments", results, experiments)
-            server.wait()
+            _wait_for_end(server, port, lambda url: _print_addresses(url, results, experiments))
         except KeyboardInterrupt:
             return 0
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(server.pid, signal.SIGTERM)  # the server has processes of its own
-            server.wait()
         messages.seek(0)
         text = messages.read().decode(errors="replace")
         raise AblateError(f"{text}\nMLflow's server ended by itself with exit code {server.returncode}")
+
+
+def _wait_for_end(server: subprocess.Popen[bytes], port: int, on_answer: Callable[[str], None]) -> None:
+    """Waits until a server ends by itself; stops it where the wait is interrupted.
+
+    on_answer: called with the address of the pages once the server answers.
+    """
+    try:
+        while server.poll() is None and not _answers(port):
+            time.sleep(0.1)
+        if server.poll() is None:
+            on_answer(f"http://{HOST}:{port}/#/experiments")
+        server.wait()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)  # the server has processes of its own
+        server.wait()
 
 
 def _check_port(port: int) -> None:

@@ -11,7 +11,8 @@ from harness import TOY_STUDY, ablate_without
 from searching import PEAK_STUDY
 
 from ablate.base.errors import StudyError
-from ablate.records.folder import StudyFolder, report_folder
+from ablate.records.folder import StudyFolder
+from ablate.records.named_folder import report_folder
 
 TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2}\n"
 MADE = STUDY = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n"

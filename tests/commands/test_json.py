@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 from harness import TOY_CLAIMED
 
+from ablate.base.text import printable
 from ablate.cli import main
+from ablate.commands._json import json_text
 from ablate.pipeline.gate import pass_gate
 
 MADE = TOY_CLAIMED
@@ -23,6 +25,14 @@ def call(made: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     """The command line, where the study has run."""
     monkeypatch.chdir(made)
     return lambda *words: CliRunner().invoke(main, [*map(str, words)])
+
+
+def test_a_character_that_deceives_is_escaped_in_json():
+    flag = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    names = {"name": f"a\u200db\ufff9\U000e0041\u202e\x7f {flag} é"}
+    text = json_text(names)
+    assert json.loads(text) == names
+    assert printable(text) == text
 
 
 def strict_json(text: str) -> dict[str, Any]:

@@ -100,3 +100,23 @@ def test_a_study_of_several_variants_has_one_level_for_all_of_them(here):
 def test_a_confirmation_is_no_further_chance(here):
     answer = run(here, STUDY, "--confirm")
     assert "in this store use" not in answer
+
+
+def test_a_damaged_list_of_another_study_leaves_a_report_up_to_date(here):
+    run(here, study("two", 0.102))
+    (here / "results/store/studies/two.json").write_text("damaged")
+    run(here, STUDY)
+    again = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)
+    assert "is up to date" in again.stdout.replace("\n", " ")
+
+
+def test_a_report_is_written_again_where_the_plans_are_damaged(here):
+    (here / "results/one/plan.json").write_text("damaged")
+    done = ablate_here("report", "one", cwd=here)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_placebo_of_an_earlier_plan_is_no_comparison(here):
+    run(here, STUDY + "placebo: on\n")
+    run(here, STUDY)
+    assert others(here, "one") == OtherRuns()

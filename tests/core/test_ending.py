@@ -12,7 +12,7 @@ COUNTS = {"completed": "its number", "unknown": "its number", "diverged": "the f
 @pytest.mark.parametrize("kind", get_args(EndingKind))
 def test_nothing_counts_of_a_run_that_did_not_end_well(kind):
     ending = Ending(kind)
-    assert ending.counts == COUNTS.get(kind, "nothing")
+    assert ending.what_counts == COUNTS.get(kind, "nothing")
     assert ending.leaves_out_its_pair == (kind in ("failed", "stopped", "running"))
 
 
@@ -25,5 +25,5 @@ def test_a_run_that_diverged_is_a_result_and_one_that_lacked_memory_may_be_repea
 
 def test_a_run_that_ended_well_without_a_number_keeps_its_comparison_open():
     ending = Ending("completed", lacks_number=True)
-    assert ending.counts == "nothing"
+    assert ending.what_counts == "nothing"
     assert not ending.leaves_out_its_pair

@@ -121,6 +121,8 @@ def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
     folder.trial_list.path.write_text('{"format": 1, "cells": ' + "[" * 100_000)
     with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
         folder.trial_list.cells()
+    with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
+        folder.trial_list.ids()
 
 
 def test_tables_that_no_report_has_written_are_refused_as_frames(tmp_path):
@@ -146,3 +148,4 @@ def test_a_list_of_trials_whose_report_says_nothing_of_mlflow_was_tracked(tmp_pa
     folder.trial_list.path.write_text(json.dumps({**data, "digest": digest_of_data(data)}))
     assert folder.trial_list.report() == replace(sources, lacks_tracking=False)
     assert [cell.id for cell in folder.trial_list.cells()] == ["a" * 16]
+    assert folder.trial_list.ids() == {"a" * 16}

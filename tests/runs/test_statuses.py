@@ -105,3 +105,29 @@ def test_words_that_are_no_ends_leave_all_runs(case):
     results, row = judged(frame(**{name: values}), replicates=True)
     assert numbers_in(row) == pytest.approx(paired(range(5)), abs=1e-12)
     assert "--column status" not in " ".join(results.evidence.facts.cautions)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"State": "OUT_OF_MEMORY"}, {"ExitCode": "0:125"}),
+        ({"State": "TIMEOUT"}, {"ExitCode": "0:15"}),
+        ({"status": "failed"}, {"error": "torch.cuda.OutOfMemoryError: CUDA out of memory"}),
+        ({"State": "failed"}, {"diverged": "True"}),
+        ({"phase_state": "Failed"}, {"oom": "True"}),
+        ({"status": "timeout"}, {"exit_code": "143"}),
+    ],
+)
+def test_the_column_that_says_why_a_run_ended_counts(one, other):
+    """The one that names memory, time or divergence gives the floor; the other would leave out the pair."""
+    good = {"OUT_OF_MEMORY": "COMPLETED", "TIMEOUT": "COMPLETED", "timeout": "completed"}
+    fine = {"0:125": "0:0", "0:15": "0:0", "143": "0", "True": "False"}
+    columns = {}
+    for name, bad in (one | other).items():
+        well = good.get(bad, fine.get(bad, "" if name == "error" else "completed"))
+        columns[name] = [bad if place == 5 + LOST else well for place in range(10)]
+    _, row = judged(frame(**columns), floor=0.1)
+    change = [WIDE[seed] - BASE[seed] for seed in range(5)]
+    change[LOST] = 0.1 - BASE[LOST]
+    interval = stats.ttest_1samp(change, 0).confidence_interval(0.95)
+    assert numbers_in(row) == pytest.approx([5, *interval])

@@ -1,0 +1,48 @@
+"""Comparisons of the numbers of two trainings, without those that measure time and memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from ablate.core.metric import FREE
+from ablate.core.record import Record
+
+RunRecords = Mapping[tuple[str, str, int], Record]
+"""Variant, task and seed → the record of the run."""
+
+
+def distance(one: Record, other: Record) -> float:
+    """Returns the largest difference of any number of two runs, at their ends and on their curves.
+
+    Infinite where one lacks some of the other's numbers.
+    """
+    numbers = _numbers(one)
+    others = _numbers(other)
+    if numbers.keys() != others.keys():
+        return math.inf
+    return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
+
+
+def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
+    """Returns whether the metrics at the ends of two trainings agree, of those that both have.
+
+    A row of a report has no curves, and none of the metrics that it does not judge: hence no `distance`.
+    """
+    shared = [name for name in one if name in other and not name.endswith(FREE)]
+    return all(one[name] == other[name] for name in shared)
+
+
+def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
+    """Returns metric and step → value, without missing values.
+
+    The value at the end of the run is at step −1.
+    """
+    values: dict[tuple[str, int], float | None] = {}
+    for name, value in record.metrics.items():
+        if not name.endswith(FREE):
+            values[name, -1] = value
+    for name, curve in record.curves.items():
+        for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
+            values[name, step] = value
+    return {place: value for place, value in values.items() if value is not None and not math.isnan(value)}

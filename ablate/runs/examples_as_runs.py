@@ -1,0 +1,63 @@
+"""Columns that number the examples of a test set: rows of two models on one example are no runs of either."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+
+import pandas as pd
+
+from ablate.base.errors import Invalid
+from ablate.runs.roles import RunColumns
+from ablate.runs.settings import is_index, is_remark, is_seed
+
+_FEWEST_TEXTS = 8
+"""The fewest names that each variant has alike, from which they are of examples: fewer may be of machines or folds."""
+_FEWEST_NUMBERS = 30
+"""The fewest numbers that each variant has alike: fewer may number its runs."""
+_SHARED = 0.5
+"""The share of a variant's names that another variant has too."""
+
+
+def refuse_examples_as_runs(columns: RunColumns) -> None:
+    """Raises `Invalid` for rows without seeds of which a column says that two variants have the same ones.
+
+    What two variants have alike, each of them once, are examples or seeds; runs have ids of their own.
+    """
+    roles, options = columns.roles, columns.options
+    if options.replicates or not {"seed", "example", "step"}.isdisjoint(roles):
+        return
+    table = columns.table
+    taken = {*itertools.chain(*roles.values()), *options.metrics()}
+    variants = table[roles["variant"]].astype(str).agg(", ".join, axis=1)
+    for name in table:
+        if name not in taken and _may_name_examples(str(name)) and _are_shared(table[name], variants):
+            column = shlex.quote(str(name))
+            raise Invalid(
+                "RUNS",
+                f"has the same {name} under several variants, so that rows may be examples of one run",
+                [*table[name].unique()[:3]],
+                hint=f"Say what it is: --column example {column}, or --seed {column} where it numbers runs that are "
+                "pairs; --replicates states that rows are runs, which nothing pairs",
+            )
+
+
+def _may_name_examples(name: str) -> bool:
+    """Returns whether a column may name examples: one with an id may, another remark and a seed may not."""
+    is_id = "id" in name.lower().replace("-", "_").split("_")
+    return not is_seed(name) and (is_id or is_index(name) or not is_remark(name))
+
+
+def _are_shared(names: pd.Series, variants: pd.Series) -> bool:
+    """Returns whether most of the names of each variant are those of another one, and no variant has one twice."""
+    names = names.astype(str)
+    pairs = pd.DataFrame({"variant": variants, "name": names})
+    if (names == "").any() or pairs.duplicated().any():
+        return False
+    are_numbers = bool(pd.to_numeric(names, errors="coerce").notna().all())
+    are_measured = are_numbers and not names.str.fullmatch(r"\d+").all()
+    fewest = pairs.groupby("variant").size().min()
+    if are_measured or fewest < (_FEWEST_NUMBERS if are_numbers else _FEWEST_TEXTS):
+        return False
+    num_variants = names.map(names.value_counts())
+    return bool((num_variants > 1).groupby(variants).mean().min() >= _SHARED)
