@@ -1,7 +1,7 @@
 """Forks of the driver, which share all that it has imported: of torch alone, seconds of work.
 
-A fork has one thread, and what others held locked stays locked in it for ever. So the driver is forked only while it has
-no other thread, and starts none until then: numpy, scipy and torch are imported to compute on one.
+A fork has one thread, and what others held locked stays locked in it for ever. So the driver is forked only while it
+has no other thread, and starts none until then: numpy, scipy and torch are imported to compute on one.
 """
 
 from __future__ import annotations
