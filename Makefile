@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/ready
 # The results of one's own runs, ignored by git; those in results/ are published.
 LOCAL := local
+# Each of hundreds of processes would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 # An idle worker takes tests from the busiest one, so that both cores end together.
 SPREAD := -n auto --dist worksteal
 

@@ -122,7 +122,6 @@ LOOK_UPS = {
 }
 """The files that import a module by its name; Optuna's classes are attributes of its packages."""
 NAMES = {
-    "ablate.execution.forking": "started as a process before the driver has what it imports",
     "ablate.tracking.process": "started as a process before the driver has what it imports",
     "ablate.study": "a tag of MLflow",
     "ablate.report": "a tag of MLflow",

@@ -11,6 +11,11 @@ SQLITE = "sqlite:///"
 WAIT_SECONDS = 1.0  # For another process that writes to a database.
 
 
+def database_uri(path: Path) -> str:
+    """Returns the URI of a SQLite file, as SQLAlchemy has it."""
+    return f"{SQLITE}{path.resolve()}"
+
+
 def path_of(uri: str) -> Path | None:
     """Returns the file that a URI of SQLAlchemy's names; None of another database, or of one in memory."""
     if not uri.startswith(SQLITE):

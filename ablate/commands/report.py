@@ -11,10 +11,17 @@ from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, exit
 @click.command("report")
 @STUDY
 @RESULTS
+@click.option(
+    "--figures",
+    type=click.Choice(["few", "all"]),
+    default="few",
+    show_default=True,
+    help="Draw at most a dozen figures, the first of each kind among them, or all.",
+)
 @GATE
 @STRICT
 @AS_JSON
-def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool) -> int:
+def command(study: Path, results: Path, figures: str, gate: bool, strict: bool, as_json: bool) -> int:
     """Rewrite the comparisons, figures and page of a study.
 
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
@@ -31,6 +38,6 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     import_seaborn()
     with output_console(as_json) as console:
         folder = report_folder(study, results)
-        publish(folder, saying(console, "warning"))
+        publish(folder, saying(console, "warning"), all_figures=figures == "all")
         print_results(folder, console)
     return exit_code_of(folder.path, None, as_json, gate, strict)

@@ -34,5 +34,5 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     from ablate.pipeline.run import run_study
 
     with output_console(as_json) as console:
-        outcome = run_study(study, Options(**options), console)
+        outcome = run_study(study, Options(**options, forks=True), console)
     return exit_code_of(outcome.folder, outcome, as_json, gate, strict)

@@ -39,5 +39,5 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     if trials is not None:
         options["sets"] = (*options["sets"], f"search.trials={trials}")
     with output_console(as_json) as console:
-        outcome = run_study(study, Options(**options, sweep=True), console)
+        outcome = run_study(study, Options(**options, sweep=True, forks=True), console)
     return exit_code_of(outcome.folder, outcome, as_json)

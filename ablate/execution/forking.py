@@ -30,13 +30,28 @@ END_WITH_PARENT = 1
 
 
 def main() -> NoReturn:
-    """Runs the process: starts workers, and waits for those that are to end, until the driver is gone."""
+    """Runs a process that is started afresh; see `Child`. With an argument it imports the built-in parts at once."""
     driver = parent()
-    if sys.platform == "linux":
-        # A plugin that is being imported would keep it from noticing that the driver is gone.
-        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+    _end_with_parent()
     if sys.argv[3:]:
         CATALOGUE.load_builtin()
+    _start_workers(driver)
+
+
+def main_of_fork(driver: Connection) -> NoReturn:
+    """Runs a fork of the driver, which has imported what workers need."""
+    _end_with_parent()
+    _start_workers(driver)
+
+
+def _end_with_parent() -> None:
+    """Has the process end with its driver, which it would not notice while it imports a plugin."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
+
+
+def _start_workers(driver: Connection) -> NoReturn:
+    """Starts workers, and waits for those that are to end, until the driver is gone."""
     workers = _Workers(driver)
     while True:
         try:

@@ -36,17 +36,22 @@ class Page:
 
 
 def publish(
-    folder: StudyFolder, warn: Callable[[str], None], on_verdicts: Callable[[], None] = lambda: None
+    folder: StudyFolder,
+    warn: Callable[[str], None],
+    on_verdicts: Callable[[], None] = lambda: None,
+    *,
+    all_figures: bool = False,
 ) -> None:
     """Writes verdicts and page of a study from its folder alone. Raises `AblateError`.
 
-    `on_verdicts` is called once the verdicts are written. What cannot be drawn after that is a warning.
+    `on_verdicts` is called once the verdicts are written. What cannot be drawn after that is a warning. all_figures:
+    whether a page of dozens of figures has more than a few.
     """
-    write_report(folder, make_report(folder), warn, on_verdicts)
+    write_report(folder, make_report(folder, all_figures=all_figures), warn, on_verdicts)
 
 
-def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
-    """Yields the verdicts of a study and then its page, from its folder alone.
+def make_report(folder: StudyFolder, *, all_figures: bool = False) -> Iterator[Verdicts | Page]:
+    """Yields the verdicts of a study and then its page, from its folder alone; see `publish`.
 
     Writes nothing. Raises `AblateError`.
     """
@@ -64,7 +69,7 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     from ablate.report.page import render
 
     faults: list[str] = []
-    yield Page(render(data, faults.append), faults)
+    yield Page(render(data, faults.append, all_figures=all_figures), faults)
 
 
 def write_report(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ablate.pipeline.cache import current_report, go_on_tracking, print_current
 from ablate.pipeline.place import refuse_another, refuse_without_search, report_place
+from ablate.session.forks import import_before_fork
 from ablate.session.options import Options, RunOutcome
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
@@ -27,6 +28,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
             go_on_tracking(folder, console)
         return RunOutcome(folder.path)
     refuse_without_search(document, folder, options)
+    import_before_fork(document, options)
 
     # What a report that is up to date must not wait for: numpy, the engines, MLflow's client.
     from ablate.pipeline.claims import preregister

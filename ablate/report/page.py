@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from ablate.base.text import printable
 from ablate.records.folder import FIGURES
+from ablate.report.few_figures import with_few_figures
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
 from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, str | bytes]:
+def render(
+    report_data: ReportData, warn: Callable[[str], None], *, all_figures: bool = False
+) -> dict[str, str | bytes]:
     """Returns the files of a report by their paths in the folder of a study; the same data give the same bytes.
 
-    Figures that are seen without unfolding are PNG files too. What cannot be drawn is a line of the page, and a
-    warning.
+    At most a dozen figures are drawn, unless `all_figures` are asked for. Those that are seen without unfolding are PNG
+    files too. What cannot be drawn is a line of the page, and a warning.
     """
     sections = shown(report_data)
+    if not all_figures:
+        sections = with_few_figures(sections, report_data.facts.study)
     files: dict[str, str | bytes] = {}
     inline: dict[str, Markup | Text] = {}
     as_png = {picture.name for picture in pictures([section for section in sections if section.open])}

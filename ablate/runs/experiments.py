@@ -10,13 +10,13 @@ from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from ablate.base.errors import AblateError, Gather, listed, nearest
-from ablate.base.sqlite import path_of
+from ablate.base.sqlite import database_uri, path_of
 from ablate.base.text import first_line, masked
 from ablate.runs.experiment_table import table_of
 from ablate.runs.mlflow_stores import is_database, readable, store_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.tracking.database import database_uri, import_client
+from ablate.tracking.database import import_client
 
 if TYPE_CHECKING:
     from mlflow.entities import Experiment

@@ -16,9 +16,9 @@ from pathlib import Path
 from ablate.base.errors import AblateError
 from ablate.base.files import unreadable
 from ablate.base.scratch import scratch
-from ablate.base.sqlite import SQLITE, path_of
+from ablate.base.sqlite import SQLITE, database_uri, path_of
 from ablate.base.text import first_line
-from ablate.tracking.database import check_uri, database_uri, import_client
+from ablate.tracking.database import check_uri, import_client
 
 _ALLOWED = "MLFLOW_ALLOW_FILE_STORE"
 """The variable without which MLflow has refused its own folders since 3.13."""

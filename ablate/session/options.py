@@ -145,6 +145,10 @@ class Options:
         default=False,
         metadata=option("", "Search first, then judge the winners: `ablate sweep`.", report=True),
     )
+    forks: bool = field(
+        default=False,
+        metadata=option("", "Whether this process may be forked: it is a command, and no user's notebook."),
+    )
 
     def __post_init__(self) -> None:
         """Raises `Invalid` for values that no run takes, as they may be in Python; the study judges the seeds."""

@@ -21,6 +21,7 @@ from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
 from ablate.report.terminal import print_verdicts
+from ablate.session.forks import forks_driver, has_processes
 from ablate.session.options import Options, RunOutcome
 from ablate.session.workers import Workers
 from ablate.tracking.tracker import Tracker
@@ -55,9 +56,10 @@ class Session:
         self.say: Say = saying(console)
         self.warn: Say = saying(console, "warning")
         self.store = Store(options.results / "store", self.warn)
+        self._forks_driver = forks_driver(document, options)
         # What a user's own workload needs is not known before the study is read.
         is_built_in = "workload" not in document.data
-        self._starts_early = options.jobs != 0 and options.engine == "local" and is_built_in
+        self._starts_early = is_built_in and has_processes(options) and not self._forks_driver
         self._open = ExitStack()
         self._workers: Workers | None = None
         self._display: Display | None = None
@@ -70,7 +72,7 @@ class Session:
         self.tracker = self._open.enter_context(closing(tracker))
         # Beside this process, which checks the study; in vain where nothing is left to train.
         if self._starts_early:
-            self.server.start(1, "early")
+            self.server.start_early()
         self.tracker.start()
         return self
 
@@ -98,6 +100,8 @@ class Session:
         A user's own code is frozen first. Raises `AblateError`.
         """
         self.workers.freeze()
+        if self._forks_driver:
+            self.server.fork_driver()  # Before the display has a thread.
         with (
             locks.training(self.store.root, self.folder.name, self.say),
             closing(self.workers),

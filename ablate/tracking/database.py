@@ -14,7 +14,8 @@ from filelock import FileLock, Timeout
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import digest_of, replacing, set_aside
-from ablate.base.sqlite import SQLITE, path_of, refuse_other_database
+from ablate.base.sqlite import database_uri, path_of, refuse_other_database
+from ablate.tracking import empty_database
 
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
@@ -38,11 +39,6 @@ SWITCHES = {
     # Seconds that a connection to a database is kept: it would not see that its file has been replaced.
     "MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE": "1",
 }
-
-
-def database_uri(path: Path) -> str:
-    """Returns the tracking URI of a SQLite file."""
-    return f"{SQLITE}{path.resolve()}"
 
 
 def artifacts_uri(tracking_uri: str) -> str | None:
@@ -186,11 +182,11 @@ def _create_missing(database: Path) -> None:
     """
     if _has_content(database):
         return
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
-
+    artifacts = artifacts_uri(database_uri(database))
     with replacing(database) as temporary:
-        made = SqlAlchemyStore(database_uri(temporary), artifacts_uri(database_uri(database)))
-        made.engine.dispose()
+        if not empty_database.copied_to(temporary, artifacts):
+            empty_database.migrate(temporary, artifacts)
+            empty_database.keep_copy_of(temporary)
 
 
 def _set_aside_unusable(database: Path, warn: Callable[[str], None]) -> None:

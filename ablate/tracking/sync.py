@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, digest_of_file
+from ablate.base.sqlite import database_uri
 from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -27,7 +28,7 @@ from ablate.tracking.content import (
     variant_labels,
     variant_of,
 )
-from ablate.tracking.database import DATABASE, database_uri
+from ablate.tracking.database import DATABASE
 from ablate.tracking.messages import Status
 from ablate.tracking.study_runs import StudyRuns
 

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.process import interruptible
+from ablate.base.sqlite import database_uri
 from ablate.base.text import first_line, safe
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, Database, database_uri
+from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, Database
 from ablate.tracking.sync import GoesOn, sync
 from ablate.tracking.view import VIEW, VIEW_TAG
 

@@ -10,9 +10,9 @@ import pytest
 from harness import with_database
 from mlflow_helpers import NOLOAD, cell_of, query, report, shown, snapshot, synced, told, track, tracked
 
+from ablate.base.sqlite import database_uri
 from ablate.core.record import Curve
 from ablate.records.store import Store
-from ablate.tracking.database import database_uri
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 

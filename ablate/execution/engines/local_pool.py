@@ -15,6 +15,7 @@ from multiprocessing.reduction import send_handle
 
 from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEvent, Progress, WorkerLost
 from ablate.core.trial import Trial
+from ablate.execution import driver_fork, forking
 from ablate.execution.child import Child, Keeper, fresh
 from ablate.execution.trial import WorkloadRef
 
@@ -124,13 +125,18 @@ class LocalPool(Engine):
 class Server(Keeper):
     """Starts workers, which go on when it is closed. Its process is started when one is asked for, unless it was."""
 
-    def start(self, threads: int = 1, *early: str) -> Child:
-        """Returns its process, which is started unless it runs; with an argument, it imports built-in parts at once."""
-        return self.started(partial(fresh, "ablate.execution.forking", threads=threads, arguments=early))
+    def start_early(self) -> None:
+        """Starts its process, which imports the built-in parts at once, beside a driver that checks a study."""
+        self.started(partial(fresh, forking.__name__, arguments=["early"]))
+
+    def fork_driver(self) -> None:
+        """Makes its process a fork of this one where that is sound."""
+        if driver_fork.is_sound():
+            self.started(partial(driver_fork.forked, forking.main_of_fork))
 
     def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> _Forked:
         """Starts a worker that will train such trials."""
-        server = self.start(reference.threads)
+        server = self.started(partial(fresh, forking.__name__, threads=reference.threads))
         pid = _ask(server, (reference, trial.config, trial.files), pipe, output)
         return _Forked(server, pid)
 

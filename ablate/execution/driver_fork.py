@@ -1,0 +1,154 @@
+"""Forks of the driver, which share all that it has imported: of torch alone, seconds of work.
+
+A fork has one thread, and what others held locked stays locked in it for ever. So the driver is forked only while it
+has no other thread, and starts none until then: numpy, scipy and torch are imported to compute on one.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NoReturn
+
+from ablate.base.process import THREADS
+
+_GPUS = "nvidia[0-9]*"
+_TASKS = Path("/proc/self/task")
+_DESCRIPTORS = Path("/proc/self/fd")
+_HARMLESS_THREADS = ("jemalloc_bg_thd",)
+"""Names of threads that a fork may lack: pyarrow's allocator takes its locks before a fork, and frees them after it."""
+_SHARED = ("socket:", "pipe:", "anon_inode:", "/dev/", "/proc/")
+"""The beginnings of what open descriptors lead to that a fork closes without harm."""
+_SHARED_FILES = (".lock", " (deleted)")
+"""The ends of the names of open files that it closes without harm: those of locks, and the output of processes."""
+
+
+def is_likely() -> bool:
+    """Returns whether a fork of a driver that has not imported anything yet will be sound, as far as is known."""
+    return sys.platform == "linux" and not any(Path("/dev").glob(_GPUS))
+
+
+def import_for_forks() -> None:
+    """Imports numpy, scipy and torch so that none starts threads, unless they are imported already."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        import scipy.special  # noqa: F401 - it has a BLAS of its own
+        import torch
+
+        torch.set_num_threads(1)
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def is_sound() -> bool:
+    """Returns whether a fork of this process, made now, could do what a fresh one can.
+
+    It could not elsewhere than on Linux, beside other threads, with a file or a database open, and where there is a
+    GPU, since to have looked for one takes it.
+    """
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
+        return False
+    torch = sys.modules.get("torch")
+    has_gpu = torch is not None and torch.cuda.is_available()
+    return not has_gpu and not [*_other_threads()] and not [*_open_files()]
+
+
+def _other_threads() -> Iterator[str]:
+    """Yields the names of the threads that a fork would lack."""
+    for task in _TASKS.iterdir():
+        with suppress(OSError):  # It has ended.
+            name = (task / "comm").read_text().strip()
+            if int(task.name) != os.getpid() and name not in _HARMLESS_THREADS:
+                yield name
+
+
+def _open_files() -> Iterator[str]:
+    """Yields the files that this process has open beside its standard streams, which a fork would share."""
+    for descriptor in _DESCRIPTORS.iterdir():
+        with suppress(OSError):  # It was that of the folder itself.
+            place = os.readlink(descriptor)
+            if (
+                int(descriptor.name) > 2
+                and not place.startswith(_SHARED)
+                and not place.endswith(_SHARED_FILES)
+            ):
+                yield place
+
+
+class Forked:
+    """A child of this process; see `child.Process`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._code: int | None = None
+
+    def kill(self) -> None:
+        """Kills the process, unless it is known to have ended."""
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Waits for the end of the process, and returns its exit code; −n where signal n ended it."""
+        if self._code is None:
+            _, status = os.waitpid(self.pid, 0)
+            self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+
+def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Forked:
+    """Forks this process, which has to be sound, to run `main` with the pipe to it; a `Start`, once `main` is given."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _leave_driver(pipe, output)
+            main(Connection(pipe))
+        except BaseException:  # A fork never goes on with what the driver does.
+            traceback.print_exc()
+        os._exit(1)
+    return Forked(pid)
+
+
+def _leave_driver(pipe: int, output: int) -> None:
+    """Makes a fork what a fresh process of ours is: it has a pipe, its output, and nothing else of the driver."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the driver.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    # An end of a pipe or of a lock that stayed open here would outlive the driver.
+    for descriptor in sorted(map(int, os.listdir(_DESCRIPTORS))):
+        if descriptor > 2 and descriptor != pipe:
+            with suppress(OSError):
+                os.close(descriptor)
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(
+            io.FileIO(stream, "w", closefd=False), "utf-8", "backslashreplace", write_through=True
+        )
+        for stream in (1, 2)
+    )
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    sys.argv = ["-c"]
+    warnings.resetwarnings()
+    warnings.simplefilter("always")
+    gc.freeze()
