@@ -15,19 +15,28 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+MOST_POINTS = 200
+"""The most seeds of a row that are drawn one by one."""
+BINS = 100
+"""The points of a row that has more, each of which stands for those seeds that lie together."""
+_LARGEST_AREA = 30.0
+
+
 def seed_differences(
     data: pd.DataFrame, intervals: pd.DataFrame, axis_label: str, margin: float | None
 ) -> Figure:
     """Draws the differences of all pairs as strips.
 
     `data` has a row a pair of runs: variant, label, seed, difference (NaN where a run has no value) and lost (why the
-    variant's run has none, or nothing). `intervals` has a row a variant: variant, verdict, value, low and high. Runs
+    variant's run has none, or nothing). Where a variant has very many, a point has the area of those that lie together.
+    `intervals` has a row a variant: variant, verdict, value, low and high. Runs
     without a value are counted at the right.
     """
     import seaborn
 
     rows, headings = placed(data.drop_duplicates("variant")[["variant", "label"]].reset_index(drop=True))
     pairs = data.assign(y=data["variant"].map(rows.set_index("variant")["y"]))
+    is_crowded = pairs.groupby("variant")["difference"].transform("count") > MOST_POINTS
     means = rows.merge(intervals, "left", "variant")
     extremes = pairs.groupby("variant", sort=False)["difference"].agg(["min", "max"]).reset_index(drop=True)
     lows = pd.concat([extremes["min"], means["low"], means["value"]], axis=1).min(axis=1)
@@ -38,9 +47,10 @@ def seed_differences(
         draw_zero(ax, margin)
         ylim = ax.get_ylim()
         seaborn.stripplot(
-            pairs, x="difference", y="y", orient="y", native_scale=True, jitter=False, ax=ax, size=3.6,
+            pairs[~is_crowded], x="difference", y="y", orient="y", native_scale=True, jitter=False, ax=ax, size=3.6,
             color=colour("ink"), alpha=0.45, linewidth=0, zorder=2, legend=False,
         )  # fmt: skip
+        _draw_crowded(ax, pairs[is_crowded], view)
         _mark_outside(ax, pairs, view)
         ax.set(xlim=view, ylim=ylim, xlabel="", ylabel="")
         for row in means[means["value"].notna()].to_dict("records"):
@@ -51,6 +61,17 @@ def seed_differences(
     told = (lost["count"].astype(str) + " " + lost["lost"]).groupby(lost["y"]).agg("\n".join)
     write_right(panels[-1], told.to_dict(), dict.fromkeys(told.index, "purple"))
     return figure
+
+
+def _draw_crowded(ax: Axes, pairs: pd.DataFrame, view: Limits) -> None:
+    """Draws the seeds of each row as points on a grid, each with the area of those that lie about it."""
+    width = (view[1] - view[0]) / BINS
+    within = pairs[pairs["difference"].between(*view)]
+    centres = view[0] + ((within["difference"] - view[0]) // width + 0.5) * width
+    for y, of_row in centres.groupby(within["y"]):
+        counts = of_row.value_counts().sort_index()
+        areas = _LARGEST_AREA * counts / counts.max()
+        ax.scatter(counts.index, [y] * len(counts), s=areas, color=colour("ink"), alpha=0.45, lw=0, zorder=2)
 
 
 def _mark_outside(ax: Axes, pairs: pd.DataFrame, view: Limits) -> None:

@@ -16,7 +16,7 @@ from ablate.report.data_words import pairs_share_data
 from ablate.report.figures.facets import cells_of, entries, figure_names
 from ablate.report.figures.forest import forest, forest_limits, solved_seeds
 from ablate.report.figures.rows import MAX_ROWS, largest
-from ablate.report.figures.seeds import seed_differences
+from ablate.report.figures.seeds import MOST_POINTS, seed_differences
 from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.levels import level_of
@@ -241,7 +241,7 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
             yield Picture(
                 f"seeds{end}",
                 f"{self.title}{of}",
-                paragraph(message(code, facts.metric), left),
+                paragraph(message(code, facts.metric), _crowded(pairs), left),
                 message("figures.seeds_alt", facts.metric, int(pairs["difference"].notna().sum()), of),
                 pairs,
                 seed_differences,
@@ -251,6 +251,12 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
                     facts.margin,
                 ),
             )
+
+
+def _crowded(pairs: pd.DataFrame) -> str:
+    """Returns what a caption says of points that stand for several seeds; nothing where none does."""
+    is_crowded = pairs.groupby("variant")["difference"].count().max() > MOST_POINTS
+    return message("figures.crowded", MOST_POINTS) if is_crowded else ""
 
 
 def _largest_pairs(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -1,9 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 
 from ablate.core.facts import BASELINE
-from ablate.report.figures.theme import colour
+from ablate.report.figures.saving import saved
+from ablate.report.figures.seeds import BINS, MOST_POINTS, seed_differences
+from ablate.report.figures.theme import colour, theme
 from ablate.report.sections.differences import seed_pairs
 from figures.looks import arrows, beside, intervals, labels
 
@@ -76,3 +79,31 @@ def test_the_seeds_of_a_loss_keep_their_sign(drawn, of_study):
     data = of_study("losses")["seeds"].data
     assert sorted(data["difference"]) == pytest.approx([0.9, 1.0, 1.1])
     np.testing.assert_allclose(strip(drawn("seeds", "losses").axes[0]), np.sort(data["difference"]))
+
+
+def test_a_row_of_very_many_seeds_has_few_points_whose_areas_are_their_numbers():
+    rng = np.random.default_rng(0)
+    rows = []
+    for variant, count in (("few", MOST_POINTS), ("many", 20_000)):
+        differences = rng.normal(0.01, 0.02, count)
+        rows.append(
+            pd.DataFrame({"variant": variant, "label": variant, "difference": differences, "lost": ""})
+        )
+    data = pd.concat(rows, ignore_index=True)
+    data["seed"] = range(len(data))
+    intervals = (
+        data.groupby("variant", as_index=False)["difference"].mean().set_axis(["variant", "value"], axis=1)
+    )
+    intervals = intervals.assign(low=0.009, high=0.011, verdict="better")
+    with theme():
+        figure = seed_differences(data, intervals, "difference", None)
+    for ax in figure.axes:
+        few, many = [each for each in ax.collections if isinstance(each, PathCollection)][:2]
+        assert len(few.get_offsets()) == MOST_POINTS
+        assert len(many.get_offsets()) <= BINS
+        centres = many.get_offsets()[:, 0]
+        counts, _ = np.histogram(data.loc[data["variant"] == "many", "difference"], BINS, ax.get_xlim())
+        assert many.get_sizes() / many.get_sizes().max() == pytest.approx(counts[counts > 0] / counts.max())
+        assert np.all(np.diff(centres) > 0)
+    with theme():
+        assert len(saved(seed_differences(data, intervals, "difference", None), "seeds")["svg"]) < 300_000
