@@ -53,10 +53,12 @@ def ending_beside(folder: RunFolder) -> Ending:
     """Returns how the run of a folder ended, as far as anything beside its results says so."""
     tools = () if folder.is_file else _TOOLS
     says = next(filter(None, (read(folder) for read in tools)), UNKNOWN)
-    if says.kind not in ("unknown", "running"):
+    if says.kind in ("completed", "diverged", "pruned"):
         return says
     logs = [ending_of_log(file) for file in _last_of_series(_logs_of(folder))]
     by_logs = functools.reduce(more_telling, logs, UNKNOWN)
+    if says.kind in ("failed", "stopped"):
+        return more_telling(says, by_logs)
     # A process that was killed leaves behind that it runs.
     return says if by_logs.kind == "unknown" else by_logs
 

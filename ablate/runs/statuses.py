@@ -32,7 +32,7 @@ from ablate.runs.status_words import KEPT, WORDS, bare_word, ending_in_word, end
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
 """The names of columns with the ends of runs, in small letters."""
-_LAST_WORDS = ("status", "state")
+_LAST_WORDS = ("status", "state", "reason")
 """The last words of other names of such columns, `TrainingJobStatus`, of which all cells must be known."""
 _FLAGS: Mapping[str, Ending] = {
     **dict.fromkeys(("failed", "has_failed", "is_failed", "sys/failed", "sys.failed"), FAILED),

@@ -571,3 +571,24 @@ def test_of_two_runs_of_a_seed_that_ended_well_none_is_chosen(tmp_path):
     (again / "metrics.json").write_text(json.dumps({"acc": 0.99}))
     with pytest.raises(Invalid, match="are the same run"):
         ablate.analyse(tmp_path, baseline="base", **OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            ".exitcode": "137",
+            "slurm-1.out": "slurmstepd: error: Detected 1 oom_kill event in StepId=1.batch\n",
+        },
+        {"exit_code": "143", "slurm-1.out": "slurmstepd: error: *** JOB 1 CANCELLED DUE TO TIME LIMIT ***\n"},
+        {"status.json": json.dumps({"status": "failed", "reason": "OOMKilled", "exit_code": 137})},
+        {"FAILED": "", "train.log": f"{TRACEBACK}torch.cuda.OutOfMemoryError: CUDA out of memory.\n"},
+    ],
+)
+def test_what_says_why_a_run_ended_counts_beside_what_says_that_it_did(files, tmp_path):
+    """It lacked memory or time, and counts as diverged, which leaves no pair out."""
+    write_runs(tmp_path, files)
+    trials = counted_trials(tmp_path)
+    assert len(trials) == 10
+    (lost,) = trials[trials["status"] != "completed"].to_dict("records")
+    assert (lost["variant"], lost["seed"], lost["status"]) == ("wide", LOST, "diverged")
