@@ -59,9 +59,14 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
         write_text(place.path / _CARD, printable(_card(place)))
         line = replace(now, report=place.name, date=place.facts().reported, verdicts=_verdicts_in(place))
         last = ledger.last_of(place.name, kept.lines)
-        if last is None or not (last.looked_as(line) and last.verdicts == line.verdicts):
+        if last is None or not _is_kept_as(last, line):
             kept.add(line)
     return place
+
+
+def _is_kept_as(last: Analysis, line: Analysis) -> bool:
+    """Returns whether a line of the ledger says all that another would, by which its runs are known again, too."""
+    return last.looked_as(line) and last.read_as(line) and last.verdicts == line.verdicts
 
 
 def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> None:
