@@ -17,10 +17,12 @@ from ablate.analysis.chances import NOMINAL
 from ablate.base.kept import FINITE, Journal
 from ablate.base.locks import Say, exclusive
 from ablate.base.text import masked, printable
+from ablate.core.facts import Evidence
 from ablate.core.other_looks import EarlierCalls, LookedAt
 from ablate.report.words import message
-from ablate.runs.calls import differences, tested
+from ablate.runs.calls import NOT_GIVEN, differences, tested
 from ablate.runs.content import MOST_KEPT, digest_of_judged, sample_of, share_runs
+from ablate.runs.declared import deciding_thresholds
 from ablate.runs.reading import RunTable
 
 LEDGER = "analyses.jsonl"
@@ -51,6 +53,8 @@ class Analysis:
     """A sample of the digests of its measured numbers."""
     judged: str = ""
     """The digest of what it judged, without columns beside that; empty in lines of older versions."""
+    deciding: dict[str, str] | None = None
+    """The thresholds that change the tested numbers, with what they are; None in lines of older versions."""
 
     def looked_as(self, other: Analysis) -> bool:
         """Returns whether it asked the same of the same runs, so that it is no other look."""
@@ -112,21 +116,20 @@ def opened(results: Path, say: Say) -> Iterator[Lines]:
         yield Journal(path, _LINE, _REMEDY)
 
 
-def line_of(
-    table: RunTable, *, source: str, report: str = "", date: str = "", verdicts: Sequence[str] = ()
-) -> Analysis:
-    """Returns the line of an analysis."""
+def line_of(table: RunTable, evidence: Evidence, *, source: str) -> Analysis:
+    """Returns the line of an analysis, before it has verdicts."""
     return Analysis(
-        date=date,
-        report=report,
+        date="",
+        report="",
         source=masked(source),
         runs=sample_of(table.content),
         num_runs=len({*table.content}),
         call=dict(table.call),
-        verdicts=list(verdicts),
+        verdicts=[],
         row_chance=table.row_chance,
         numbers=table.numbers,
         judged=digest_of_judged(table.rows, has_seeds=table.has_seeds),
+        deciding=deciding_thresholds(evidence),
     )
 
 
@@ -138,8 +141,19 @@ def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
         if is_of_these_runs and not line.looked_as(now):
             others[tuple(sorted(line.call.items())), _rows_of(line, now)] = line
     looks = [LookedAt(line.report, _differences(now, line), line.verdicts) for line in others.values()]
-    tests = {(tested(line.call), _rows_of(line, now)) for line in [*others.values(), now]}
+    tests = {(_tested(line, now), _rows_of(line, now)) for line in [*others.values(), now]}
     return EarlierCalls(looks, min(1.0, NOMINAL * len(tests)) if len(tests) > 1 else None)
+
+
+def _tested(line: Analysis, now: Analysis) -> tuple[tuple[str, str], ...]:
+    """Returns what an analysis tests, of an older version by the thresholds that decide in `now`."""
+    if line.deciding is not None:
+        return tested(line.call, line.deciding)
+    deciding = {}
+    for name, value in (now.deciding or {}).items():
+        is_same = line.call.get(name) == now.call.get(name)
+        deciding[name] = value if is_same else line.call.get(name, NOT_GIVEN)
+    return tested(line.call, deciding)
 
 
 def _rows_of(line: Analysis, now: Analysis) -> tuple[str, ...]:
@@ -153,7 +167,7 @@ def _differences(now: Analysis, line: Analysis) -> list[str]:
     named = differences(now.call, line.call)
     has_same_rows = line.read_as(now) or line.judged_as(now)
     if not has_same_rows:
-        named += _other_rows(now, line, is_same_test=tested(now.call) == tested(line.call))
+        named += _other_rows(now, line, is_same_test=_tested(now, now) == _tested(line, now))
     return [printable(text) for text in named]
 
 

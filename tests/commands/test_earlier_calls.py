@@ -14,6 +14,7 @@ from ablate.core.other_looks import EarlierCalls
 from ablate.records.folder import StudyFolder
 from ablate.runs import ledger
 from ablate.runs.content import digests_of_rows
+from ablate.runs.evidence import evidence_of
 from ablate.runs.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles
@@ -266,9 +267,36 @@ def test_as_many_other_rows_are_named_as_such(here):
 def test_rows_of_an_older_ledger_are_compared_as_they_were_read(here):
     options = AnalysisOptions(baseline="base", metric="acc", at="last")
     table = by_roles(runs_of(frame_of(), options), options)
-    line = ledger.line_of(table, source="")
+    evidence = evidence_of(table, table.options.metrics(), table.options, "runs")
+    line = ledger.line_of(table, evidence, source="")
     older = replace(line, judged="")
     assert older.looked_as(line)
     assert not replace(older, num_runs=29).looked_as(line)
     other = replace(older, runs=[*line.runs[1:], "f" * 16])
     assert ledger.earlier_calls(line, [other]).looks[0].differs == ["other rows or columns"]
+
+
+def level_after(frame, monkeypatch, first, second):
+    """The level of a second call on some runs that differs from the first in its thresholds."""
+    monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
+    for options in (first, second):
+        results = ablate.analyse(frame, baseline="base", metric="acc", direction="max", **options)
+    assert len(results.evidence.facts.earlier_calls.looks) == 1
+    return results.evidence.facts.earlier_calls.level
+
+
+def test_a_floor_is_another_test_where_a_run_diverged(monkeypatch):
+    frame = table_of(16)
+    assert level_after(frame, monkeypatch, {"floor": 0.1}, {"floor": 0.8}) is None
+    frame.loc[7, "acc"] = np.inf
+    assert level_after(frame, monkeypatch, {"floor": 0.1}, {"floor": 0.8}) == 0.1
+    assert level_after(frame, monkeypatch, {}, {"floor": 0.8}) == 0.1
+    assert level_after(frame, monkeypatch, {"margin": 0.1, "floor": 0.1}, {"floor": 0.1}) is None
+
+
+def test_a_resolution_is_another_test_where_it_decides(monkeypatch):
+    assert level_after(table_of(16), monkeypatch, {}, {"resolution": 1e-5}) is None
+    frame = table_of(2, num_seeds=3)
+    frame["acc"] = [0.80, 0.81, 0.80, 0.82, 0.83, 0.82]
+    assert level_after(frame, monkeypatch, {}, {"resolution": 1e-4}) == 0.1
+    assert level_after(frame, monkeypatch, {}, {"resolution": 0.01}) is None
