@@ -154,8 +154,8 @@ def test_a_condition_on_the_judged_metric_and_on_one_side(tmp_path):
 
 
 def test_a_condition_on_something_else_that_leaves_as_many_of_each(tmp_path):
-    runs = table().assign(test_acc=0.5, part=[*"ab" * SEEDS], name="acc")
-    text = said(tmp_path, runs, "--where", "test_acc = 0.5", "--where", "part = a", "--where", "name = acc")
-    text += said(tmp_path, runs, "--where", "name == 'acc' and test_acc < 1")
+    runs = table().assign(test_acc=0.5, part=[*"ab" * SEEDS], measure="acc")
+    text = said(tmp_path, runs, "--where", "part = a", "--where", "measure = acc")
+    text += said(tmp_path, runs, "--where", "measure == 'acc' and test_acc < 1 and part == 'a'")
     assert "chooses runs by" not in text
     assert "not as many" not in text
