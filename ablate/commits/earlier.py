@@ -1,10 +1,12 @@
 """Earlier answers by the same runs: on these commits by other rules, and on other heads of the same base.
 
-Each call is another chance. Of a run, only its tree, its seed and its metric matter, whatever was compared with it.
+Each call is another chance. Of a run, only its tree, its seed and how it was measured matter, whatever was compared
+with it: other words of the command measure each commit afresh.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, ClassVar
@@ -40,11 +42,15 @@ class Earlier:
     metric: str = ""
     names: str = ""
     """The commits as the call named them: `new against main`."""
+    measured: str = ""
+    """The digest of the call and the data: another call measures each commit afresh."""
 
     def looks_in_turn(self) -> Iterator[SharedComparison]:
         """Yields the looks as comparisons of runs, each at its share of the nominal level."""
         for look in looks_of(range(self.looks[-1]), self.looks):
-            pairs = {((self.head, seed, self.metric), (self.base, seed, self.metric)) for seed in look.seeds}
+            pairs = {
+                ((self.head, seed, self.measured), (self.base, seed, self.measured)) for seed in look.seeds
+            }
             yield SharedComparison(frozenset(pairs), look.alpha)
 
 
@@ -64,17 +70,18 @@ def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
         for line in others
         if line.answer == now.answer
     ]
-    sharing = [line for line in others if line.answer != now.answer and _shares_runs(line, now)]
+    sharing = [
+        _with_call(line, now) for line in others if line.answer != now.answer and _is_of_commit(line, now)
+    ]
     sentences = []
     if same:
         told = [f"{_seeds(line.looks)} and margin {line.margin:g}: {line.verdict}" for line in same]
         rules = listed(dict.fromkeys(told), _MOST_NAMED)
         sentences.append(f"these commits were compared before, by other rules: {rules}")
     if sharing:
-        told = list(dict.fromkeys(f"{line.names}: {line.verdict}" for line in sharing))
         sentences.append(
             f"{counted(len({line.answer for line in sharing}), 'other comparison')} used runs of these commits before: "
-            f"{listed(told, _MOST_NAMED)}"
+            f"{listed(_told(sharing), _MOST_NAMED)}"
         )
     if not sentences:
         return ""
@@ -112,12 +119,34 @@ def _line(bench: Bench, looks: Sequence[int], margin: float, verdict: str) -> Ea
         head=bench.head.digest,
         metric=bench.call.metric,
         names=f"{bench.head.name} against {bench.base.name}",
+        measured=digest_of_data([RUNS, asdict(bench.call), bench.base.inside, bench.data_identity]),
     )
 
 
-def _shares_runs(line: Earlier, other: Earlier) -> bool:
+def _is_of_commit(line: Earlier, other: Earlier) -> bool:
     """Returns whether two answers rest on runs of one commit; those of older versions do not say."""
     return bool({line.base, line.head} & {other.base, other.head})
+
+
+def _with_call(line: Earlier, now: Earlier) -> Earlier:
+    """Returns a line with what measured it: of an older version the call of `now`, or another of the same metric."""
+    if line.measured:
+        return line
+    return replace(line, measured=now.measured if line.metric == now.metric else line.metric)
+
+
+def _told(lines: Sequence[Earlier]) -> Iterator[str]:
+    """Yields `new against main: better, worse (3 times)` of comparisons, each of which may have several verdicts."""
+    names: dict[str, str] = {}
+    verdicts: dict[str, list[str]] = {}
+    for line in lines:
+        names.setdefault(line.answer, line.names)
+        verdicts.setdefault(line.answer, []).append(line.verdict)
+    comparisons = Counter(
+        f"{name}: {', '.join(dict.fromkeys(verdicts[answer]))}" for answer, name in names.items()
+    )
+    for comparison, count in comparisons.items():
+        yield f"{comparison} ({count} times)" if count > 1 else comparison
 
 
 def _kept(bench: Bench) -> Journal[Earlier]:

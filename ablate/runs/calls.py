@@ -12,7 +12,7 @@ Call = Mapping[str, str]
 """Option → its value as text; options that are not given are missing."""
 _ROLES = ("variant", "task", "seed", "example", "source", "status")
 _OF_THRESHOLDS = ("margin", "claim", "floor", "ceiling", "resolution")
-"""The options that set what counts as small, or what is claimed: the numbers that are tested stay the same."""
+"""The options that set what counts as small, or what is claimed: where they do not decide, the tested numbers stay."""
 NOT_GIVEN = "none"
 
 
@@ -64,6 +64,10 @@ def differences(before: Call, now: Call) -> list[str]:
     return [f"{name}={now.get(name, NOT_GIVEN)}" for name in names if before.get(name) != now.get(name)]
 
 
-def tested(call: Call) -> tuple[tuple[str, str], ...]:
-    """Returns what a call tests, without what it calls small, or claims."""
-    return tuple(sorted((name, value) for name, value in call.items() if name not in _OF_THRESHOLDS))
+def tested(call: Call, deciding: Call) -> tuple[tuple[str, str], ...]:
+    """Returns what a call tests, without what it calls small, or claims.
+
+    deciding: the thresholds that change the tested numbers, with what they are.
+    """
+    asked = {name: value for name, value in call.items() if name not in _OF_THRESHOLDS}
+    return tuple(sorted({**asked, **deciding}.items()))

@@ -13,6 +13,8 @@ from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.clusters import source_limitations
 from ablate.runs.compared import compared
+from ablate.runs.declared import declared_beside_values
+from ablate.runs.dependent_values import dependent_values
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable, reading_of
 from ablate.runs.slips import differences_beside, likely_slips
@@ -34,7 +36,9 @@ def cautions_of(
         *source_limitations(runs.trials, runs.examples),
         *_alike_in_words(alike),
         *_copies(runs.trials, facts),
+        *dependent_values(runs, options, has_seeds=table.has_seeds),
         *_limited(runs.trials, table.has_seeds),
+        *declared_beside_values(runs, options, has_seeds=table.has_seeds),
         *_reruns(runs.reruns, table.has_seeds),
         *compared(runs, facts, options),
     ]

@@ -39,12 +39,28 @@ def digests_of_rows(table: pd.DataFrame) -> list[str]:
 
     Numbers count by their value, empty cells not at all, and columns by their names, in any order.
     """
+    return sorted({*_digest_of_each_row(table)})
+
+
+def digest_of_judged(rows: pd.DataFrame, *, has_seeds: bool) -> str:
+    """Returns the digest of what is judged of a table of runs, the same whatever columns stand beside it.
+
+    rows: as those of `RunTable`.
+    """
+    places = ["id"] if has_seeds else ["id", "seed"]  # Without seeds, `seed` numbers the rows as they stand.
+    counting = rows["ended"].map(lambda ending: ending.what_counts)
+    judged = rows.drop(columns=places).assign(ended=counting)
+    return digest_of_data(sorted(_digest_of_each_row(judged)))[:16]
+
+
+def _digest_of_each_row(table: pd.DataFrame) -> list[str]:
+    """Returns the digest of each row of a table, in the order of the rows."""
     sums = np.zeros(len(table), dtype=np.uint64)
     for place, name in enumerate(table.columns):
         codes, cells = pd.factorize(table.iloc[:, place].astype(str))
         values = np.array([_number_of(str(name), str(cell)) for cell in cells], dtype=np.uint64)
         sums += values[codes]
-    return sorted({f"{int(total):016x}" for total in sums})
+    return [f"{int(total):016x}" for total in sums]
 
 
 def digest_of_files(files: Iterable[Path]) -> str:

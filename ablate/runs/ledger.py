@@ -17,9 +17,12 @@ from ablate.analysis.chances import NOMINAL
 from ablate.base.kept import FINITE, Journal
 from ablate.base.locks import Say, exclusive
 from ablate.base.text import masked, printable
+from ablate.core.facts import Evidence
 from ablate.core.other_looks import EarlierCalls, LookedAt
-from ablate.runs.calls import differences, tested
-from ablate.runs.content import MOST_KEPT, sample_of, share_runs
+from ablate.report.words import message
+from ablate.runs.calls import NOT_GIVEN, differences, tested
+from ablate.runs.content import MOST_KEPT, digest_of_judged, sample_of, share_runs
+from ablate.runs.declared import deciding_thresholds
 from ablate.runs.reading import RunTable
 
 LEDGER = "analyses.jsonl"
@@ -48,13 +51,29 @@ class Analysis:
     """The probability that a row is equal to that of other runs with the same names and seeds."""
     numbers: Sequence[str] = ()
     """A sample of the digests of its measured numbers."""
+    judged: str = ""
+    """The digest of what it judged, without columns beside that; empty in lines of older versions."""
+    deciding: dict[str, str] | None = None
+    """The thresholds that change the tested numbers, with what they are; None in lines of older versions."""
 
     def looked_as(self, other: Analysis) -> bool:
         """Returns whether it asked the same of the same runs, so that it is no other look."""
-        return self.call == other.call and (self.runs, self.num_runs) == (other.runs, other.num_runs)
+        return self.call == other.call and self.judged_as(other)
+
+    def judged_as(self, other: Analysis) -> bool:
+        """Returns whether it judged the same numbers of the same runs."""
+        if self.judged and other.judged:
+            return self.judged == other.judged
+        return self.read_as(other)
+
+    def read_as(self, other: Analysis) -> bool:
+        """Returns whether it read the same rows, or files."""
+        return (self.runs, self.num_runs) == (other.runs, other.num_runs)
 
     def is_within(self, other: Analysis) -> bool:
         """Returns whether another has all its runs, and perhaps more."""
+        if self.judged_as(other):
+            return True
         # Of samples, only what is not larger than the largest that the other keeps can be looked for.
         largest = other.runs[-1] if len(other.runs) == MOST_KEPT else "g"
         return {run for run in self.runs if run <= largest} <= {*other.runs}
@@ -97,20 +116,20 @@ def opened(results: Path, say: Say) -> Iterator[Lines]:
         yield Journal(path, _LINE, _REMEDY)
 
 
-def line_of(
-    table: RunTable, *, source: str, report: str = "", date: str = "", verdicts: Sequence[str] = ()
-) -> Analysis:
-    """Returns the line of an analysis."""
+def line_of(table: RunTable, evidence: Evidence, *, source: str) -> Analysis:
+    """Returns the line of an analysis, before it has verdicts."""
     return Analysis(
-        date=date,
-        report=report,
+        date="",
+        report="",
         source=masked(source),
         runs=sample_of(table.content),
         num_runs=len({*table.content}),
         call=dict(table.call),
-        verdicts=list(verdicts),
+        verdicts=[],
         row_chance=table.row_chance,
         numbers=table.numbers,
+        judged=digest_of_judged(table.rows, has_seeds=table.has_seeds),
+        deciding=deciding_thresholds(evidence),
     )
 
 
@@ -118,19 +137,49 @@ def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
     """Returns the earlier looks at the runs of an analysis, the last of each kind, and what they make of its level."""
     others: dict[tuple[object, ...], Analysis] = {}
     for line in lines:
-        if share_runs(line, now) and not line.looked_as(now):
-            others[tuple(sorted(line.call.items())), tuple(line.runs)] = line
+        is_of_these_runs = share_runs(line, now) or line.judged_as(now)
+        if is_of_these_runs and not line.looked_as(now):
+            others[tuple(sorted(line.call.items())), _rows_of(line, now)] = line
     looks = [LookedAt(line.report, _differences(now, line), line.verdicts) for line in others.values()]
-    tests = {(tested(line.call), tuple(line.runs)) for line in [*others.values(), now]}
+    tests = {(_tested(line, now), _rows_of(line, now)) for line in [*others.values(), now]}
     return EarlierCalls(looks, min(1.0, NOMINAL * len(tests)) if len(tests) > 1 else None)
+
+
+def _tested(line: Analysis, now: Analysis) -> tuple[tuple[str, str], ...]:
+    """Returns what an analysis tests, of an older version by the thresholds that decide in `now`."""
+    if line.deciding is not None:
+        return tested(line.call, line.deciding)
+    deciding = {}
+    for name, value in (now.deciding or {}).items():
+        is_same = line.call.get(name) == now.call.get(name)
+        deciding[name] = value if is_same else line.call.get(name, NOT_GIVEN)
+    return tested(line.call, deciding)
+
+
+def _rows_of(line: Analysis, now: Analysis) -> tuple[str, ...]:
+    """Returns what the rows of an analysis are known by, which are the same as those of `now` where they are equal."""
+    rows = now if line.read_as(now) or line.judged_as(now) else line
+    return tuple(rows.runs)
 
 
 def _differences(now: Analysis, line: Analysis) -> list[str]:
     """Returns how an earlier call differs from one, in its runs too."""
     named = differences(now.call, line.call)
-    if (line.runs, line.num_runs) != (now.runs, now.num_runs):
-        named.append(f"rows={line.num_runs}")
+    has_same_rows = line.read_as(now) or line.judged_as(now)
+    if not has_same_rows:
+        named += _other_rows(now, line, is_same_test=_tested(now, now) == _tested(line, now))
     return [printable(text) for text in named]
+
+
+def _other_rows(now: Analysis, line: Analysis, *, is_same_test: bool) -> Iterator[str]:
+    """Yields how the rows of an earlier call differ.
+
+    Of as many rows, what another test judges does not tell whether they differ in more than columns.
+    """
+    if line.num_runs != now.num_runs:
+        yield f"rows={line.num_runs}"
+    elif is_same_test:
+        yield message("analyse.other_rows") if line.judged else message("analyse.other_rows_or_columns")
 
 
 def last_of(report: str, lines: Sequence[Analysis]) -> Analysis | None:

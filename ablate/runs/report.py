@@ -50,7 +50,7 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
     """
     evidence = _evidence_of(table, folder)  # What is refused leaves nothing behind.
     with ledger.opened(folder.results, say) as kept:
-        now = ledger.line_of(table, source=source)
+        now = ledger.line_of(table, evidence, source=source)
         place = _place(folder, now, kept.lines)
         if place.name != folder.name:
             say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
@@ -59,16 +59,22 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
         write_text(place.path / _CARD, printable(_card(place)))
         line = replace(now, report=place.name, date=place.facts().reported, verdicts=_verdicts_in(place))
         last = ledger.last_of(place.name, kept.lines)
-        if last is None or not (last.looked_as(line) and last.verdicts == line.verdicts):
+        if last is None or not _is_kept_as(last, line):
             kept.add(line)
     return place
+
+
+def _is_kept_as(last: Analysis, line: Analysis) -> bool:
+    """Returns whether a line of the ledger says all that another would, by which its runs are known again, too."""
+    return last.looked_as(line) and last.read_as(line) and last.verdicts == line.verdicts
 
 
 def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> None:
     """Writes the evidence and verdicts of runs, for Python, which draws when it is asked. Raises `AblateError`."""
     kept = ledger.OF_THIS_PROCESS
-    now = ledger.line_of(table, source=source)
-    _save_evidence(folder, _evidence_of(table, folder), ledger.earlier_calls(now, kept.lines))
+    evidence = _evidence_of(table, folder)
+    now = ledger.line_of(table, evidence, source=source)
+    _save_evidence(folder, evidence, ledger.earlier_calls(now, kept.lines))
     for part in make_report(folder):
         if isinstance(part, Verdicts):
             folder.save_verdicts(part.tables, part.answer)

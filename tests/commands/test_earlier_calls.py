@@ -1,6 +1,7 @@
 """Other calls of `analyse` on the same runs are named, have reports of their own, and a level together."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,10 @@ from ablate.core.other_looks import EarlierCalls
 from ablate.records.folder import StudyFolder
 from ablate.runs import ledger
 from ablate.runs.content import digests_of_rows
+from ablate.runs.evidence import evidence_of
+from ablate.runs.frames import runs_of
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import by_roles
 
 CALL = ("--baseline", "base", "--metric", "acc", "--margin", "0.02")
 
@@ -183,8 +188,8 @@ def table_of(digits, seed=0, num_seeds=5, gain=0.01):
     return pd.DataFrame(rows)
 
 
-def looked_at(frame, metric="acc", baseline="base"):
-    results = ablate.analyse(frame, baseline=baseline, metric=metric, direction="max")
+def looked_at(frame, metric="acc", baseline="base", margin=None):
+    results = ablate.analyse(frame, baseline=baseline, metric=metric, direction="max", margin=margin)
     return results.evidence.facts.earlier_calls.looks
 
 
@@ -206,7 +211,7 @@ def test_runs_are_known_again_by_their_numbers_whatever_they_are_called(act, mon
     frame = SAME[act](table_of(16))
     metric = "score" if "score" in frame else "acc"
     baseline = "relu" if act == "variants renamed" else "base"
-    assert len(looked_at(frame, metric, baseline)) == 1
+    assert len(looked_at(frame, metric, baseline, margin=0.02)) == 1
 
 
 def test_rounded_accuracies_of_other_runs_that_are_equal_by_chance_are_no_earlier_look(monkeypatch):
@@ -220,3 +225,78 @@ def test_rounded_accuracies_of_other_runs_that_are_equal_by_chance_are_no_earlie
         assert not looked_at(other)
         assert looked_at(first.iloc[:-1])  # The runs of the first, less one: more are equal than by chance.
     assert sum(told) > 1
+
+
+HARMLESS = {
+    "comment": lambda frame: frame.assign(comment="none"),
+    "time": lambda frame: frame.assign(seconds=np.random.default_rng(1).normal(9.0, 1.0, len(frame))),
+    "order": lambda frame: frame.sample(frac=1.0, random_state=1),
+}
+
+
+@pytest.mark.parametrize("act", HARMLESS)
+@pytest.mark.parametrize("digits", [2, 16])
+def test_a_column_beside_the_judged_numbers_makes_no_other_look(act, digits, monkeypatch):
+    monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
+    frame = table_of(digits, gain=0.05)
+    assert not looked_at(frame)
+    assert not looked_at(HARMLESS[act](frame))
+
+
+def test_a_column_that_was_added_makes_no_further_test(here):
+    frame_of().assign(comment="none").to_csv(here / "runs.csv", index=False)
+    assert analyse(here, *CALL).returncode == 0
+    assert calls(here, "runs") == EarlierCalls()
+    frame_of().assign(gpu="H100").to_csv(here / "runs.csv", index=False)
+    assert analyse(here, *CALL[:-1], "0.03").returncode == 0
+    found = calls(here, "runs@margin=0.03")
+    assert differences(found) == [["margin=0.02"]]
+    assert found.level is None
+
+
+def test_as_many_other_rows_are_named_as_such(here):
+    frame = frame_of()
+    frame.loc[:3, "acc"] += 0.001
+    frame.to_csv(here / "runs.csv", index=False)
+    assert analyse(here, *CALL).returncode == 0
+    (name,) = [report.name for report in StudyFolder.all(here / "results")]
+    assert differences(calls(here, name)) == [["other rows"]]
+    assert calls(here, name).level == 0.1
+
+
+def test_rows_of_an_older_ledger_are_compared_as_they_were_read(here):
+    options = AnalysisOptions(baseline="base", metric="acc", at="last")
+    table = by_roles(runs_of(frame_of(), options), options)
+    evidence = evidence_of(table, table.options.metrics(), table.options, "runs")
+    line = ledger.line_of(table, evidence, source="")
+    older = replace(line, judged="")
+    assert older.looked_as(line)
+    assert not replace(older, num_runs=29).looked_as(line)
+    other = replace(older, runs=[*line.runs[1:], "f" * 16])
+    assert ledger.earlier_calls(line, [other]).looks[0].differs == ["other rows or columns"]
+
+
+def level_after(frame, monkeypatch, first, second):
+    """The level of a second call on some runs that differs from the first in its thresholds."""
+    monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
+    for options in (first, second):
+        results = ablate.analyse(frame, baseline="base", metric="acc", direction="max", **options)
+    assert len(results.evidence.facts.earlier_calls.looks) == 1
+    return results.evidence.facts.earlier_calls.level
+
+
+def test_a_floor_is_another_test_where_a_run_diverged(monkeypatch):
+    frame = table_of(16)
+    assert level_after(frame, monkeypatch, {"floor": 0.1}, {"floor": 0.8}) is None
+    frame.loc[7, "acc"] = np.inf
+    assert level_after(frame, monkeypatch, {"floor": 0.1}, {"floor": 0.8}) == 0.1
+    assert level_after(frame, monkeypatch, {}, {"floor": 0.8}) == 0.1
+    assert level_after(frame, monkeypatch, {"margin": 0.1, "floor": 0.1}, {"floor": 0.1}) is None
+
+
+def test_a_resolution_is_another_test_where_it_decides(monkeypatch):
+    assert level_after(table_of(16), monkeypatch, {}, {"resolution": 1e-5}) is None
+    frame = table_of(2, num_seeds=3)
+    frame["acc"] = [0.80, 0.81, 0.80, 0.82, 0.83, 0.82]
+    assert level_after(frame, monkeypatch, {}, {"resolution": 1e-4}) == 0.1
+    assert level_after(frame, monkeypatch, {}, {"resolution": 0.01}) is None

@@ -407,6 +407,35 @@ def test_heads_that_were_tried_before_on_the_same_base_are_counted_with_their_le
     assert "head1 (" in note
 
 
+def test_the_same_commits_measured_by_other_words_are_other_runs(repository):
+    repository.commit("measured", eval_py="")
+    repository.losses("head", drawn(1))
+    call = ("compare", "measured", "head", *MARGIN, "--seeds", "5", "--json", "--measures", "eval.py", "--")
+    for number in range(1, 5):
+        words = ("sh", "-c", 'exec "$@"', f"tag{number}", *PRINTED)
+        notes = found(repository.call(*call, *words))["notes"]
+    (note,) = notes
+    assert "3 other comparisons used runs of these commits before: head (" in note
+    assert "(3 times)" in note
+    level = float(re.search(r"probability (0\.\d+)", note)[1])
+    assert level == pytest.approx(1 - 0.95**4, abs=0.006)
+
+
+def test_answers_of_older_versions_count_as_measured_by_this_call(repository):
+    repository.commit("measured", eval_py="")
+    call = ("compare", *MARGIN, "--seeds", "8", "--json", "--measures", "eval.py", "measured")
+    repository.losses("head1", drawn(1))
+    found(repository.call(*call, "head1"))
+    kept = repository.folder / KEPT.replace(".jsonl", ".answers.jsonl")
+    (line,) = repository.lines(kept.relative_to(repository.folder))
+    older = {name: value for name, value in line.items() if name not in ("digest", "measured")}
+    kept.write_text(json.dumps(older) + "\n")
+    repository.losses("head2", drawn(2))
+    (note,) = found(repository.call(*call, "head2"))["notes"]
+    level = float(re.search(r"probability (0\.\d+)", note)[1])
+    assert level == pytest.approx(0.091, abs=0.004)  # Two variants by the same runs of a baseline.
+
+
 def test_runs_that_failed_until_they_went_well_are_counted(repository, monkeypatch):
     repository.losses("head", drawn(1))
     monkeypatch.setenv("HOME", str(repository.folder.parent))

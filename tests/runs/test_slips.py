@@ -122,3 +122,44 @@ def test_runs_under_the_names_of_other_seeds(tmp_path):
     copies = [few.assign(seed=few["seed"] + 3 * i) for i in range(3)]
     assert "The same numbers: base seed" in said(tmp_path, pd.concat(copies))
     assert "The same numbers" not in said(tmp_path, table(decimals=2))
+
+
+def test_a_floor_that_is_better_than_runs_of_the_baseline(tmp_path):
+    runs = table(status="completed")
+    runs.loc[SEEDS + 2, ["status", "acc"]] = ["diverged", np.nan]
+    told = "The floor {} is better than {} of 8 runs of base that completed"
+    floor = sorted(runs["acc"][:SEEDS])[2] - 1e-4
+    for given, num_worse in ((floor, 2), (0.1, 0)):
+        text = said(tmp_path, runs, "--floor", f"{given:.6g}", "--name", "runs")
+        assert (told.format(f"{given:.6g}", num_worse) in text) == (num_worse > 0)
+        assert f"1 run diverged, and so counted with the floor {given:.6g}: new seed 2" in text
+        (tmp_path / "results/store/analyses.jsonl").unlink()
+
+
+def test_a_resolution_below_the_step_of_all_values(tmp_path):
+    told = "All 16 values of acc lie on steps of 0.010, which --resolution 0.0001 is below"
+    assert told in said(tmp_path, table(decimals=2), "--resolution", "0.0001")
+
+
+@pytest.mark.parametrize(("decimals", "resolution"), [(2, "0.01"), (2, "0.02"), (12, "0.0001")])
+def test_a_resolution_that_values_bear_out(tmp_path, decimals, resolution):
+    assert "lie on steps" not in said(tmp_path, table(decimals=decimals), "--resolution", resolution)
+
+
+def test_a_condition_on_the_judged_metric_and_on_one_side(tmp_path):
+    runs = table()
+    worst = runs["acc"].min() + 1e-9
+    text = said(tmp_path, runs, "--where", f"not (variant == 'base' and acc < {worst})")
+    text += said(tmp_path, runs, "--where", f"acc > {worst}")
+    assert (
+        text.count("chooses runs by acc, the judged number: of what it leaves, no error rate is known") == 2
+    )
+    assert "not as many of each variant: 1 of 8 of base and 0 of 8 of new" in text
+
+
+def test_a_condition_on_something_else_that_leaves_as_many_of_each(tmp_path):
+    runs = table().assign(test_acc=0.5, part=[*"ab" * SEEDS], measure="acc")
+    text = said(tmp_path, runs, "--where", "part = a", "--where", "measure = acc")
+    text += said(tmp_path, runs, "--where", "measure == 'acc' and test_acc < 1 and part == 'a'")
+    assert "chooses runs by" not in text
+    assert "not as many" not in text

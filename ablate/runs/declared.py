@@ -1,0 +1,76 @@
+"""What a call declares of its metric, beside the values that the runs have: a floor, a resolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from ablate.analysis.compare import compare
+from ablate.analysis.grid import grid_step
+from ablate.core.facts import Evidence
+from ablate.core.metric import sign
+from ablate.report.words import message
+from ablate.runs.calls import NOT_GIVEN
+from ablate.runs.checking import CheckedRuns
+from ablate.runs.options import AnalysisOptions
+
+_LEAST_VALUES = 5
+_LEAST_DISTINCT = 3
+"""The fewest values, and different ones of them, whose grid is no chance."""
+_ROUNDED = 1e-6
+"""The share of a step by which rounding may move it."""
+
+
+def deciding_thresholds(evidence: Evidence) -> dict[str, str]:
+    """Returns the option → its value of those that change the judged numbers.
+
+    They are the floor where a run diverged, and the step of the metric where it counts as a standard deviation.
+    """
+    facts = evidence.facts
+    deciding = {}
+    if (evidence.trials["status"] == "diverged").any():
+        floor = facts.tasks[0].metrics[facts.metric].floor
+        deciding["floor"] = NOT_GIVEN if floor is None else f"{floor:g}"
+    comparisons = compare(evidence)
+    steps = comparisons.loc[~comparisons["exploratory"].astype(bool), "resolution"].dropna()
+    if len(steps):
+        deciding["resolution"] = ",".join(f"{step:g}" for step in sorted({*steps}))
+    return deciding
+
+
+def declared_beside_values(runs: CheckedRuns, options: AnalysisOptions, *, has_seeds: bool) -> Iterator[str]:
+    """Yields sentences on a floor and a resolution that the values of the runs do not bear out."""
+    completed = runs.trials[runs.trials["status"] == "completed"]
+    if options.floor is not None:
+        yield from _diverged(runs.trials, options.floor, has_seeds=has_seeds)
+        yield from _floor_above(completed, options, options.floor)
+    yield from _resolution_below(completed[options.metric].dropna(), options)
+
+
+def _diverged(trials: pd.DataFrame, floor: float, *, has_seeds: bool) -> Iterator[str]:
+    """Yields the sentence on the runs that count with the floor, whatever their verdict is."""
+    diverged = trials[trials["status"] == "diverged"]
+    names = []
+    for row in diverged.to_dict("records"):
+        names.append(f"{row['variant']} seed {row['seed']}" if has_seeds else str(row["variant"]))
+    if names:
+        yield message("analyse.at_floor", len(names), floor, names)
+
+
+def _floor_above(completed: pd.DataFrame, options: AnalysisOptions, floor: float) -> Iterator[str]:
+    """Yields the sentence on a floor that is better than completed runs of the baseline."""
+    values = completed.loc[completed["variant"] == options.baseline, options.metric].dropna()
+    orientation = sign(options.metrics()[options.metric])
+    num_worse = int((orientation * values < orientation * floor).sum())
+    if num_worse:
+        yield message("analyse.floor_above", floor, num_worse, len(values), options.baseline)
+
+
+def _resolution_below(values: pd.Series, options: AnalysisOptions) -> Iterator[str]:
+    """Yields the sentence on a resolution below the step of the grid on which all values lie."""
+    if not options.resolution or len(values) < _LEAST_VALUES or values.nunique() < _LEAST_DISTINCT:
+        return
+    step = grid_step(values.to_numpy(float))
+    if step > options.resolution * (1 + _ROUNDED):
+        yield message("analyse.coarser", len(values), options.metric, step, options.resolution)
