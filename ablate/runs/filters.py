@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 import pandas as pd
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.text import first_line
+from ablate.report.words import message
 from ablate.runs.cells import is_number
+from ablate.runs.roles import STEPS, joined_column
 from ablate.runs.settings import in_one_form_each
 
 _CONDITION = re.compile(
     r"\s*(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\"']*)(?P=quote)|(?P<plain>[^=<>&|\"'\s][^=<>&|]*?)?)\s*"
 )
+
+_TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
+"""A value in quotes, in a query of pandas."""
 
 
 def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
@@ -42,6 +48,33 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
     if not is_kept.any():
         raise Invalid("--where", "match no row when taken together", list(conditions))
     return table[is_kept]
+
+
+def chosen_by_metric(conditions: Sequence[str], metric: str) -> Iterator[str]:
+    """Yields a sentence on each condition that chooses rows by the judged metric."""
+    names_metric = re.compile(rf"(?<![\w.]){re.escape(metric)}(?![\w.])")
+    for condition in conditions:
+        match = _CONDITION.fullmatch(condition)
+        columns = match["column"] if match else _TEXT.sub("", condition)
+        if names_metric.search(columns):
+            yield message("analyse.chosen_by_metric", condition, metric)
+
+
+def left_out_unequally(table: pd.DataFrame, kept: pd.DataFrame, variant: Sequence[str]) -> Iterator[str]:
+    """Yields the sentence on how many rows of each variant are left out, where the shares differ.
+
+    Variants of which no row is kept are not compared, and rows that are steps are not as many in each run. variant: the
+    columns that name it.
+    """
+    if any(str(name).lower() in STEPS for name in table):
+        return
+    counts = joined_column(table, variant).value_counts(sort=False)
+    counts_kept = joined_column(kept, variant).value_counts(sort=False)
+    counts = counts[counts.index.isin(counts_kept.index)]
+    shares = {Fraction(int(counts_kept[name]), int(count)) for name, count in counts.items()}
+    if len(shares) > 1:
+        left_out = [f"{count - counts_kept[name]} of {count} of {name}" for name, count in counts.items()]
+        yield message("analyse.left_out_unequally", left_out)
 
 
 def _names_a_column_in_backticks(condition: str, table: pd.DataFrame) -> bool:

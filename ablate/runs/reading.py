@@ -27,7 +27,7 @@ from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
-from ablate.runs.filters import rows_where
+from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.own_best import own_best
@@ -199,9 +199,11 @@ def _kept_rows(columns: RunColumns, ends: pd.Series, notes: list[str]) -> pd.Dat
     """Returns the rows that `--where` keeps, and notes how many it leaves out."""
     table = columns.table
     conditions = columns.options.where
+    notes += chosen_by_metric(conditions, columns.options.metric)
     kept = rows_where(table, conditions)
     if len(kept) < len(table):
         notes.append(message("analyse.kept_rows", conditions, len(kept), len(table)))
+        notes += left_out_unequally(table, kept, columns.roles["variant"])
         lost = _left_out_by(table, kept, ends, columns.roles.get("status", ()))
         if lost:
             notes.append(message("analyse.filtered", lost))

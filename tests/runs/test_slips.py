@@ -140,3 +140,22 @@ def test_a_resolution_below_the_step_of_all_values(tmp_path):
 @pytest.mark.parametrize(("decimals", "resolution"), [(2, "0.01"), (2, "0.02"), (12, "0.0001")])
 def test_a_resolution_that_values_bear_out(tmp_path, decimals, resolution):
     assert "lie on steps" not in said(tmp_path, table(decimals=decimals), "--resolution", resolution)
+
+
+def test_a_condition_on_the_judged_metric_and_on_one_side(tmp_path):
+    runs = table()
+    worst = runs["acc"].min() + 1e-9
+    text = said(tmp_path, runs, "--where", f"not (variant == 'base' and acc < {worst})")
+    text += said(tmp_path, runs, "--where", f"acc > {worst}")
+    assert (
+        text.count("chooses runs by acc, the judged number: of what it leaves, no error rate is known") == 2
+    )
+    assert "not as many of each variant: 1 of 8 of base and 0 of 8 of new" in text
+
+
+def test_a_condition_on_something_else_that_leaves_as_many_of_each(tmp_path):
+    runs = table().assign(test_acc=0.5, part=[*"ab" * SEEDS], measure="acc")
+    text = said(tmp_path, runs, "--where", "part = a", "--where", "measure = acc")
+    text += said(tmp_path, runs, "--where", "measure == 'acc' and test_acc < 1 and part == 'a'")
+    assert "chooses runs by" not in text
+    assert "not as many" not in text
