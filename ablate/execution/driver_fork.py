@@ -27,6 +27,7 @@ _TASKS = Path("/proc/self/task")
 _DESCRIPTORS = Path("/proc/self/fd")
 _HARMLESS_THREADS = ("jemalloc_bg_thd",)
 """Names of threads that a fork may lack: pyarrow's allocator takes its locks before a fork, and frees them after it."""
+_INTERRUPTIONS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _SHARED = ("socket:", "pipe:", "anon_inode:", "/dev/", "/proc/")
 """The beginnings of what open descriptors lead to that a fork closes without harm."""
 _SHARED_FILES = (".lock", " (deleted)")
@@ -115,21 +116,25 @@ def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Fo
     """Forks this process, which has to be sound, to run `main` with the pipe to it; a `Start`, once `main` is given."""
     sys.stdout.flush()
     sys.stderr.flush()
+    # An interruption waits until the fork has left the driver, of which it would interrupt a copy.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTIONS)
     pid = os.fork()
     if pid == 0:
         try:
             _leave_driver(pipe, output)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             main(Connection(pipe))
         except BaseException:  # A fork never goes on with what the driver does.
             traceback.print_exc()
         os._exit(1)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return Forked(pid)
 
 
 def _leave_driver(pipe: int, output: int) -> None:
     """Makes a fork what a fresh process of ours is: it has a pipe, its output, and nothing else of the driver."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the driver.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in _INTERRUPTIONS - {signal.SIGINT}:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     with open(os.devnull, "rb") as nothing:

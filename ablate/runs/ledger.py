@@ -158,8 +158,10 @@ def _tested(line: Analysis, now: Analysis) -> tuple[tuple[str, str], ...]:
 
 def _rows_of(line: Analysis, now: Analysis) -> tuple[str, ...]:
     """Returns what the rows of an analysis are known by, which are the same as those of `now` where they are equal."""
-    rows = now if line.read_as(now) or line.judged_as(now) else line
-    return tuple(rows.runs)
+    if line.judged_as(now):
+        return tuple(now.runs)
+    # Of the same files, what lies beside them may say that other runs ended well.
+    return (*line.runs, line.judged) if line.read_as(now) else tuple(line.runs)
 
 
 def _differences(now: Analysis, line: Analysis) -> list[str]:
@@ -168,6 +170,8 @@ def _differences(now: Analysis, line: Analysis) -> list[str]:
     has_same_rows = line.read_as(now) or line.judged_as(now)
     if not has_same_rows:
         named += _other_rows(now, line, is_same_test=_tested(now, now) == _tested(line, now))
+    if not named:
+        named.append(message("analyse.other_ends"))
     return [printable(text) for text in named]
 
 

@@ -148,7 +148,7 @@ def _speaks(name: str, texts: Collection[str]) -> bool:
         return _are_bools(present) and not are_counts
     if lower in _CODES:
         return all(ending_of_code(text) is not None for text in present)
-    if lower.rpartition("_")[2] in _LAST_WORDS:
+    if lower not in _ERRORS and lower.rpartition("_")[2] in _LAST_WORDS:
         return all(ending_in_word(text) is not None for text in present)
     return lower in _ERRORS and not any(_is_numeral(text) for text in present if not _is_no_error(text))
 

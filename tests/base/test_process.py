@@ -47,6 +47,14 @@ def test_any_text_is_printed_by_any_way_in_any_encoding():
         assert len(done.stdout.splitlines() + done.stderr.splitlines()) == 4
 
 
+@pytest.fixture(autouse=True)
+def _a_closed_terminal_is_heard_of():
+    """Also where the tests run under `nohup`, whose processes ignore that signal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.slow
 def test_every_command_prints_where_the_terminal_shows_little(tmp_path):
     with_database(tmp_path / "results/store")

@@ -139,7 +139,7 @@ def test_workers_of_the_built_in_workload_come_first_and_others_where_something_
     def begin(*_):
         raise Begun
 
-    monkeypatch.setattr(Server, "start", begin)
+    monkeypatch.setattr(Server, "started", begin)
     (ran / "toy/report.html").unlink()
     assert run(TOY_STUDY, jobs=2)[0].trained == 0
     # That of the built-in workload, which imports torch, before the study is checked.
