@@ -229,7 +229,10 @@ def _line_lost(rng: Random, text: str) -> str:
 
 def _retyped(rng: Random, text: str) -> str:
     """A value of another type somewhere near the root."""
-    data = json.loads(text)
+    try:
+        data = json.loads(text)
+    except ValueError:  # It was damaged before.
+        return "[]"
     if not isinstance(data, dict) or not data:
         return "[]"
     holder = data
