@@ -8,8 +8,8 @@ import shlex
 import pandas as pd
 
 from ablate.base.errors import Invalid
-from ablate.runs.roles import RunColumns
-from ablate.runs.settings import is_index, is_remark, is_seed
+from ablate.runs.roles import RunColumns, joined_column
+from ablate.runs.settings import has_id, is_index, is_remark, is_seed
 
 _FEWEST_TEXTS = 8
 """The fewest names that each variant has alike, from which they are of examples: fewer may be of machines or folds."""
@@ -29,7 +29,7 @@ def refuse_examples_as_runs(columns: RunColumns) -> None:
         return
     table = columns.table
     taken = {*itertools.chain(*roles.values()), *options.metrics()}
-    variants = table[roles["variant"]].astype(str).agg(", ".join, axis=1)
+    variants = joined_column(table, roles["variant"])
     for name in table:
         if name not in taken and _may_name_examples(str(name)) and _are_shared(table[name], variants):
             column = shlex.quote(str(name))
@@ -44,8 +44,7 @@ def refuse_examples_as_runs(columns: RunColumns) -> None:
 
 def _may_name_examples(name: str) -> bool:
     """Returns whether a column may name examples: one with an id may, another remark and a seed may not."""
-    is_id = "id" in name.lower().replace("-", "_").split("_")
-    return not is_seed(name) and (is_id or is_index(name) or not is_remark(name))
+    return not is_seed(name) and (has_id(name) or is_index(name) or not is_remark(name))
 
 
 def _are_shared(names: pd.Series, variants: pd.Series) -> bool:

@@ -180,6 +180,11 @@ def data_rank(name: str) -> int:
     return 3 if words & {"train", "training"} else 2
 
 
+def has_id(name: str) -> bool:
+    """Returns whether the name of a column says that it holds ids, of whatever: `instance_id`, `promptId`."""
+    return "id" in _words_in(name)
+
+
 def is_remark(name: str) -> bool:
     """Returns whether the name of a column says that its text names a run or its place, and no setting."""
     return bool(_words_in(name) & _REMARKS)

@@ -20,7 +20,7 @@ def analysed(rows, tmp_path, **options):
     return ablate.analyse(rows, **given)
 
 
-@pytest.mark.parametrize("name", ["instance_id", "task_id", "id", "prompt", "uid"])
+@pytest.mark.parametrize("name", ["instance_id", "task_id", "promptId", "id", "prompt", "uid"])
 def test_shared_names_are_of_examples(name, tmp_path):
     rows = samples(12, **{name: [f"cnn-{row % 12}" for row in range(24)]})
     with pytest.raises(AblateError, match="may be examples of one run"):
