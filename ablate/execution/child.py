@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -34,6 +35,31 @@ class Process(Protocol):
 
     def wait(self) -> int:
         """Waits for the end of the process, and returns its exit code; −n where signal n ended it."""
+
+
+class Forked(ABC):
+    """A forked process, which can be killed and awaited; see `Process`."""
+
+    def __init__(self, pid: int) -> None:
+        """`pid` is 0 where it has not begun."""
+        self.pid = pid
+        self._code: int | None = None
+
+    def kill(self) -> None:
+        """Kills the process, unless it is known to have ended."""
+        if self.pid and self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Waits for the end of the process, and returns its exit code; −n where signal n ended it."""
+        if self._code is None:
+            self._code = self.exit_code()
+        return self._code
+
+    @abstractmethod
+    def exit_code(self) -> int:
+        """Waits for the end of the process, once, and returns its exit code."""
 
 
 # Starts a process, given the descriptors of its end of the pipe and of the file that takes its output.

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ablate.base.process import THREADS
+from ablate.execution.child import Forked
 
 _GPUS = "nvidia[0-9]*"
 _TASKS = Path("/proc/self/task")
@@ -91,25 +92,13 @@ def _open_files() -> Iterator[str]:
                 yield place
 
 
-class Forked:
-    """A child of this process; see `child.Process`."""
+class _OfDriver(Forked):
+    """A fork of the driver, which is its child."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._code: int | None = None
-
-    def kill(self) -> None:
-        """Kills the process, unless it is known to have ended."""
-        if self._code is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
-        """Waits for the end of the process, and returns its exit code; −n where signal n ended it."""
-        if self._code is None:
-            _, status = os.waitpid(self.pid, 0)
-            self._code = os.waitstatus_to_exitcode(status)
-        return self._code
+    def exit_code(self) -> int:
+        """Waits for the end of the process, and returns its exit code."""
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
 
 
 def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Forked:
@@ -128,7 +117,7 @@ def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Fo
             traceback.print_exc()
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return Forked(pid)
+    return _OfDriver(pid)
 
 
 def _leave_driver(pipe: int, output: int) -> None:

@@ -6,9 +6,7 @@ They are forked from a process of their own, `ablate.execution.forking`.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.reduction import send_handle
@@ -16,7 +14,7 @@ from multiprocessing.reduction import send_handle
 from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEvent, Progress, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution import driver_fork, forking
-from ablate.execution.child import Child, Keeper, fresh
+from ablate.execution.child import Child, Forked, Keeper, fresh
 from ablate.execution.trial import WorkloadRef
 
 
@@ -134,35 +132,25 @@ class Server(Keeper):
         if driver_fork.is_sound():
             self.started(partial(driver_fork.forked, forking.main_of_fork))
 
-    def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> _Forked:
+    def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> Forked:
         """Starts a worker that will train such trials."""
         server = self.started(partial(fresh, forking.__name__, threads=reference.threads))
         pid = _ask(server, (reference, trial.config, trial.files), pipe, output)
-        return _Forked(server, pid)
+        return _OfServer(server, pid)
 
 
-class _Forked:
-    """A worker's process, of which its server alone can tell how it ended; see `child.Process`."""
+class _OfServer(Forked):
+    """A worker's process, of which its server alone can tell how it ended."""
 
     def __init__(self, server: Child, pid: int | None) -> None:
         """Without a `pid`, the server has ended instead of starting it."""
+        super().__init__(pid or 0)
         self._server = server
-        self.pid = pid or 0
-        self._code: int | None = None
 
-    def kill(self) -> None:
-        """Kills the process, unless it is known to have ended."""
-        with suppress(ProcessLookupError):
-            if self.pid and self._code is None:
-                os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
+    def exit_code(self) -> int:
         """Returns the exit code of the process; where its server has ended, that of the server."""
-        if self._code is None and self.pid:
-            self._code = _ask(self._server, self.pid)
-        if self._code is None:
-            self._code = self._server.process.wait()
-        return self._code
+        code = _ask(self._server, self.pid) if self.pid else None
+        return self._server.process.wait() if code is None else code
 
 
 def _ask(server: Child, message: object, *descriptors: int) -> int | None:
