@@ -1,4 +1,4 @@
-"""Runs whose judged value is the best of their curve: chosen by the judged metric, not reached at the end."""
+"""Runs whose last value is the best of their curve again: chosen by the judged metric, as of a best checkpoint."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ RARE = 0.05
 
 
 def variants_with_chosen_values(evidence: Evidence, task: TaskFacts) -> list[str]:
-    """Returns the variants of a task whose every run is judged by the best value of its curve, which came earlier.
+    """Returns the variants of a task whose curves seem to end with the value of their best checkpoint.
 
-    In more than half of the runs of such a variant the last value is the best one again, after a worse one; in the
-    others it is the best, too. Where earlier steps return to their best as well, this is no sign of a choice. Nothing
-    is known of runs without a curve of the judged metric.
+    Every completed run of such a variant ends at its best value, and more than half return to it in the last step, from
+    a worse one. There are none on a task where more than `RARE` of the earlier steps do so, too. A variant with fewer
+    than `LEAST_RUNS` runs is none, nor is one with a run whose curve is missing, has fewer than `LEAST_STEPS` values,
+    or ends with another value than the judged one.
     """
     metric = task.metrics.get(evidence.facts.metric)
     if metric is None:

@@ -38,7 +38,7 @@ class ComparisonRow:
     verdict: str
     """`better`, `worse`, `equivalent` or `inconclusive`; empty where the comparison was not planned."""
     reason: str
-    """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
+    """The reasons for the verdict, as text of `core.reason`; empty where there is nothing to say."""
     exploratory: bool
     """Whether the comparison was not planned, and so has no verdict."""
     settings: str

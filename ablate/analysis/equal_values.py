@@ -1,4 +1,4 @@
-"""How often two runs have the same number by chance, on a grid of steps.
+"""The probability that two runs have the same number by chance, on a grid of steps.
 
 Runs that are normal with one standard deviation s, and whose means differ by d, share a value on a grid of step g with
 probability

@@ -26,7 +26,7 @@ class Ending:
 
     kind: EndingKind
     why: str = ""
-    """What became of the run, as its predicate: `crashed`; empty where the kind says all."""
+    """The predicate of the run in a sentence: `crashed`; empty where the kind says all."""
     source: str = ""
     """What says so: `error.txt`, `status FAILED`; empty where nothing does."""
     lacks_number: bool = False

@@ -28,6 +28,7 @@ _TASKS = Path("/proc/self/task")
 _DESCRIPTORS = Path("/proc/self/fd")
 _HARMLESS_THREADS = ("jemalloc_bg_thd",)
 """Names of threads that a fork may lack: pyarrow's allocator takes its locks before a fork, and frees them after it."""
+# Signals that end a run.
 _INTERRUPTIONS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _SHARED = ("socket:", "pipe:", "anon_inode:", "/dev/", "/proc/")
 """The beginnings of what open descriptors lead to that a fork closes without harm."""
@@ -58,10 +59,11 @@ def import_for_forks() -> None:
 
 
 def is_sound() -> bool:
-    """Returns whether a fork of this process, made now, could do what a fresh one can.
+    """Returns whether this process can be forked now.
 
-    It could not elsewhere than on Linux, beside other threads, with a file or a database open, and where there is a
-    GPU, since to have looked for one takes it.
+    It can on Linux alone, from its main thread, beside no other thread but that of pyarrow's allocator, and with no
+    file open but locks and the output of processes. It cannot where torch is imported and finds a GPU: by looking for
+    one a process claims it, and its forks cannot use it.
     """
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         return False
@@ -102,7 +104,11 @@ class _OfDriver(Forked):
 
 
 def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Forked:
-    """Forks this process, which has to be sound, to run `main` with the pipe to it; a `Start`, once `main` is given."""
+    """Forks this process where that is sound, and returns the fork; `partial(forked, main)` is a `Start`.
+
+    The fork runs `main` with its end of the pipe to the driver, and prints to the file of output. pipe, output: their
+    descriptors.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     # An interruption waits until the fork has left the driver, of which it would interrupt a copy.
@@ -121,7 +127,10 @@ def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Fo
 
 
 def _leave_driver(pipe: int, output: int) -> None:
-    """Makes a fork what a fresh process of ours is: it has a pipe, its output, and nothing else of the driver."""
+    """Turns a fork into what `child.fresh` starts: its signals, streams, thread limits, arguments and warnings.
+
+    Of what the driver has open it keeps the pipe and the output; what the driver has imported stays.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is left to the driver.
     for number in _INTERRUPTIONS - {signal.SIGINT}:
         if signal.getsignal(number) != signal.SIG_IGN:

@@ -30,7 +30,7 @@ class Superseded:
     trial: str
     """The id of its trial."""
     why: Why
-    """Why it does not count: it `failed`, or it had a result and was `replaced` by a later training with another."""
+    """The reason: it `failed`, or it had a result and was `replaced` by a later training with another."""
     moment: str
     """The start of the failed training, or of the one that replaced it: by both, a line is known again."""
 

@@ -1,4 +1,4 @@
-"""Which figures of a report are drawn, where it could have dozens: of each kind the first, and no more than a dozen."""
+"""The choice of a dozen figures, of the many that a report could have: the first of each kind before others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MOST = 12
 
 
 def with_few_figures(sections: Sequence[Shown], study: str) -> list[Shown]:
-    """Returns sections with the figures that are drawn, and a line on the others of each; `study`: its name."""
+    """Returns the sections without the figures that are not drawn.
+
+    A section that lost some ends with a line on how many, and the command that draws all. study: its name, for that.
+    """
     kept = _chosen(pictures(sections))
     few = []
     for section in sections:
@@ -27,7 +30,10 @@ def with_few_figures(sections: Sequence[Shown], study: str) -> list[Shown]:
 
 
 def _chosen(found: Sequence[Picture]) -> set[str]:
-    """Returns the names of the figures that are drawn: the first of each kind, then others in their order."""
+    """Returns the names of the `MOST` figures that are drawn: the first of each kind, then others in their order.
+
+    Figures that one function draws are of one kind.
+    """
     kinds: dict[object, Picture] = {}
     for picture in found:
         kinds.setdefault(picture.drawing, picture)

@@ -1,4 +1,4 @@
-"""What a reader of a report on runs that exist must know: how they were read, and what limits their comparison."""
+"""Cautions beside the verdicts on runs that exist: how they were read, and what limits their comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call declares of its metric, beside the values that the runs have: a floor, a resolution."""
+"""The floor and the resolution that a call declares of its metric, beside the values of the runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _ROUNDED = 1e-6
 
 
 def deciding_thresholds(evidence: Evidence) -> dict[str, str]:
-    """Returns the option → its value of those that change the judged numbers.
+    """Returns option → the value in force, as text, of the thresholds that change the judged numbers.
 
-    They are the floor where a run diverged, and the step of the metric where it counts as a standard deviation.
+    These are `floor` where a run diverged, and `resolution` where the step of the metric counts as a standard deviation
+    in a planned comparison; several steps stand with commas.
     """
     facts = evidence.facts
     deciding = {}

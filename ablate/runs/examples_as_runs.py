@@ -12,17 +12,17 @@ from ablate.runs.roles import RunColumns, joined_column
 from ablate.runs.settings import has_id, is_index, is_remark, is_seed
 
 _FEWEST_TEXTS = 8
-"""The fewest names that each variant has alike, from which they are of examples: fewer may be of machines or folds."""
+"""The fewest names of a variant that may be of examples: fewer may be of machines or folds."""
 _FEWEST_NUMBERS = 30
-"""The fewest numbers that each variant has alike: fewer may number its runs."""
+"""The fewest numbers of a variant that may be of examples: fewer may number its runs."""
 _SHARED = 0.5
-"""The share of a variant's names that another variant has too."""
+"""The least share of a variant's names that other variants have too, if they are of examples."""
 
 
 def refuse_examples_as_runs(columns: RunColumns) -> None:
-    """Raises `Invalid` for rows without seeds of which a column says that two variants have the same ones.
+    """Raises `Invalid` where a column looks like ids of examples: all variants share them, and no ids of runs.
 
-    What two variants have alike, each of them once, are examples or seeds; runs have ids of their own.
+    No column does where the call or the names of columns say what seeds, examples or steps are, or with `--replicates`.
     """
     roles, options = columns.roles, columns.options
     if options.replicates or not {"seed", "example", "step"}.isdisjoint(roles):
@@ -48,7 +48,10 @@ def _may_name_examples(name: str) -> bool:
 
 
 def _are_shared(names: pd.Series, variants: pd.Series) -> bool:
-    """Returns whether most of the names of each variant are those of another one, and no variant has one twice."""
+    """Returns whether at least `_SHARED` of the names of each variant occur in other variants too.
+
+    Not where some are blank, twice in a variant, too few, or measured numbers.
+    """
     names = names.astype(str)
     pairs = pd.DataFrame({"variant": variants, "name": names})
     if (names == "").any() or pairs.duplicated().any():

@@ -134,7 +134,11 @@ def line_of(table: RunTable, evidence: Evidence, *, source: str) -> Analysis:
 
 
 def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
-    """Returns the earlier looks at the runs of an analysis, the last of each kind, and what they make of its level."""
+    """Returns the earlier analyses of some of the same runs that asked something else, the last of each call and rows.
+
+    With them goes the most that the probability of any false verdict can be over all different tests, that of `now`
+    among them; None where they are one test.
+    """
     others: dict[tuple[object, ...], Analysis] = {}
     for line in lines:
         is_of_these_runs = share_runs(line, now) or line.judged_as(now)
@@ -157,7 +161,7 @@ def _tested(line: Analysis, now: Analysis) -> tuple[tuple[str, str], ...]:
 
 
 def _rows_of(line: Analysis, now: Analysis) -> tuple[str, ...]:
-    """Returns what the rows of an analysis are known by, which are the same as those of `now` where they are equal."""
+    """Returns a key of the rows that an analysis judged: that of `now` where both judged the same numbers."""
     if line.judged_as(now):
         return tuple(now.runs)
     # Of the same files, what lies beside them may say that other runs ended well.

@@ -28,7 +28,7 @@ _NUMBERING = re.compile(r"(version|run|trial|rep|seed|s|job|fold)?[-_ =]?\d*|\d[
 _FOLD = re.compile(r"(?:^|(?<=[\W_]))(?:fold|split|cv)[\s_=-]?(\d+)(?=$|[\W_])", re.IGNORECASE)
 """The fold in the name of a folder, such as that of `wide/fold_3`."""
 _PART = re.compile(r"[/,]")
-"""What parts the settings in the name of a folder: `lr=0.1,model=wide`."""
+"""The marks between folders, and between the settings in the name of one: `lr=0.1,model=wide`."""
 _MOST = 0.5
 """The share of names above which one without a seed is a stray."""
 _FOLDER = "folders"
@@ -134,9 +134,10 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
 
 
 def _seeds_in(names: Sequence[str]) -> list[str] | None:
-    """Returns the seed in each name, marked as such, or a folder of its own as in `wide/3`; None where few have one.
+    """Returns the seed in each name: marked as such, as in `wide_s3`, or a folder of its own, as in `wide/3`.
 
-    It is empty for the few that have none where others are marked: no seed is that of a stray folder.
+    Marked seeds may be missing in less than half of the names, those of stray folders, whose seed is empty. None where
+    more names lack one, or a name has two.
     """
     for pattern in (SEED_IN_NAME, _NUMBERED):
         matches = [pattern.findall(name) for name in names]
@@ -157,7 +158,10 @@ def _add_folds(runs: pd.DataFrame, names: Sequence[str], result: RunNames) -> No
 
 
 def _rest_of_names(runs: pd.DataFrame, names: Sequence[str], seeds: Sequence[str] | None) -> list[str]:
-    """Returns what the name of each run says beside its settings, its seed and the number of the run."""
+    """Returns what is left of the name of each run without the folders that all share, its seed, and some of its parts.
+
+    Those are the parts that number or date runs, and those whose value is that of one of the run's settings.
+    """
     settings = runs[[name for name in runs if str(name).startswith(CONFIG) or name == "variant"]]
     rest = []
     shorter = _without_seeds(_without_shared([*names]), seeds)

@@ -160,7 +160,7 @@ def _are_bools(texts: Iterable[str]) -> bool:
 def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     """Returns how the run of each row ended, by what these columns say of it; `unknown` where none says anything.
 
-    Of several columns the one that says that the run has no result counts. Raises `Invalid` for unknown words.
+    Of what several columns say the one counts that `more_telling` chooses. Raises `Invalid` for unknown words.
     """
     ends = pd.Series([UNKNOWN] * len(table), table.index, dtype=object)
     with Gather() as at:
@@ -186,9 +186,11 @@ def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
 
 
 def more_telling(one: Ending, other: Ending) -> Ending:
-    """Returns the ending of two that counts where both are said of one run: the one that tells more of why it ended.
+    """Returns the ending that counts of two that are said of one run; the first, where both are of one rank.
 
-    `OUT_OF_MEMORY` says why a process ended with code 137, and code 137 nothing that it does not say.
+    A run that is said to run has not ended. That it diverged, or lacked memory or time, tells more than that it failed,
+    which follows from it: `OUT_OF_MEMORY` says why a process ended with code 137. That it ended well, or that nothing
+    is known, counts where nothing else is said.
     """
     return min(one, other, key=_rank)
 

@@ -119,10 +119,10 @@ def _by_odd_number(table: pd.DataFrame, column: str) -> dict[int, str]:
 
 
 def _chance_of_mean(row: pd.Series, runs: pd.DataFrame, column: str) -> float:
-    """Returns the probability that all numbers of a row are means of those of its group, if it is a run of it.
+    """Returns how likely the numbers of a run would lie as near to the means of its group as those of a row do.
 
-    It is that of the finest number alone: the metrics of a run depend on one another. It is infinite where they are no
-    such means.
+    Of several numbers the least likely counts alone, since the metrics of a run depend on one another. `inf`, so that
+    no product is small, where a number is no such mean, or the group has one row.
     """
     answer, group = _agreement(row, runs, column, MEAN)
     if answer == "is not" or len(group) < _FEWEST_OF_A_MEAN:

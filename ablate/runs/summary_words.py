@@ -80,7 +80,7 @@ _PARTS = re.compile(r"(?P<before>.+?)[\s_/.:|,–-]*[\s_/.:|,(\[–-](?P<after>[
 _WITH_SCOPE = re.compile(r"^(?:macro|micro|grand|overall|total|simple|unweighted)_|_(?:over|of|across)_.+$")
 """What says over what a statistic was taken: `Macro avg`, `mean over tasks`."""
 _MARGIN = 4.0
-"""How many times as far apart as numbers are exact values must lie for an agreement_with to say something."""
+"""The factor on the inexactness of values by which they must lie apart for an agreement to say something."""
 
 
 def statistic_word(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether the workers of a run are forked from its driver."""
+"""The choice between workers from a fork of the driver and from a fresh process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def has_processes(options: Options) -> bool:
 
 
 def forks_driver(document: Document, options: Options) -> bool:
-    """Returns whether the workers of a run are to be forked from its driver: those of a command without own code."""
+    """Returns whether the process that starts the workers is to be a fork of the driver.
+
+    It is in a command that trains on this machine, by a study without code of the user's, where a fork is likely to be
+    sound; whether it is, `driver_fork.is_sound` tells when it is made.
+    """
     if not options.forks or not has_processes(options) or any(document.data.get(name) for name in OWN_CODE):
         return False
     from ablate.execution.driver_fork import is_likely

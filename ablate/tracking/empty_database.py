@@ -1,4 +1,4 @@
-"""The empty database of the installed MLflow, kept for all stores of a user: to make one runs all its migrations.
+"""The empty database of the installed MLflow, kept for all stores of a user: its migrations take seconds.
 
 It lies in `$XDG_CACHE_HOME/ablate`, or else in `~/.cache/ablate`, a file a version. Where that cannot be read or
 written, each store has the migrations run.
@@ -26,7 +26,10 @@ def migrate(database: Path, artifacts: str | None) -> None:
 
 
 def copied_to(database: Path, artifacts: str | None) -> bool:
-    """Makes a database from the kept one; returns whether there is one that MLflow can use."""
+    """Makes a database as a copy of the kept one; returns whether it did: not without one that MLflow can use.
+
+    artifacts: the URI of its artifacts.
+    """
     kept = _place()
     if kept is None or not kept.is_file():
         return False
@@ -48,7 +51,10 @@ def copied_to(database: Path, artifacts: str | None) -> bool:
 
 
 def keep_copy_of(database: Path) -> None:
-    """Keeps a database that has just been made, without its one experiment, which says where its artifacts lie."""
+    """Keeps a copy of a database that has just been made, where that can be written.
+
+    The copy lacks the one experiment of that database, which says where its own artifacts lie.
+    """
     kept = _place()
     if kept is None:
         return

@@ -29,8 +29,8 @@ def seed_differences(
 
     `data` has a row a pair of runs: variant, label, seed, difference (NaN where a run has no value) and lost (why the
     variant's run has none, or nothing). Where a variant has very many, a point has the area of those that lie together.
-    `intervals` has a row a variant: variant, verdict, value, low and high. Runs
-    without a value are counted at the right.
+    `intervals` has a row a variant: variant, verdict, value, low and high. Runs without a value are counted at the
+    right.
     """
     import seaborn
 
