@@ -64,11 +64,11 @@ def evidence_of(
     _refuse_incomparable(runs, options, given, alike)
     _refuse_rates_of_summaries(table, options)
 
-    facts = _study_facts(table, runs, metrics, options, name=name, given=given)
+    trials = _named_trials(runs, options)
+    facts = _study_facts(table, runs, trials, metrics, options, name=name, given=given)
     _refuse_untold(facts, options)
     cautions = cautions_of(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
-    trials = _named_trials(runs, options)
     reasons = trials["ended"].map(lambda ending: reason_of(ending.why, ending.source))
     trials = trials.assign(reason=reasons).drop(columns="ended")
     return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
@@ -77,15 +77,18 @@ def evidence_of(
 def _study_facts(
     table: RunTable,
     runs: CheckedRuns,
+    trials: pd.DataFrame,
     metrics: Mapping[str, Metric],
     options: AnalysisOptions,
     *,
     name: str,
     given: Given,
 ) -> StudyFacts:
-    """Returns the facts of a report on runs that exist; `name`: that of the report. Raises `Invalid` for a claim."""
+    """Returns the facts of a report on runs that exist. Raises `Invalid` for a claim.
+
+    trials: those of `runs`, with the names of variants in reports. name: that of the report.
+    """
     report_names = _report_names(runs, options)
-    trials = _named_trials(runs, options)
     trained = unequally_trained(table.length_columns, trials[trials["status"] == "completed"])
     return StudyFacts(
         study=name,

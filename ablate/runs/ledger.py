@@ -163,9 +163,11 @@ def _tested(line: Analysis, now: Analysis) -> tuple[tuple[str, str], ...]:
 def _rows_of(line: Analysis, now: Analysis) -> tuple[str, ...]:
     """Returns a key of the rows that an analysis judged: that of `now` where both judged the same numbers."""
     if line.judged_as(now):
-        return tuple(now.runs)
+        return (str(now.num_runs), *now.runs)
+    # Of many runs only some digests are kept, which other rows may share.
+    rows = (str(line.num_runs), *line.runs)
     # Of the same files, what lies beside them may say that other runs ended well.
-    return (*line.runs, line.judged) if line.read_as(now) else tuple(line.runs)
+    return (*rows, line.judged) if line.read_as(now) else rows
 
 
 def _differences(now: Analysis, line: Analysis) -> list[str]:
