@@ -23,6 +23,12 @@ _FRACTION = 0.1
 """The margin below which it looks like a fraction."""
 _INVISIBLE = re.compile(r"\\(?:u[0-9a-f]{4}|x[0-9a-f]{2})")
 """What stands in a name for a character that nobody sees, see `visible`."""
+_MISSING = (-1.0, *(sign * float("9" * digits) for digits in range(2, 7) for sign in (1, -1)))
+"""The numbers that stand for a missing value in many tables: -1, 99, -999."""
+_FAR = 10.0
+"""How many times the range of all other values such a number lies away from them, at least."""
+_FEWEST_OTHERS = 3
+"""The fewest different values that have a range to speak of."""
 _NEAR_TWICE = 2.0
 """The factor by which values in percent may lie beyond the fractions, both taken as fractions."""
 
@@ -36,6 +42,9 @@ def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence
         yield message("analyse.scales", options.metric)
     if _is_small_for_percent(values, options):
         yield message("analyse.percent", options.margin, options.metric, float(values.median()))
+    missing = _marks_of_missing(trials[options.metric].dropna())
+    if missing:
+        yield message("analyse.marks_of_missing", options.metric, missing)
     alike = _alike([*map(str, trials["variant"].unique())])
     if alike:
         yield message("analyse.alike_names", alike)
@@ -63,6 +72,17 @@ def _alike(names: Sequence[str]) -> list[str]:
         visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
         groups.setdefault(re.sub(r"[\s_-]+", "_", visible.casefold().strip()), []).append(name)
     return [" and ".join(map(repr, group)) for group in groups.values() if len(group) > 1]
+
+
+def _marks_of_missing(values: pd.Series) -> list[str]:
+    """Returns the values that are a usual mark of a missing one, and lie far from all others."""
+    is_mark = values.isin(_MISSING)
+    others = values[~is_mark]
+    if others.nunique() < _FEWEST_OTHERS:
+        return []
+    reach = _FAR * (others.max() - others.min())
+    is_far = (values < others.min() - reach) | (values > others.max() + reach)
+    return [f"{mark:.0f}" for mark in sorted({*values[is_mark & is_far]})]
 
 
 def _is_small_for_percent(values: pd.Series, options: AnalysisOptions) -> bool:

@@ -57,6 +57,20 @@ def test_percent_throughout_are_one_scale(tmp_path):
     assert "percent" not in said(tmp_path, in_percent(runs, runs["seed"] >= 0))
 
 
+@pytest.mark.parametrize("mark", [-1, 999, -9999])
+def test_a_mark_of_a_missing_value_among_the_values(tmp_path, mark):
+    runs = table()
+    runs["acc"] = runs["acc"].where(runs.index != SEEDS + 2, mark)
+    assert "missing" in said(tmp_path, runs)
+
+
+def test_minus_one_is_a_value_among_others_like_it(tmp_path):
+    runs = table()
+    runs["acc"] = (runs["acc"] * 100 - 82).round(2)
+    runs.loc[2, "acc"] = -1
+    assert "missing" not in said(tmp_path, runs)
+
+
 def test_a_margin_in_another_unit(tmp_path):
     told = said(tmp_path, table(), "--margin", "0.5")
     assert "The margin 0.5 is 50 % of the metric’s range" in told
