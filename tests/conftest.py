@@ -31,17 +31,17 @@ def tracking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ABLATE_TRACKING")
 
 
-# Tests in which a figure of other data would be wrong.
-OWN_FIGURES = ("test_bad_evidence", "test_publisher")
+REPORTING = ("commands", "external", "pipeline", "runs", "stages", "study", "tracking")
+"""The rooms whose tests make reports, and look at figures only in modules that are marked so."""
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _figures_are_drawn_once(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where whole studies are run."""
-    if request.path.parent.name in ("commands", "pipeline"):
-        from drawn import drawn_once
+def _figures_are_blank(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where reports are made in this process for what stands in them."""
+    if request.path.parent.name in REPORTING and not request.node.get_closest_marker("draws"):
+        from undrawn import undrawn
 
-        with drawn_once(whatever_the_data=request.path.stem not in OWN_FIGURES):
+        with undrawn():
             yield
     else:
         yield

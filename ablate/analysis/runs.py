@@ -36,7 +36,6 @@ class Runs:
     def __init__(self, evidence: Evidence) -> None:
         evidence = _with_runner_ups(evidence)
         trials = evidence.trials
-        _refuse_duplicates(evidence)
         _refuse_numbers(evidence.facts)
         self.evidence = evidence
         self.facts = evidence.facts
@@ -45,6 +44,8 @@ class Runs:
         # The row of the frame by variant, task and seed: one look-up takes pandas a millisecond.
         cells = zip(trials["variant"], trials["task"], trials["seed"], strict=True)
         self.rows = {cell: row for row, cell in enumerate(cells)}
+        if len(self.rows) < len(trials):
+            _refuse_duplicates(evidence)
         # Both arrays end with an entry for a trial that has not run, whose row is −1.
         self.status = np.append(_statuses(trials), NOT_RUN)
         self.ids = np.append(trials["id"].to_numpy(object), "")
@@ -145,13 +146,9 @@ def _with_runner_ups(evidence: Evidence) -> Evidence:
 
 
 def _refuse_duplicates(evidence: Evidence) -> None:
-    """Raises `AblateError` where a variant has several rows on one task and seed."""
-    trials = evidence.trials
+    """Raises `AblateError` for the first variant that has several rows on one task and seed."""
     cell = ["variant", "task", "seed"]
-    duplicates = trials.loc[trials.duplicated(cell), cell]
-    if duplicates.empty:
-        return
-    variant, task, seed = duplicates.iloc[0]
+    variant, task, seed = evidence.trials.loc[evidence.trials.duplicated(cell), cell].iloc[0]
     raise AblateError(
         f"trials of {evidence.facts.study}: each variant, task and seed must have one row; "
         f"{variant!r} on {task!r} with seed {seed} has several. Keep the one that counts"
@@ -175,12 +172,12 @@ def _refuse_numbers(facts: StudyFacts) -> None:
 
 def _statuses(trials: pd.DataFrame) -> NDArray[np.object_]:
     """Returns the status of each trial; diverged too where memory or the time limit did not suffice."""
-    status = trials["status"].astype(object).where(trials["status"].notna(), NOT_RUN).to_numpy()
-    if "reason" not in trials:
-        return status
-    reasons = trials["reason"].fillna("").astype(str)
-    lost = [lost_to_its_variant(one, reason) for one, reason in zip(status, reasons, strict=True)]
-    return np.where(lost, "diverged", status).astype(object)
+    statuses = [status if isinstance(status, str) else NOT_RUN for status in trials["status"]]
+    reasons = trials["reason"] if "reason" in trials else [""] * len(trials)
+    for row, reason in enumerate(reasons):
+        if isinstance(reason, str) and lost_to_its_variant(statuses[row], reason):
+            statuses[row] = "diverged"
+    return np.array(statuses, object)
 
 
 @dataclass(frozen=True)

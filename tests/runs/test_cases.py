@@ -13,6 +13,8 @@ from scipy import stats
 
 from ablate.records.folder import StudyFolder
 
+pytestmark = pytest.mark.draws
+
 CASES = Path(__file__).parent / "cases"
 
 
