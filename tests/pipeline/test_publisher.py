@@ -14,6 +14,7 @@ from ablate.pipeline.publish import publish
 from ablate.pipeline.publisher import Publisher
 from ablate.records.folder import StudyFolder
 
+pytestmark = pytest.mark.draws
 SPREAD = np.array([0.01, -0.012, 0.008, -0.006])
 CURVES = {(name, seed): [0.2, 0.5, 0.8] for name in ("baseline", "a") for seed in range(4)}
 
