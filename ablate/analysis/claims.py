@@ -8,7 +8,7 @@ about time or memory is judged with the noise floor of the measurement as slack,
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import assert_never
 
 import pandas as pd
 
@@ -17,13 +17,13 @@ from ablate.analysis.alike import are_seedless
 from ablate.analysis.compare import with_seeds
 from ablate.analysis.contrast import unseen
 from ablate.analysis.family import alpha_at, measures_of
-from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
+from ablate.analysis.judge import Judged, deciding, judge, on_all
 from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
 from ablate.analysis.treatments import Treatments
-from ablate.core.facts import INTERACTION, Claim, Evidence
+from ablate.core.facts import LIKENESS, Claim, Evidence
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
@@ -31,7 +31,6 @@ from ablate.core.unequal_run import UnequalRun, as_text
 
 RUNS = ("seeds", "runs")
 """Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
-LIKENESS = ("matches", "does_not_lose")
 """Kinds of claims that say how alike two sides are."""
 
 
@@ -188,12 +187,16 @@ def _to_be_shown(claim: Claim, mean: float) -> tuple[float | None, float | None]
 
     Either is None where it decides nothing.
     """
-    if claim.kind == "matches":
-        inside = abs(mean) < claim.by
-        return claim.by, None if inside else math.copysign(claim.by, mean)
-    if claim.kind == "does_not_lose":
-        return None, -claim.by
-    return None, claim.by
+    match claim.kind:
+        case "beats" | "interaction":
+            return None, claim.by
+        case "matches":
+            inside = abs(mean) < claim.by
+            return claim.by, None if inside else math.copysign(claim.by, mean)
+        case "does_not_lose":
+            return None, -claim.by
+        case _:
+            assert_never(claim.kind)
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
@@ -230,8 +233,7 @@ def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimO
         x = math.log1p(claim.by)
         slack = measure.estimator.slack(measure, runs)
     estimate = measure.estimate(runs, claim.sides)
-    kind = "beats" if claim.kind == INTERACTION else claim.kind
-    judged = judge(estimate, cast(Kind, kind), x=x, alpha=alpha, slack=slack)
+    judged = judge(estimate, claim.kind, x=x, alpha=alpha, slack=slack)
     return ClaimOnTask(
         task=measure.task.name,
         estimate=estimate,
@@ -251,6 +253,6 @@ def _unequal_runs(runs: Runs, claim: Claim, measure: Measure) -> list[UnequalRun
 
 def _treatment(runs: Runs, claim: Claim, measure: Measure) -> Treatment | None:
     """Returns how differently the sides of a claim were treated; None of what is timed, and of interactions."""
-    if measure.kind == "ratio" or claim.kind == INTERACTION:
+    if measure.kind == "ratio" or claim.kind == "interaction":
         return None
     return runs.memo("treatments", Treatments).between(claim.a, claim.b, measure.task.name)

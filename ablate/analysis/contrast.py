@@ -16,7 +16,7 @@ from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Flags, Floats, never_vary
 from ablate.analysis.runs import Constant, solving_metric
 from ablate.analysis.sides import Parts, Sides
-from ablate.core.derived import Kind
+from ablate.core.derived import MetricKind
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
 
@@ -66,7 +66,7 @@ class Contrast:
 
     @classmethod
     def between(
-        cls, plus: Parts, minus: Parts, name: str, *, kind: Kind = "mean", less: str = ""
+        cls, plus: Parts, minus: Parts, name: str, *, kind: MetricKind = "mean", less: str = ""
     ) -> Contrast:
         """Returns the contrast of two sides on the metric `name`; `Sides` says what the arguments are."""
         sides = Sides(plus, minus, name, kind, less)

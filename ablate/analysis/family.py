@@ -14,7 +14,7 @@ from ablate.analysis.looks import Look
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
-from ablate.core.facts import ALL_PAIRS, BASELINE, INTERACTION, Claim, StudyFacts, TaskFacts, VariantFacts
+from ablate.core.facts import ALL_PAIRS, BASELINE, Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.short_names import by_design, levels_in
 
 CROSSED = ("factorial", "fractional")
@@ -172,7 +172,7 @@ def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
 
 def planned_pair_of(claim: Claim, facts: StudyFacts) -> Pair | None:
     """Returns the planned comparison that a claim is about, in either direction; None where it is about none."""
-    if claim.metric != facts.metric or claim.kind == INTERACTION:
+    if claim.metric != facts.metric or claim.kind == "interaction":
         return None
     sides = {frozenset(claim.a), frozenset(claim.b)}
     same = [pair for pair in planned_pairs(facts) if {frozenset(pair.a), frozenset(pair.b)} == sides]

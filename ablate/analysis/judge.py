@@ -8,21 +8,21 @@ With h = α/2:
                         x > slack
     does not lose x     above(−x) ≤ h, x ≥ slack                below(−x − slack) ≤ h
 
-else open. A row of the table is `equivalent` where "matches within the margin" is supported, `better` or `worse` where
-"beats 0" is supported or refuted, else `inconclusive`. So one interval, at 1 − α, says everything. All p here are
-twice the one-sided: they decide at α.
+else open. An interaction is judged as `beats`, by the difference of two differences. A row of the table is `equivalent`
+where "matches within the margin" is supported, `better` or `worse` where "beats 0" is supported or refuted, else
+`inconclusive`. So one interval, at 1 − α, says everything. All p here are twice the one-sided: they decide at α.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, assert_never
 
 from ablate.analysis.agreeing import IntersectionUnion, Other
+from ablate.core.facts import LIKENESS, ClaimKind
 from ablate.core.reason import Estimate, Reason
 
-Kind = Literal["beats", "matches", "does_not_lose"]
-Outcome = Literal["supported", "refuted", "inconclusive"]
+ClaimOutcome = Literal["supported", "refuted", "inconclusive"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 ALPHA = 0.05
 """The chance of any false verdict in a family, at most; where differences have no outliers to one side."""
@@ -50,7 +50,7 @@ class Judged:
     """
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ClaimOutcome:
         """The outcome at `alpha`; of the two p at most one is small."""
         if min(self.supported, self.refuted) > self.alpha:
             return "inconclusive"
@@ -62,7 +62,9 @@ class Judged:
         return self.why if self.outcome == "inconclusive" else None
 
 
-def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, slack: float = 0.0) -> Judged:
+def judge(
+    estimate: Estimate, kind: ClaimKind, x: float = 0.0, alpha: float = ALPHA, slack: float = 0.0
+) -> Judged:
     """Returns whether a claim about the estimate is supported or refuted, else why it is open.
 
     x: what the claim names, in the units of the estimate. slack: what a difference must exceed, as of speed.
@@ -90,32 +92,35 @@ def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, 
     return judged
 
 
-def _judge_p_values(estimate: Estimate, kind: Kind, *, x: float, alpha: float, slack: float) -> Judged:
+def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: float, slack: float) -> Judged:
     """Returns the judgement by the p of the estimate itself and what blocks it; other settings are not asked."""
     supported, refuted = _p_values(estimate, kind, x, slack)
     blocks = estimate.blocks
     if any(block.wholly for block in blocks):
         return Judged(1.0, 1.0, alpha, blocks[0].reason)
     if blocks:
-        return Judged(supported if kind == "beats" else 1.0, refuted, alpha, blocks[0].reason)
+        return Judged(1.0 if kind in LIKENESS else supported, refuted, alpha, blocks[0].reason)
     within_slack = (kind == "matches" and x <= slack) or (kind == "does_not_lose" and x < slack)
     why = Reason("slack", {"slack": slack}) if within_slack else Reason("open")
     return Judged(supported, refuted, alpha, why)
 
 
-def _p_values(estimate: Estimate, kind: Kind, x: float, slack: float) -> tuple[float, float]:
+def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tuple[float, float]:
     """Returns the p at which a claim is supported, and at which it is refuted, as in the table above; 1 for NaN."""
     above = estimate.above
     below = estimate.below
-    if kind == "beats":
-        supported = above(x + slack)
-        refuted = below(x - slack)
-    elif kind == "matches":
-        supported = max(above(-x), below(x)) if x > slack else NEVER
-        refuted = min(above(x + slack), below(-x - slack))
-    else:
-        supported = above(-x) if x >= slack else NEVER
-        refuted = below(-x - slack)
+    match kind:
+        case "beats" | "interaction":
+            supported = above(x + slack)
+            refuted = below(x - slack)
+        case "matches":
+            supported = max(above(-x), below(x)) if x > slack else NEVER
+            refuted = min(above(x + slack), below(-x - slack))
+        case "does_not_lose":
+            supported = above(-x) if x >= slack else NEVER
+            refuted = below(-x - slack)
+        case _:
+            assert_never(kind)
     return _two_sided(supported), _two_sided(refuted)
 
 
@@ -123,15 +128,17 @@ def _two_sided(p: float) -> float:
     return 1.0 if math.isnan(p) else min(1.0, 2 * p)
 
 
-def _must_agree(outcome: Outcome, kind: Kind, mean: float) -> tuple[bool, bool]:
+def _must_agree(outcome: ClaimOutcome, kind: ClaimKind, mean: float) -> tuple[bool, bool]:
     """Returns whether a decision takes a mean above a value, and whether it takes one below a value."""
-    if outcome == "inconclusive":
-        return False, False
-    if kind != "matches":
-        return outcome == "supported", outcome == "refuted"
-    if outcome == "supported":
-        return True, True
-    return mean > 0, not mean > 0
+    match outcome:
+        case "inconclusive":
+            return False, False
+        case "supported":
+            return True, kind == "matches"
+        case "refuted":
+            return kind == "matches" and mean > 0, kind != "matches" or not mean > 0
+        case _:
+            assert_never(outcome)
 
 
 def on_all(tasks: Sequence[Judged]) -> Judged:
@@ -171,12 +178,12 @@ class Row:
     """As `Judged.must_agree`, for either of the two claims that make a verdict."""
 
 
-VERDICTS: Mapping[Outcome, Verdict] = {
+VERDICTS: Mapping[ClaimOutcome, Verdict] = {
     "supported": "better",
     "refuted": "worse",
     "inconclusive": "inconclusive",
 }
-"""Outcome of "beats 0" → verdict of a comparison that is not equivalent."""
+"""ClaimOutcome of "beats 0" → verdict of a comparison that is not equivalent."""
 
 
 def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:

@@ -20,7 +20,7 @@ from ablate.analysis.grid import resolution_of
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.analysis.sides import overlap
-from ablate.core.derived import DERIVED, Kind
+from ablate.core.derived import DERIVED, MetricKind
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
@@ -57,7 +57,7 @@ class Measure:
 
     name: str
     """The metric."""
-    kind: Kind
+    kind: MetricKind
     task: TaskFacts
     estimator: Estimator | None = None
     """How a derived metric is estimated; None for a metric of the task or of stability."""

@@ -18,7 +18,7 @@ from ablate.analysis.grid import resolution_of
 from ablate.analysis.paired import Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
-from ablate.core.derived import Kind
+from ablate.core.derived import MetricKind
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Metric, sign
 
@@ -36,7 +36,7 @@ class Sides:
     """The parts of side B."""
     name: str
     """The metric."""
-    kind: Kind = "mean"
+    kind: MetricKind = "mean"
     less: str = ""
     """The metric of the second part of each side, where that is another; else empty."""
 

@@ -17,7 +17,7 @@ from ablate.analysis.measures import ESTIMATORS, measure_of
 from ablate.analysis.paired import NAN, Floats, mean_interval, mean_of, sd_of
 from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.runs import Runs
-from ablate.core.derived import DERIVED, Kind
+from ablate.core.derived import DERIVED, MetricKind
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.reason import Interval
 from ablate.core.rows import frame_of_rows
@@ -37,7 +37,7 @@ class StabilityRow:
     task: str
     metric: str
     """The measure: `divergence_rate`, `seed_spread` or `lr_sensitivity`."""
-    kind: Kind
+    kind: MetricKind
     """The kind of the measure: `mean`, `rate` or `spread`."""
     n: int
     """The number of paired seeds."""

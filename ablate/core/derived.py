@@ -13,7 +13,7 @@ from ablate.core.speed import CALLS, TimedCall
 
 # mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
 # seeds of the primary metric. ratio: measured apart from the runs, and compared by the log of ratios.
-Kind = Literal["mean", "rate", "spread", "ratio"]
+MetricKind = Literal["mean", "rate", "spread", "ratio"]
 
 LR_SENSITIVITY = "lr_sensitivity"
 STEP_MEMORY = "step_memory"
@@ -39,7 +39,7 @@ class Derived:
     """A metric that is derived from the runs of a study, or measured beside them."""
 
     metric: Metric
-    kind: Kind
+    kind: MetricKind
     # Returns what a study would have to give for the metric, in a sentence; empty where it does.
     lacks: Callable[[StudyContext], str] = lambda _: ""
     # Whether the table of stability has it.

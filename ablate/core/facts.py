@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -20,8 +20,10 @@ from ablate.core.trial import Level
 if TYPE_CHECKING:
     import pandas as pd
 
-# The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`, and of `A beats B by more on M@y than on M@x`.
-INTERACTION = "interaction"
+ClaimKind = Literal["beats", "matches", "does_not_lose", "interaction"]
+"""What a claim says of its sides; an interaction: A beats B by more at one level, or on one slice, than at another."""
+LIKENESS: tuple[ClaimKind, ...] = ("matches", "does_not_lose")
+"""Kinds of claims that say how alike two sides are, within a margin of their own."""
 
 
 # Kept facts with another key are of another version: a key that was renamed would load as nothing.
@@ -35,7 +37,7 @@ class Claim:
     __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     text: str
-    kind: str  # beats, matches, does_not_lose or interaction.
+    kind: ClaimKind
     metric: str
     a: list[str]  # Of an interaction: A where it beats B by more; so is the next.
     b: list[str]

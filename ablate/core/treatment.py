@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Kind = Literal["steps", "budget", "settings", "untuned", "rate", "edge", "compute"]
+TreatmentKind = Literal["steps", "budget", "settings", "untuned", "rate", "edge", "compute"]
 _FORM = re.compile(r"(?P<kind>\w+) (?P<path>\S*)=(?P<variant>.*)\|(?P<baseline>.*)")
 
 
@@ -20,7 +20,7 @@ class Treatment:
     training.
     """
 
-    kind: Kind
+    kind: TreatmentKind
     path: str
     """The setting; empty for kinds that are not about one setting."""
     variant: str
@@ -35,7 +35,7 @@ class Treatment:
         match = _FORM.fullmatch(text)
         if match is None:
             return None
-        kinds: tuple[Kind, ...] = get_args(Kind)
+        kinds: tuple[TreatmentKind, ...] = get_args(TreatmentKind)
         for kind in kinds:
             if kind == match["kind"]:
                 return cls(kind, match["path"], match["variant"], match["baseline"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 import pandas as pd
 
@@ -167,4 +168,12 @@ def every_verdict(cards: list[Card]) -> pd.Series:
 
 def _margins(claim: Claim) -> list[float]:
     """Returns what the interval of a claim must lie above, or between."""
-    return {"matches": [-claim.by, claim.by], "does_not_lose": [-claim.by]}.get(claim.kind, [claim.by])
+    match claim.kind:
+        case "beats" | "interaction":
+            return [claim.by]
+        case "matches":
+            return [-claim.by, claim.by]
+        case "does_not_lose":
+            return [-claim.by]
+        case _:
+            assert_never(claim.kind)

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 
 from ablate.analysis.runs import Runs
 from ablate.analysis.wide_margin import WideMargin, wide_margin
-from ablate.core.facts import TaskFacts
+from ablate.core.facts import LIKENESS, TaskFacts
 from ablate.report.section import ReportData
 from ablate.report.words import message, rows_of
-
-LIKENESS = ("matches", "does_not_lose")
-"""Kinds of claims that say how alike two sides are, within a margin of their own."""
 
 
 def margin_words(report_data: ReportData, task: TaskFacts) -> str:

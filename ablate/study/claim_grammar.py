@@ -12,10 +12,11 @@ baseline's on every other path.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablate.base.errors import Invalid, nearest
-from ablate.core.facts import INTERACTION
+from ablate.core.facts import ClaimKind
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
@@ -31,16 +32,16 @@ _REWORDED = (
 )
 _COMPARED = r"(?P<a>.+?) {} (?P<b>.+?) on (?P<metric>\S+)"
 # The groups are fields of `Statement`. The first pattern that matches a claim says its kind.
-_PATTERNS = (
+_PATTERNS: Sequence[tuple[ClaimKind, re.Pattern[str]]] = (
     (
-        INTERACTION,
+        "interaction",
         re.compile(r"(?P<a>.+?) beats (?P<b>.+?) by more on (?P<metric>\S+) than on (?P<metric_less>\S+)"),
     ),
     ("beats", re.compile(_COMPARED.format("beats") + r"(?: by (?P<margin>\S+))?")),
     ("matches", re.compile(_COMPARED.format("matches") + r" within (?P<margin>\S+)")),
     ("does_not_lose", re.compile(_COMPARED.format("does not lose to") + r" within (?P<margin>\S+)")),
     (
-        INTERACTION,
+        "interaction",
         re.compile(_COMPARED.format("beats") + r" by more at (?P<level>.+?) than at (?P<level_less>.+)"),
     ),
 )
@@ -51,7 +52,7 @@ class Statement:
     """A claim taken apart by the grammar, before its names are looked up; empty text where it has none."""
 
     text: str
-    kind: str
+    kind: ClaimKind
     a: str
     b: str
     # Of an interaction of two slices, the metric by which A beats B by more.

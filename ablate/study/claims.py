@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.numerals import NOT_NEGATIVE, POSITIVE, number_in
 from ablate.core.derived import DERIVED
-from ablate.core.facts import INTERACTION, Claim
+from ablate.core.facts import Claim
 from ablate.core.metric import Metric, plain
 from ablate.core.metric_range import check_margin
 from ablate.study.claim_grammar import Statement, read_statement
@@ -83,7 +83,7 @@ def _margin(statement: Statement, metrics: Mapping[str, Metric]) -> float:
     Raises `Invalid` for a margin that cannot be, and for an interaction of a metric that is none of single runs.
     """
     metric = statement.metric
-    if statement.kind == INTERACTION:
+    if statement.kind == "interaction":
         if metric in DERIVED and DERIVED[metric].kind != "mean":
             rule = f"an interaction takes a metric of single runs, and {metric} is computed over several"
             raise Invalid("", rule, statement.text, hint="Claim each of the two differences")

@@ -69,6 +69,13 @@ def test_a_kind_takes_these_one_sided_tests(kind, x, slack, supported, refuted):
     assert found.refuted == pytest.approx(p(refuted), rel=1e-12)
 
 
+def test_an_interaction_is_judged_as_beats_and_another_kind_decides_nothing():
+    one = mean(0.04 + 0.05 * np.sin(np.arange(9)))
+    assert judge(one, "interaction", 0.01) == judge(one, "beats", 0.01)
+    with pytest.raises(AssertionError, match="beat"):
+        judge(one, "beat", 0.05)
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 8])
 @pytest.mark.parametrize("shift", [-0.09, -0.05, -0.02, 0.0, 0.02, 0.05, 0.09])
 @pytest.mark.parametrize("spread", [0.01, 0.04, 0.1])

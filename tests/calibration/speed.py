@@ -13,10 +13,10 @@ import pandas as pd
 from harness import prepare
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.judge import ALPHA, Kind, judge
+from ablate.analysis.judge import ALPHA, judge
 from ablate.analysis.speed import log_ratios
 from ablate.analysis.speed_tables import speeds
-from ablate.core.facts import BASELINE, Claim, Evidence
+from ablate.core.facts import BASELINE, Claim, ClaimKind, Evidence
 from ablate.core.speed_facts import LEAST, SpeedFacts
 from ablate.pipeline.gather import gather
 from ablate.records.store import Store
@@ -70,7 +70,7 @@ def ratios(rng: np.random.Generator, place: Place) -> Iterator[Check]:
 def claimed(
     rng: np.random.Generator,
     m: int,
-    kind: Kind,
+    kind: ClaimKind,
     by: float,
     shift: float,
     outcomes: Sequence[str] = ("supported", "refuted"),

@@ -1,6 +1,7 @@
 """Folders of older versions, and edited ones: read, or refused by name with a way out that works."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -122,6 +123,19 @@ def test_edited_files_are_refused_by_name_by_every_command_or_written_again(tmp_
                 for words in (["list"], ["diff", "toy", "toy@x"], ["plan", "study.yaml"], ["clean"]):
                     assert ablate_here(*words, cwd=tmp_path).returncode in (0, 2)
         path.write_bytes(before)
+
+
+def test_a_claim_of_an_unknown_kind_is_refused_by_name(tmp_path):
+    ran(tmp_path, TOY_CLAIMED)
+    folder = StudyFolder(tmp_path / "results", "toy")
+    path = folder.path / "trials.parquet"
+    facts, frame = folder.facts(), tables.load_frame(path)[1]
+    unknown = replace(facts.claims[0], kind="beat")
+    tables.save_frame(path, frame, replace(facts, claims=[unknown, *facts.claims[1:]]))
+    done = ablate_here("report", "toy", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "trials.parquet: " in done.stderr
+    assert "claims[0].kind" in done.stderr
 
 
 def test_edited_tables_are_refused_by_their_column(tmp_path):

@@ -11,7 +11,7 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.derived import DERIVED, StudyContext
-from ablate.core.facts import INTERACTION, Claim, Evidence, StudyFacts
+from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.runs.evidence import evidence_of
@@ -56,7 +56,7 @@ def claimed(claim: Claim, facts: StudyFacts) -> str:
     the other factors, constants of a task, speed, and trainings beside the judged ones.
     """
     lacks = claim.metric in DERIVED and DERIVED[claim.metric].lacks(StudyContext(facts.tasks[0].metrics))
-    if claim.kind == INTERACTION or claim.constant or len(claim.variants) != 2 or lacks:
+    if claim.kind == "interaction" or claim.constant or len(claim.variants) != 2 or lacks:
         return ""
     verb = {"does_not_lose": "does not lose to"}.get(claim.kind, claim.kind)
     return f"{claim.a[0]} {verb} {claim.b[0]} on {claim.metric} {'by' if verb == 'beats' else 'within'} {claim.by}"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.family import crossed_levels
-from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, StudyFacts, TaskFacts
+from ablate.core.facts import BASELINE, Claim, Evidence, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.dependence import MOST_ANSWERED, is_clear
@@ -111,7 +111,7 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     """
     facts = evidence.facts
     pairs = _factor_pairs(facts) if crossed_levels(facts) else []
-    parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == INTERACTION]
+    parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == "interaction"]
     parts += [_of_factors(evidence, task, *pair) for pair in pairs]
     found = [part for part in parts if len(part)]
     columns = ["pair", "x", "line", "seed", "value"]
