@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+BEGAN = time.monotonic()
+"""When this process imported the first of this package, by `time.monotonic`."""
 _GROUPS = Path("/sys/fs/cgroup")
 # Variables that say how many threads libraries use.
 THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]

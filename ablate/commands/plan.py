@@ -111,11 +111,12 @@ def _expected_work(plan: StudyPlan) -> Iterator[str]:
     workers = min(max(1, plan.capacity.trials), total)
     trials = message("plan.at_most_trials" if may_be_fewer else "plan.trials", total)
     seconds = plan.expected_seconds
+    overhead = plan.overhead.seconds
     where = plan.capacity.where
     if seconds is None:
-        yield "\n" + message("plan.to_train", trials, workers, where)
+        yield "\n" + message("plan.to_train", trials, workers, where, overhead)
     else:
-        yield "\n" + message("plan.to_train_in", trials, seconds, workers, where)
+        yield "\n" + message("plan.to_train_in", trials, seconds, workers, where, overhead)
     baseline = study.describe(study.variants[0])[0]
     if baseline.examples and baseline.forwarded:
         percent = round(100 * baseline.forwarded / baseline.examples)

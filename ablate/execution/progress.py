@@ -16,6 +16,7 @@ from ablate.base.text import printable
 from ablate.core.events import BatchPlanned, CacheHit, Capacity, EngineMessage, Event, Started, TrialStored
 from ablate.core.facts import BASELINE
 from ablate.core.metric import validated
+from ablate.core.overhead import Overhead
 from ablate.core.record import Record, outcome
 from ablate.core.spelling import spelled
 from ablate.core.trial import Cell
@@ -39,6 +40,11 @@ class Display:
     usual: float | None = None  # Seconds that such a training took here before.
     # Whether the run ends where the first run of the baseline fails, and the error that ends it says why.
     ends_at_failure: bool = False
+    # What the run takes beside training, and when it began, by `time.monotonic`.
+    overhead: Overhead = field(default_factory=Overhead)
+    began: float = field(default_factory=time.monotonic)
+    # When the first trial began; until training has ended without any, None.
+    trains_since: float | None = None
     # The most trainings of the run, as it has been said last.
     total: int = 0
     done: int = 0
@@ -69,6 +75,8 @@ class Display:
 
     def __exit__(self, *raised: object) -> None:
         self._bar.stop()
+        if self.trains_since is None:
+            self.trains_since = time.monotonic()
 
     def __call__(self, event: Event) -> None:
         """Shows one event of the driver."""
@@ -78,6 +86,8 @@ class Display:
             self._known[event.record.id] = event.record.seconds
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
+            if self.trains_since is None:
+                self.trains_since = time.monotonic()
         elif isinstance(event, TrialStored) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
             self._finish(event.cell, event.record)
@@ -145,6 +155,9 @@ class Display:
         stored = f", {len(self._known)} already in the store" if self._known else ""
         compute = f", {wording.compact(self.compute, 3)} FLOPs each" if self.compute else ""
         left = self._left(", ")
+        overhead = self.overhead_left()
+        if left and overhead >= 1:
+            left += f", of which {wording.duration(overhead)} is starting and reporting"
         self._say(f"{self.study}: {at_most}{self.total} trials to train {where}{stored}{compute}{left}.")
         self._bar.start()
         self._bar.add_task("", total=self.total, state=self._state())
@@ -195,11 +208,23 @@ class Display:
         return f"{self._counted}/{self.total} done · {len(self._running)} running{failed}{spared}{left}"
 
     def _left(self, separator: str) -> str:
-        """Returns how long the rest will take, after a separator; nothing for less than a second."""
+        """Returns how long the rest will take, after a separator.
+
+        Nothing where no training has been timed, and for less than a second.
+        """
+        usual = self._usual_seconds()
+        if not usual:
+            return ""
         trials = self.total - self._counted
         at_once = max(1, min(self.jobs, trials))
-        seconds = self._usual_seconds() * trials / at_once
+        seconds = usual * trials / at_once + self.overhead_left()
         return f"{separator}about {wording.duration(seconds)} left" if seconds >= 1 else ""
+
+    def overhead_left(self) -> float:
+        """Returns the seconds that the run still takes beside training."""
+        if self.trains_since is not None:
+            return self.overhead.report
+        return self.overhead.left(time.monotonic() - self.began)
 
     def _usual_seconds(self) -> float:
         """Returns how long a training takes here: by this run, else by the store, else by earlier runs."""

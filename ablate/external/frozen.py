@@ -21,6 +21,9 @@ from ablate.external.tree import Tree
 
 # Files that one call of a program copies.
 _AT_ONCE = 500
+# Files and folders, and their bytes, up to which a loop is faster than a program.
+_FEW = 20
+_SMALL = 2**20
 # Nanoseconds by which the last reading of a file in a copy lies before its last change, so that a read moves it
 # (`relatime` leaves a later one alone).
 _UNREAD = 2 * 86_400 * 10**9
@@ -68,10 +71,10 @@ def make_copy(frozen: Path, place: Path) -> None:
     No file of the copy has been read since it changed, by its times.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    if sys.platform == "linux":
+    if sys.platform == "linux" and not _is_small(frozen):
         _copy_by_program(frozen, place)
     else:
-        shutil.copytree(frozen, place, symlinks=True)
+        _copy_by_loop(frozen, place)
     for folder, _, names in os.walk(place):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -83,8 +86,28 @@ def make_copy(frozen: Path, place: Path) -> None:
             os.close(descriptor)
 
 
+def _is_small(frozen: Path) -> bool:
+    """Returns whether a loop has copied a tree before a program has started."""
+    size = 0
+    for number, path in enumerate(frozen.rglob("*"), start=1):
+        size += path.lstat().st_size
+        if number > _FEW or size > _SMALL:
+            return False
+    return True
+
+
+def _copy_by_loop(frozen: Path, place: Path) -> None:
+    """Copies file by file."""
+    try:
+        shutil.copytree(frozen, place, symlinks=True)
+    except OSError as error:
+        raise StoreError(
+            f"{place}: cannot be written: {str(error)[:200]}; free space or choose --results"
+        ) from error
+
+
 def _copy_by_program(frozen: Path, place: Path) -> None:
-    """Copies by `cp`, which takes a third of the time of a loop, and none where the disk shares blocks."""
+    """Copies by `cp`, which takes less time than a loop for many files, and none where the disk shares blocks."""
     done = subprocess.run(
         ["cp", "-a", "--reflink=auto", "-T", str(frozen), str(place)],
         capture_output=True,

@@ -10,7 +10,6 @@ On Linux a process whose parent has ended becomes a child of the guard, and so i
 its own; elsewhere the process group of the command is ended, and what has left it goes on.
 """
 
-import ctypes
 import os
 import select
 import sys
@@ -34,7 +33,7 @@ _SHORT_TICK = 0.02
 def main(output: int) -> None:
     """Runs the command that standard input names, until it ends or standard input does."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_BE_SUBREAPER, 1, 0, 0, 0)
+        adopt()
     try:
         pid = started(read_words(), output)
     except OSError as error:
@@ -47,6 +46,20 @@ def main(output: int) -> None:
         end_all(pid)
     if code is not None:
         tell("ended", code)
+
+
+def adopt() -> None:
+    """Has processes whose parent has ended become children of this one."""
+    try:
+        # What ctypes calls in the end: to import ctypes itself takes as long as all else that a guard does.
+        from _ctypes import call_function, dlopen, dlsym
+    except ImportError:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_BE_SUBREAPER, 1, 0, 0, 0)
+        return
+    program = dlopen(None, 0)  # type: ignore[arg-type]
+    call_function(dlsym(program, "prctl"), (_BE_SUBREAPER, 1, 0, 0, 0))
 
 
 def read_words() -> list[bytes]:
@@ -167,3 +180,4 @@ def tell(*words: object) -> None:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]))
+    os._exit(0)  # Python would take its modules apart, for which a run would wait.

@@ -222,17 +222,21 @@ class RunFolder:
     def _opened_in_original(self, trace: Trace) -> list[str]:
         """Returns the files of the original that were opened, except data, caches and below folders of variables."""
         root = self.snapshot.root
+        opened: list[str] = []
+        for path in trace.below(root):
+            place = root / path
+            if not self._is_in_store(place) and not is_cached(path) and place.is_file():
+                opened.append(path)
+        if not opened:
+            return opened
+
         allowed = [entry.place for entry in self.snapshot.data]
         for value in os.environ.values():
             places = [Path(part) for part in value.split(os.pathsep) if os.path.isabs(part)]
             allowed += [place for place in places if place != root and place.is_relative_to(root)]
-        opened: list[str] = []
-        for path in trace.below(root):
-            place = root / path
-            is_allowed = self._is_in_store(place) or any(place.is_relative_to(folder) for folder in allowed)
-            if not is_allowed and not is_cached(path) and place.is_file():
-                opened.append(path)
-        return opened
+        return [
+            path for path in opened if not any((root / path).is_relative_to(folder) for folder in allowed)
+        ]
 
     def _opened_beside(self, trace: Trace) -> list[str]:
         """Returns the files beside the copy that were opened, by their paths from the study's folder in it."""

@@ -128,6 +128,7 @@ def remember(
                 facts=facts,
                 variables=dict(variables),
                 lacks_tracking=lacks_tracking,
+                overhead=session.overhead(),
             )
         )
     except (AblateError, OSError, ValueError) as error:

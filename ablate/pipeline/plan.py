@@ -1,6 +1,7 @@
 """The plan of a study: what it will train, and what that can tell."""
 
 import shlex
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -9,8 +10,10 @@ from pathlib import Path
 from statistics import fmean
 
 from ablate.analysis.prospects import Power
+from ablate.base.process import BEGAN
 from ablate.core.events import Capacity
 from ablate.core.facts import StudyFacts, VariantFacts
+from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.external.workload import External
@@ -34,6 +37,9 @@ from ablate.study.document import read_document
 from ablate.study.facts import facts_of
 from ablate.study.study import Study
 
+RUN_PER_PLAN = 1.6
+"""How long a run takes to read its study, where a plan takes 1: it imports more, 1.3 to 1.9 times as long."""
+
 # A variant and a task; what has that name elsewhere needs pandas, and a plan does not.
 Place = tuple[str, str]
 
@@ -49,8 +55,9 @@ class StudyPlan:
     to_train: int
     # The time of one training at each place where some have run; where none has, of what took as many FLOPs here.
     seconds: Mapping[Place, float]
-    # The workers of a run.
+    # The workers of a run, and the time that it takes beside training.
     capacity: Capacity
+    overhead: Overhead
     # The differences that the seeds can detect.
     power: Power
     limitations: Sequence[str]
@@ -73,12 +80,12 @@ class StudyPlan:
 
     @property
     def expected_seconds(self) -> float | None:
-        """The expected time of as many trainings; None where no training has been timed."""
+        """The expected time of a run of as many trainings; None where no training has been timed."""
         if not self.seconds:
             return None
         most = self.at_most
         at_once = max(1, min(self.capacity.trials, most))
-        return fmean(self.seconds.values()) * most / at_once
+        return fmean(self.seconds.values()) * most / at_once + self.overhead.seconds
 
     def command_lines(self) -> list[str]:
         """Returns the command line of each variant of one's own code; none of the built-in workload."""
@@ -138,6 +145,7 @@ def plan_study(
         to_train=len(missing),
         seconds=seconds,
         capacity=capacity,
+        overhead=folder.usual_overhead() or guessed(RUN_PER_PLAN * (time.monotonic() - BEGAN)),
         power=power(
             study,
             judged,

@@ -19,6 +19,7 @@ def plan_data(plan: StudyPlan) -> dict[str, object]:
         "to_train": plan.to_train,
         "at_most": plan.at_most,
         "expected_seconds": plan.expected_seconds if plan.at_most else 0.0,
+        "overhead_seconds": plan.overhead.seconds if plan.at_most else 0.0,
         "workers": max(1, plan.capacity.trials),
     }
     for stage in STAGES:

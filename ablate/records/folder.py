@@ -16,9 +16,11 @@ evaluation.csv, attention.npz            evaluations of kept weights
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +34,7 @@ from ablate.base.text import printable
 from ablate.core import names
 from ablate.core.dated_plan import DatedPlan
 from ablate.core.judged_variants import JudgedVariants
+from ablate.core.overhead import Overhead
 from ablate.core.trial import Cell
 from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
 from ablate.records.tables import read_csv, rows_and_facts, write_csv
@@ -61,6 +64,7 @@ _MARKDOWN = "report.md"
 _VARIANTS = "variants.json"
 _PLAN = "plan.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, _PAGE, _MARKDOWN)  # The files of every report.
+_NEWEST = 3  # Lists of trials by which the overhead of a further run is told.
 # The endings of the files that a report writes from the evidence.
 _WRITTEN_AGAIN = (".csv", ".txt", ".html", ".md", ".svg", ".png")
 
@@ -146,6 +150,20 @@ class StudyFolder(EvidenceFolder):
         """Returns the files that every report has, by name; those that are there."""
         paths = {name: self.path / name for name in _REPORTED}
         return {name: path for name, path in paths.items() if path.is_file()}
+
+    def usual_overhead(self) -> Overhead | None:
+        """Returns the overhead of the run of the last report, else of the newest report of the store that has one.
+
+        None where none of the newest lists of trials has any.
+        """
+        lists = (self.results / "store" / "studies").glob("*.json")
+        newest = heapq.nlargest(_NEWEST, lists, key=lambda path: path.stat().st_mtime)
+        for trial_list in (self.trial_list, *map(TrialList, newest)):
+            with suppress(AblateError):
+                report = trial_list.report()
+                if report is not None and report.overhead is not None:
+                    return report.overhead
+        return None
 
     def begin(self, resolved: str) -> None:
         """Writes the resolved study, and makes the list of its trials, before the first is trained."""

@@ -18,10 +18,14 @@ from pydantic import ConfigDict, TypeAdapter
 from ablate.base.errors import AblateError, Problem
 from ablate.base.files import digest_of_data, write_text
 from ablate.base.kept import OBJECT, STRICT, content_of, validated
+from ablate.core.overhead import Overhead
 from ablate.core.trial import JUDGED, Cell, Level, Trial
 
-FORMAT = 3
-"""The format of the list; format 1, without a digest, and format 2, without `lacks_tracking`, are read too."""
+FORMAT = 4
+"""The format of the list.
+
+Formats 1, without a digest, 2, without `lacks_tracking`, and 3, without `overhead`, are read too.
+"""
 UNKNOWN_ROLE = ""
 """The role of a cell on which no verdict rests, where an older version has not kept which one it was."""
 _OLDER = ConfigDict(extra="ignore", strict=True, defer_build=True)
@@ -86,6 +90,8 @@ class ReportSources:
     """Variables of the environment that its trials have read, each with the digest of its value."""
     lacks_tracking: bool = False
     """Whether MLflow is still to be brought up to date with the report."""
+    overhead: Overhead | None = None
+    """The overhead of the run that made the report; None in older lists."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class _Content:
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
-    format: Literal[2, 3]
+    format: Literal[2, 3, 4]
     cells: list[_Entry]
     report: ReportSources | None
     digest: str

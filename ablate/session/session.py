@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Self
 
 from ablate.base import locks
 from ablate.base.locks import Say
-from ablate.base.process import interruptible
+from ablate.base.process import BEGAN, interruptible
 from ablate.base.text import saying
 from ablate.base.wording import joined
 from ablate.core.events import Event, Plan
+from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.execution.driver import drive
@@ -60,6 +62,12 @@ class Session:
         # What a user's own workload needs is not known before the study is read.
         is_built_in = "workload" not in document.data
         self._starts_early = is_built_in and has_processes(options) and not self._forks_driver
+        # A notebook has begun long before.
+        self._began = BEGAN if options.forks else time.monotonic()
+        # Seconds in which other runs were awaited.
+        self._waited = 0.0
+        # When the last training and measurement had ended.
+        self._trained_until = self._began
         self._open = ExitStack()
         self._workers: Workers | None = None
         self._display: Display | None = None
@@ -82,7 +90,9 @@ class Session:
     @contextmanager
     def lock(self, study: Study, *, selects: bool) -> Iterator[None]:
         """Waits until no other driver runs the study; an interruption inside says what is kept."""
+        asked = time.monotonic()
         with locks.exclusive(self.store.root, self.folder.name, self.say), interruptible():
+            self._waited += time.monotonic() - asked
             self._workers = Workers(study, self.options, self.server)
             self._display = self._display_of(study, self._workers, selects=selects)
             try:
@@ -102,12 +112,11 @@ class Session:
         self.workers.freeze()
         if self._forks_driver:
             self.server.fork_driver()  # Before the display has a thread.
-        with (
-            locks.training(self.store.root, self.folder.name, self.say),
-            closing(self.workers),
-            self.display,
-        ):
-            yield
+        asked = time.monotonic()
+        with locks.training(self.store.root, self.folder.name, self.say):
+            self._waited += time.monotonic() - asked
+            with closing(self.workers), self.display:
+                yield
 
     @property
     def workers(self) -> Workers:
@@ -171,10 +180,19 @@ class Session:
 
     def announce_report(self) -> None:
         """Says that the report is being made, and has MLflow show the trials so far, in its own process."""
+        self._trained_until = time.monotonic()
         self.tracker.start()
         if self.display.done:
             self.say("Comparing, and writing the report …")
             self.tracker.tell("RUNNING")
+
+    def overhead(self) -> Overhead:
+        """Returns the overhead of the run, which ends now."""
+        assert self.display.trains_since is not None, "a run ends after its training"
+        return Overhead(
+            start=self.display.trains_since - self._began - self._waited,
+            report=time.monotonic() - self._trained_until,
+        )
 
     def print_verdicts(self) -> None:
         """Prints the verdicts of the report."""
@@ -186,6 +204,7 @@ class Session:
 
     def _display_of(self, study: Study, workers: Workers, *, selects: bool) -> Display:
         compute = study.describe(study.variants[0])[0].compute
+        began = self._began + self._waited
         return Display(
             self.console,
             study.config.name,
@@ -194,6 +213,8 @@ class Session:
             at_most=selects or bool(study.config.seeds.looks),
             compute=compute,
             usual=self.store.usual_seconds(compute),
+            overhead=self.folder.usual_overhead() or guessed(time.monotonic() - began),
+            began=began,
             ends_at_failure=not self.options.keep_going and not self.options.fail_fast,
         )
 

@@ -1,7 +1,9 @@
 """`ablate plan`: what each variant is, what a study can detect, what a difference takes."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,13 +13,15 @@ from made_evidence import ACCURACY, study
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
 from ablate.commands.plan import plan_blocks
+from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
 from ablate.execution.engines.local_pool import default_jobs
-from ablate.pipeline.plan import StudyPlan, plan_study, study_of
+from ablate.pipeline.plan import RUN_PER_PLAN, StudyPlan, plan_study, study_of
 from ablate.records.environment import machine
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.records.trial_list import ReportSources
 from ablate.report.words import Table
 from ablate.session.options import Options
 from ablate.study import ids
@@ -133,8 +137,13 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write
         store.save(
             Record.of(cell.trial, **FIVE_MINUTES, environment={"machine": machine(), "compute": compute})
         )
+    beside = Overhead(start=16.0, report=10.0)
+    last = ReportSources("digest", [], {}, {}, {}, overhead=beside)
+    StudyFolder(tmp_path / "results", "elsewhere").trial_list.note_report(last)
     found = plan(STUDY)
-    assert found.expected_seconds == 600 / min(2, default_jobs())
+    assert found.overhead == beside
+    assert found.expected_seconds == 26 + 600 / min(2, default_jobs())
+    assert any(", of which 26 s is starting and reporting, judging by" in line for line in lines(found))
     assert any(
         f"2 trials to train: about {duration(found.expected_seconds)}" in line for line in lines(found)
     )
@@ -142,10 +151,26 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write
     assert (cached["baseline"], cached["no positions"]) == ([2, 0], [1, 1])
     # A study that has none of them, of twice the computation, by what these took here.
     other = plan(STUDY, None, "name=other", "training.steps=2000")
-    assert other.expected_seconds == pytest.approx(6 * 600 / min(6, default_jobs()))
+    assert other.expected_seconds == pytest.approx(26 + 6 * 600 / min(6, default_jobs()))
     assert plan(STUDY, None, "name=other", "seeds=[7]").expected_seconds == pytest.approx(
-        3 * 300 / min(3, default_jobs())
+        26 + 3 * 300 / min(3, default_jobs())
     )
+    # That of the study itself counts, where it is known.
+    StudyFolder(tmp_path / "results", "sizes").trial_list.note_report(
+        replace(last, overhead=Overhead(1.0, 2.0))
+    )
+    StudyFolder(tmp_path / "results", "elsewhere").trial_list.note_report(last)
+    assert plan(STUDY).expected_seconds == 3 + 600 / min(2, default_jobs())
+
+
+def test_the_overhead_of_a_first_run_is_judged_by_the_time_that_the_plan_took_to_get_there(plan, monkeypatch):
+    monkeypatch.setattr("ablate.pipeline.plan.BEGAN", time.monotonic() - 10)
+    found = plan(STUDY)
+    assert found.expected_seconds is None
+    age = found.overhead.seconds / RUN_PER_PLAN / guessed(1.0).seconds
+    assert 10 < age < 60
+    said = f"Starting and reporting take about {duration(found.overhead.seconds)} more."
+    assert [line for line in lines(found) if line.endswith(said)]
 
 
 def test_the_budget_of_a_search(plan):

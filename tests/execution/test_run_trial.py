@@ -2,11 +2,13 @@
 
 import io
 import os
+import time
 
 import pytest
 from rich.console import Console
 
-from ablate.core.events import BatchPlanned, CacheHit, Capacity, TrialStored
+from ablate.core.events import BatchPlanned, CacheHit, Capacity, Started, TrialStored
+from ablate.core.overhead import Overhead
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
@@ -94,6 +96,25 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
     assert console.file.getvalue() == (
         "toy: 4 trials to train on 2 workers, 1 already in the store, 9.88G FLOPs each, about 2 min left.\n"
     )
+
+
+def test_the_time_that_is_left_counts_start_and_report_and_after_the_start_the_report_alone():
+    console = Console(file=io.StringIO(), width=200)
+    trials = [Trial(f"{seed:016x}", {}, seed) for seed in range(3)]
+    cells = [Cell("baseline", "", seed, trial, f"seed {seed}", {}) for seed, trial in enumerate(trials)]
+    minute = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:01:00Z"}
+    beside = Overhead(start=20.0, report=15.0)
+    began = time.monotonic() - 10  # Half of the start is over.
+    with Display(console, "toy", "accuracy", lambda: Capacity(1), overhead=beside, began=began) as display:
+        display(CacheHit(cells[0], Record.of(trials[0], **minute)))
+        display(BatchPlanned(1))
+        assert display.overhead_left() == pytest.approx(25, abs=1)
+        display(Started(trials[1].id))
+        assert display.overhead_left() == 15
+        display(TrialStored(cells[1], Record.of(trials[1], metrics={"accuracy": 0.5})))
+    announced, last = console.file.getvalue().splitlines()
+    assert announced.endswith(", about 85 s left, of which 25 s is starting and reporting.")
+    assert last == "[1/1] seed 1: accuracy 0.5 (0.0 s), about 15 s left"
 
 
 def test_a_large_run_has_few_lines_and_names_every_failure():

@@ -241,3 +241,22 @@ def test_git_of_a_copy_finds_the_commit_and_what_is_done_there_changes_no_reposi
     assert said(copy, "rev-parse", "HEAD~") == first
     assert (said(root, "rev-parse", "HEAD"), said(root, "status", "--porcelain")) == (first, "")
     assert (root / "train.py").read_text() == "1"
+
+
+@pytest.mark.parametrize("others", [0, 40], ids=["by a loop", "by a program"])
+def test_a_copy_has_the_links_modes_and_times_of_a_small_and_of_a_large_tree(tmp_path, others):
+    root = filled(
+        tmp_path / "repo", **{"run.sh": "", "pkg/a.py": "x = 1"}, **{f"{n}.py": "" for n in range(others)}
+    )
+    (root / "run.sh").chmod(0o750)
+    (root / "pkg/link.py").symlink_to("a.py")
+    os.utime(root / "pkg/a.py", ns=(1, 10**18 + 1))
+    copy = copied(root, tmp_path / "place")
+    assert names(copy) == names(root)
+    assert os.readlink(copy / "pkg/link.py") == "a.py"
+    for path in names(root):
+        one, two = (root / path).lstat(), (copy / path).lstat()
+        assert (one.st_mode, one.st_size) == (two.st_mode, two.st_size)
+        if not (root / path).is_symlink():
+            assert one.st_mtime_ns == two.st_mtime_ns
+            assert two.st_atime_ns < two.st_mtime_ns

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -31,9 +32,14 @@ def test_a_report_is_cached_although_mlflow_is_behind_and_a_later_run_completes_
         monkeypatch.setattr(tracker, "FINAL_LIMIT", limit)
         return re.sub(r"\s+", " ", run_here(study)[1])
 
+    began = time.monotonic()
     first = run(0.0)
+    took = time.monotonic() - began
     assert first.count("Nothing is lost") == 1
     assert "`ablate ui` completes it" in first
+    overhead = folder.trial_list.report().overhead
+    assert overhead.start > 0
+    assert 0 < overhead.report < took
     assert folder.trial_list.report().lacks_tracking
 
     again = run(0.0)
@@ -49,6 +55,7 @@ def test_a_report_is_cached_although_mlflow_is_behind_and_a_later_run_completes_
     assert trials(results) == 9
     noted = folder.trial_list.report()
     assert not noted.lacks_tracking
+    assert noted.overhead == overhead
     assert len(noted.trials) == len(folder.trial_list.cells()) == 9
     monkeypatch.setattr(tracker, "Tracker", None)
     assert "MLflow is" not in run(0.0)

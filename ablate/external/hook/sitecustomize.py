@@ -6,11 +6,18 @@ of its value; or `s`, and a file outside of the copy that is written after it wa
 Each process writes a file of its own, and of each path the first of each kind.
 """
 
-import contextlib
-import hashlib
 import os
 import sys
 import time
+
+# Every process of a trial waits for these imports: hashlib loads OpenSSL, contextlib all of collections.
+try:
+    from _sha2 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found]  # Before Python 3.12.
+    except ImportError:
+        from hashlib import sha256
 
 ROOT = os.path.join(os.environ["ABLATE_ROOT"], "")
 COPY = os.path.join(os.environ["ABLATE_COPY"], "")
@@ -58,12 +65,13 @@ class Trace:
 
     def hear(self, event: str, arguments: tuple) -> None:
         """Notes an opening; see `sys.addaudithook`."""
-        # What it cannot note is no reason for a trial to fail.
-        with contextlib.suppress(Exception):
+        try:
             if event == "open":
                 self.note(*arguments)
             elif event == "sqlite3.connect":
                 self.note(arguments[0], None, os.O_RDWR)
+        except Exception:  # What it cannot note is no reason for a trial to fail.
+            return
 
     def note(self, path: object, _mode: object, flags: object) -> None:
         """Notes what is opened, once for reading, writing and appending each."""
@@ -99,7 +107,7 @@ class Trace:
 
     def hear_variable(self, name: object, value: object) -> None:
         """Notes a variable of the environment, where a user's code asks for it by its name."""
-        with contextlib.suppress(Exception):
+        try:
             frame = sys._getframe(2)
             while frame.f_code.co_filename.endswith(
                 ("<frozen _collections_abc>", os.__file__, "<frozen os>")
@@ -109,11 +117,13 @@ class Trace:
             if file.startswith(INSTALLED) or file == __file__ or name not in frame.f_code.co_consts:
                 return
             # Its value may be a secret; as `trace.digest_of_variable`.
-            digest = "unset" if value is None else hashlib.sha256(str(value).encode()).hexdigest()[:16]
+            digest = "unset" if value is None else sha256(str(value).encode()).hexdigest()[:16]
             variable = f"{name}={digest}"
             if ("e", variable) not in self.seen:
                 self.seen.add(("e", variable))
                 self.write("e", variable)
+        except Exception:  # As in `hear`.
+            return
 
     def write(self, kind: str, path: str) -> None:
         """Writes a note, to a file that a fork begins anew."""
