@@ -37,6 +37,7 @@ from ablate.core.judged_variants import JudgedVariants
 from ablate.core.overhead import Overhead
 from ablate.core.trial import Cell
 from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
+from ablate.records.store import time_of_change
 from ablate.records.tables import read_csv, rows_and_facts, write_csv
 from ablate.records.trial_list import TrialList
 
@@ -157,7 +158,7 @@ class StudyFolder(EvidenceFolder):
         None where none of the newest lists of trials has any.
         """
         lists = (self.results / "store" / "studies").glob("*.json")
-        newest = heapq.nlargest(_NEWEST, lists, key=lambda path: path.stat().st_mtime)
+        newest = heapq.nlargest(_NEWEST, lists, key=time_of_change)
         for trial_list in (self.trial_list, *map(TrialList, newest)):
             with suppress(AblateError):
                 report = trial_list.report()

@@ -177,7 +177,7 @@ class Store:
         if not compute:
             return None
         seconds: dict[int, float] = {}  # FLOPs → of the newest training of so many.
-        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=_time_of_change)
+        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=time_of_change)
         for path in newest:
             record = self.load(path.stem)
             if record is None or record.environment.get("machine") != machine():
@@ -264,7 +264,7 @@ def stored(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def _time_of_change(path: Path) -> float:
+def time_of_change(path: Path) -> float:
     """Returns when a file was changed last, in seconds since 1970; 0 for one that is gone, or a link to nothing."""
     try:
         return path.stat().st_mtime

@@ -13,9 +13,11 @@ from made_evidence import ACCURACY, study
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
 from ablate.commands.plan import plan_blocks
+from ablate.core.events import Ended
 from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
+from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import default_jobs
 from ablate.pipeline.plan import RUN_PER_PLAN, StudyPlan, plan_study, study_of
 from ablate.records.environment import machine
@@ -24,6 +26,7 @@ from ablate.records.store import Store
 from ablate.records.trial_list import ReportSources
 from ablate.report.words import Table
 from ablate.session.options import Options
+from ablate.session.workers import reference
 from ablate.study import ids
 from ablate.training import workload
 
@@ -47,6 +50,8 @@ OF_ONE = 4.62482
 """What three seeds detect of a spread of 1 at 0.025, see tests/analysis/test_prospects.py."""
 RECALL = "name: r\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
 RECALL += "factors: {model.mixer.score: [additive]}\nseeds: 8\n"
+LATE = "name: late\nworkload: {command: 'sh late.sh {rate}', read: {loss: 'loss (.*)'}}\nconfig: {rate: 1}\n"
+LATE += "metrics: {loss: min}\nfactors: {config.rate: [2]}\nseeds: 2\n"
 FIVE_MINUTES = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:05:00Z"}
 Plan = Callable[..., StudyPlan]
 
@@ -171,6 +176,25 @@ def test_the_overhead_of_a_first_run_is_judged_by_the_time_that_the_plan_took_to
     assert 10 < age < 60
     said = f"Starting and reporting take about {duration(found.overhead.seconds)} more."
     assert [line for line in lines(found) if line.endswith(said)]
+
+
+def test_the_time_of_a_training_of_ones_own_code_counts_the_start_of_its_process(tmp_path, write):
+    (tmp_path / "late.sh").write_text("sleep 0.5; echo loss 1")
+    path = write(LATE)
+    options = Options(jobs=1, results=tmp_path / "results")
+    study, stages = study_of(path, options)
+    assert plan_study(study, stages, options, pytest.fail).expected_seconds is None
+    for snapshot in study.workload.snapshots.values():
+        snapshot.freeze()
+    ended = []
+    InProcess(reference(study, options.results)).run([study.cells()[0].trial], ended.append)
+    (record,) = (event.record for event in ended if isinstance(event, Ended))
+    assert record.status == "completed", record.reason
+    Store(options.results / "store").save(record)
+    found = plan_study(study, stages, options, pytest.fail)
+    assert found.to_train == 3
+    assert found.expected_seconds == found.overhead.seconds + 3 * record.seconds
+    assert record.seconds > 0.5
 
 
 def test_the_budget_of_a_search(plan):

@@ -1,6 +1,7 @@
 """Evidence in a study's folder."""
 
 import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from made_evidence import study
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data
+from ablate.core.overhead import Overhead
 from ablate.core.trial import Cell, Trial
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
@@ -123,6 +125,23 @@ def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
         folder.trial_list.cells()
     with pytest.raises(AblateError, match=r"deep\.json: .*Run deep again"):
         folder.trial_list.ids()
+
+
+def test_the_overhead_of_a_further_run_is_that_of_its_study_or_of_the_newest_list_that_can_be_read(tmp_path):
+    folder = StudyFolder(tmp_path, "study")
+    assert folder.usual_overhead() is None
+    folder.trial_list.path.parent.mkdir(parents=True)
+    folder.trial_list.path.with_name("gone.json").symlink_to(tmp_path / "nowhere")
+    folder.trial_list.path.with_name("damaged.json").write_text("{")
+    older = ReportSources("digest", [], {}, {}, {})
+    StudyFolder(tmp_path, "older").trial_list.note_report(older)
+    assert folder.usual_overhead() is None
+    other = StudyFolder(tmp_path, "other")
+    other.trial_list.note_report(replace(older, overhead=Overhead(5.0, 2.5)))
+    os.utime(other.trial_list.path, (1, 1))
+    assert folder.usual_overhead() == Overhead(5.0, 2.5)
+    folder.trial_list.note_report(replace(older, overhead=Overhead(1.0, 0.5)))
+    assert folder.usual_overhead() == Overhead(1.0, 0.5)
 
 
 def test_tables_that_no_report_has_written_are_refused_as_frames(tmp_path):
