@@ -20,7 +20,7 @@ from scipy import special
 from ablate.analysis.chances import NOMINAL, weights
 
 LEAST_CHOSEN = 3
-"""The fewest seeds of a choice among seeds with results."""
+"""The fewest seeds of a choice of any size among seeds with results."""
 _DRAWS = 400_000  # So that a rate of 0.1 has a standard error of 0.0005.
 _DRAWS_OF_SUBSETS = 40_000
 _LEAST_DRAWS_OF_SUBSETS = 2_000
@@ -80,24 +80,31 @@ def error_rate_of_looks(looks: Sequence[EarlierLook]) -> float:
     return float(is_rejected.mean())
 
 
-def error_rate_of_best_subset(num_seen: int) -> float:
-    """Returns the probability that some subset of three or more seen seeds shows a false `better`.
+def error_rate_of_best_subset(num_seen: int, num_chosen: int = 0, num_fresh: int = 0) -> float:
+    """Returns the probability that the best choice of seen seeds shows a false `better`, up to 0.005 too high.
 
     Whoever picks seeds wants one direction, so that only the upper side counts; six seeds have 0.28. For each size, the
     largest t is reached by seeds adjacent in sorted order, since t grows with S²/Q of their sum S and their sum of
-    squares Q, which is convex in (S, Q).
+    squares Q, which is convex in (S, Q); fresh seeds add constants to both.
+
+    num_chosen: the size of the choice; 0 for any of three or more. num_fresh: the seeds without results that are judged
+    with it. Which choice is best with them is not known before they ran, which is why the rate is a bound.
     """
     generator = np.random.default_rng(_GENERATOR_SEED)
     draws = max(_LEAST_DRAWS_OF_SUBSETS, min(_DRAWS_OF_SUBSETS, _MAX_SUBSETS // num_seen**2))
     ordered = np.sort(generator.standard_normal((draws, num_seen)), axis=1)
+    fresh = generator.standard_normal((draws, num_fresh))
+    fresh_sums = fresh.sum(axis=1, keepdims=True)
+    fresh_squares = (fresh**2).sum(axis=1, keepdims=True)
     start = np.zeros((draws, 1))
     sums = np.hstack([start, np.cumsum(ordered, axis=1)])
     squares = np.hstack([start, np.cumsum(ordered**2, axis=1)])
+    sizes = [num_chosen] if num_chosen else range(LEAST_CHOSEN, num_seen + 1)
     is_better = np.zeros(draws, dtype=bool)
-    for size in range(LEAST_CHOSEN, num_seen + 1):
-        subset_sums = sums[:, size:] - sums[:, :-size]
-        subset_squares = squares[:, size:] - squares[:, :-size]
-        is_rejected = rejects(subset_sums, subset_squares, size, NOMINAL)
+    for size in sizes:
+        subset_sums = sums[:, size:] - sums[:, :-size] + fresh_sums
+        subset_squares = squares[:, size:] - squares[:, :-size] + fresh_squares
+        is_rejected = rejects(subset_sums, subset_squares, size + num_fresh, NOMINAL)
         is_better |= (is_rejected & (subset_sums > 0)).any(axis=1)
     return float(is_better.mean())
 

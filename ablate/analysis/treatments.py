@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ablate.analysis.budgets import BudgetRow, budgets
+from ablate.analysis.length_names import sets_length
 from ablate.analysis.run_lengths import SAME_LENGTH, RunLengths
 from ablate.analysis.search_table import table_of
 from ablate.core.facts import Evidence, VariantFacts
@@ -16,8 +16,6 @@ from ablate.core.unequal_run import UnequalRun
 
 LEAST_RATIO = 1.5
 """The FLOPs ratio from which two trainings count as unequal budgets."""
-_LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|iterations|iters|updates)")
-"""Matches names of settings that set how long a run trains."""
 REACHED = 0.1
 """The relative difference up to which the lengths that runs report count as equal between variants."""
 BATCH = "training.batch_size"
@@ -95,7 +93,7 @@ class Treatments:
         """The paths of lengths of training that some variant changes."""
         paths: dict[str, None] = {}
         for variant in self._variants.values():
-            paths |= {path: None for path in variant.levels if is_length(path)}
+            paths |= {path: None for path in variant.levels if sets_length(path)}
         return [*paths]
 
     def _batch(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
@@ -180,11 +178,6 @@ class Treatments:
             if budget is not None:
                 edges |= budget.edges
         return edges
-
-
-def is_length(path: str) -> bool:
-    """Returns whether the last name of a path, or of a column such as `config/steps`, is a length of training."""
-    return _LENGTHS.fullmatch(re.split(r"[./]", path)[-1]) is not None
 
 
 def _mean_compute(side: list[VariantFacts], task: str) -> float | None:

@@ -13,6 +13,7 @@ from ablate.analysis.paired import Differences
 from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer
 from ablate.commits.lines import Call
+from ablate.commits.repeated import distinct_seeds, not_counted, repeating
 from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
@@ -47,14 +48,21 @@ def compare(
         is_same = bench.base.digest == bench.head.digest
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))
-            differences = Differences.between(head, base, grid_step(np.array([base, head])))
+            # Commits of the same files have no evidence to count.
+            seeds = (
+                range(num_seeds) if is_same else distinct_seeds(dict(enumerate(base)), dict(enumerate(head)))
+            )
+            pairs = np.array([head, base])[:, seeds]
+            differences = Differences.between(pairs[0], pairs[1], grid_step(pairs))
             verdict = "equivalent" if is_same else _verdict(differences, margin, alpha)
             if verdict != "inconclusive":
                 break
         if is_same:
             notes = [SAME]
         else:
+            sides = {bench.base.name: dict(enumerate(base)), bench.head.name: dict(enumerate(head))}
             sentences = (
+                not_counted(num_seeds, len(seeds)) or repeating(sides),
                 earlier_answers(bench, looks, margin),
                 measured_otherwise(changed),
                 slower(bench),
@@ -63,6 +71,8 @@ def compare(
             notes = [note for note in sentences if note]
             keep_answer(bench, looks, margin, verdict)
         ratio = time_ratio(bench)
+    # A seed that repeats another shows nothing new, and nor would further ones.
+    max_seeds = looks[-1] if len(seeds) == num_seeds else len(seeds)
     low, high = (0.0, 0.0) if is_same else differences.interval(alpha)
     data = {
         "base": bench.base.name,
@@ -73,7 +83,7 @@ def compare(
         "ci_low": low,
         "ci_high": high,
         "level": 1 - alpha,
-        "mde": differences.mde(levels[-1], looks[-1]),
+        "mde": differences.mde(levels[-1], max_seeds),
         "margin": margin,
         "time_ratio": None if ratio is None else round(ratio, 3),
         "changed_measures": changed,
@@ -81,7 +91,7 @@ def compare(
         "verdict": verdict,
         "exit_code": EXIT_CODES.get(verdict, 0),
     }
-    return data, _in_words(data, call, looks[-1], alpha)
+    return data, _in_words(data, call, max_seeds, alpha)
 
 
 def _in_words(data: Mapping[str, Any], call: Call, max_seeds: int, alpha: float) -> str:

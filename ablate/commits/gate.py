@@ -18,6 +18,7 @@ from ablate.commits.lines import (
     Run,
     StateLine,
 )
+from ablate.commits.repeated import repeating
 from ablate.commits.stream import NUM_BASE_RUNS, Answer, State, attempt
 from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 
@@ -43,7 +44,8 @@ def gate(call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str]
             return kept
 
         answer, after = _judge(bench, lines)
-        notes = [note for note in (measured_otherwise(changed), slower(bench), failed_before(bench)) if note]
+        sentences = (_repeating(bench), measured_otherwise(changed), slower(bench), failed_before(bench))
+        notes = [note for note in sentences if note]
         printed = _printed(bench, answer, after, notes, changed)
         written = {name: value for name, value in printed.items() if name != "exit_code"}
         bench.journal.add(Answered(**written, state=after))
@@ -137,6 +139,15 @@ def _judge(bench: Bench, state_lines: Sequence[StateLine]) -> tuple[Answer, Stat
             Confirmation("confirm", commit=head.name, tree=head.digest, state=state)
         ),
     )
+
+
+def _repeating(bench: Bench) -> str:
+    """Returns a note where the seeds of the base, or of the try, repeat one another; empty where none do."""
+    sides = {
+        tree.name: {run.seed: run.value for run in bench.runs if run.tree == tree.digest}
+        for tree in (bench.base, bench.head)
+    }
+    return repeating(sides)
 
 
 def _printed(

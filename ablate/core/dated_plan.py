@@ -104,6 +104,8 @@ class PlanChanges:
     """The probability that any of these looks, at a nominal 0.05, gives a false verdict; None without a look."""
     chosen: bool = False
     """True where the seeds are a choice among seeds with results; `level` is then the error rate of the best choice."""
+    num_chosen: int = 0
+    """The number of seeds that were chosen, where `level` is of choices of this size; 0 where of three or more."""
 
     def changes_path(self, path: str) -> bool:
         """Returns whether a setting, or `seeds`, differs from the first plan."""

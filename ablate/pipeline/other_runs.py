@@ -1,6 +1,7 @@
 """Other runs of the variants of a report: in other folders, and trials in the store that are in no report."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,13 +60,18 @@ def other_runs(
                 same_runs.append(other.name)
     folders = [name for name in same_variants if name not in same_runs]
 
-    seeds = set()
-    for stored in stored_trials:
-        if stored.config in configs and stored.status in ("completed", "diverged"):
-            seeds.add(stored.seed)
+    times = Counter(
+        (stored.config, stored.seed)
+        for stored in stored_trials
+        if stored.config in configs and stored.status in ("completed", "diverged")
+    )
+    stored_times: dict[int, int] = {}
+    for (_, seed), count in times.items():
+        stored_times[seed] = max(count, stored_times.get(seed, 0))
+    seeds = {*stored_times}
     judged = {*trials["seed"].tolist()}
     shared = shared_comparisons(
-        folder, evidence.facts, trials, reports_of_same_variants=same_variants, stored_seeds=seeds
+        folder, evidence.facts, trials, reports_of_same_variants=same_variants, stored_times=stored_times
     )
     of_same_runs = [*same_runs, *shared.studies]
     return OtherRuns(

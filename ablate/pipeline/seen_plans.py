@@ -46,18 +46,37 @@ def seeds_run_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> set[
 
 
 def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPlan]) -> PlanChanges:
-    """Returns changes with the error rate of a verdict on these seeds, after the looks of earlier plans."""
+    """Returns changes with the error rate of a verdict on these seeds, after the looks of earlier plans.
+
+    Of a choice with fresh seeds, the larger rate counts: that of the choice, or that of all looks.
+    """
     from ablate.analysis.earlier_looks import LEAST_CHOSEN, error_rate_of_best_subset
 
+    of_looks = _with_rate_of_looks(changes, plan, seen)
     seen_seeds = sorted({*itertools.chain(*(earlier.seeds for earlier in seen))})
-    num_seeds = len(plan.seeds)
-    repeats_earlier_seeds = any(earlier.seeds == plan.seeds for earlier in seen)
-    # A prefix of the seeds is an interim look; any other subset may have been picked for its result.
-    is_picked = {*plan.seeds} < {*seen_seeds} and plan.seeds != seen_seeds[:num_seeds]
-    if repeats_earlier_seeds or not is_picked or num_seeds < LEAST_CHOSEN:
-        return _with_rate_of_looks(changes, plan, seen)
-    rate = error_rate_of_best_subset(len(seen_seeds))
-    return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True)
+    chosen = [seed for seed in plan.seeds if seed in seen_seeds]
+    if not _is_picked(plan, seen, seen_seeds):
+        return of_looks
+    num_fresh = len(plan.seeds) - len(chosen)
+    num_chosen = len(chosen) if num_fresh or len(chosen) < LEAST_CHOSEN else 0
+    rate = error_rate_of_best_subset(len(seen_seeds), num_chosen, num_fresh)
+    if num_fresh and of_looks.level is not None and of_looks.level > rate:
+        return of_looks
+    return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True, num_chosen=num_chosen)
+
+
+def _is_picked(plan: DatedPlan, seen: Sequence[SeenPlan], seen_seeds: Sequence[int]) -> bool:
+    """Returns whether a plan keeps some of the seeds with results, which may have been picked, and leaves out others.
+
+    Not those of an earlier plan, as they were not picked then; nor the first ones alone, which are an interim look; nor
+    a range of consecutive seeds that goes on beyond them.
+    """
+    chosen = [seed for seed in plan.seeds if seed in seen_seeds]
+    if not chosen or len(chosen) == len(seen_seeds) or any(earlier.seeds == chosen for earlier in seen):
+        return False
+    if chosen == plan.seeds:
+        return chosen != seen_seeds[: len(chosen)]
+    return plan.seeds != [*range(plan.seeds[0], plan.seeds[0] + len(plan.seeds))]
 
 
 def _with_rate_of_looks(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPlan]) -> PlanChanges:

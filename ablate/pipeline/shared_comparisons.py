@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ from ablate.analysis.chances import NOMINAL
 from ablate.analysis.family import Pair, family_size, planned_pairs
 from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparisons
 from ablate.base.errors import AblateError
+from ablate.base.files import digest_of_data
 from ablate.core import names
-from ablate.core.dated_plan import DatedPlan
+from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
 from ablate.pipeline.plan_settings import trains_baseline_alike
@@ -48,13 +49,13 @@ def shared_comparisons(
     trials: pd.DataFrame,
     *,
     reports_of_same_variants: Collection[str],
-    stored_seeds: Collection[int],
+    stored_times: Mapping[int, int],
 ) -> SharedComparisons:
     """Returns the comparisons by runs that the report of a folder uses, and those of its variants on other seeds.
 
     trials: as `Evidence.trials`. reports_of_same_variants: the names of other reports of its variants, whose
-    comparisons all count. stored_seeds: the seeds of further trials of its variants, in no report. A confirmation is no
-    further chance: it is believed together with what it confirms.
+    comparisons all count. stored_times: seed → how often its variants have further trials, in no report. A confirmation
+    is no further chance: it is believed together with what it confirms.
     """
     ids: IdsBySeed = {}
     trained = trained_ids(trials["id"], folder.results, facts.kept)
@@ -70,12 +71,9 @@ def shared_comparisons(
             compared = [one for one in compared if not own_runs.isdisjoint(_runs_of([one]))]
         if compared:
             studies.append(other.name)
-        found |= dict.fromkeys(compared)
+        found |= dict.fromkeys(_at_level_of_chosen(compared, own))
     found |= dict.fromkeys(_of_earlier_plans(folder, facts, ids))
-    if len(stored_seeds) > 1:
-        found[
-            SharedComparison(frozenset((f"stored {seed}", f"its baseline {seed}") for seed in stored_seeds))
-        ] = None
+    found |= dict.fromkeys(_of_stored(stored_times))
     if len(found) == len(own):
         return SharedComparisons([], 0, None)
     count = len({one.pairs for one in found})
@@ -144,40 +142,100 @@ def _pairs_by_seed(pair: Pair, ids: IdsBySeed, metric: str) -> frozenset[tuple[o
     return frozenset((first[seed], second[seed]) for seed in first.keys() & second.keys())
 
 
-def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedComparison]:
-    """Yields the comparisons of variants that only earlier plans of this folder have, with the same training.
+def _at_level_of_chosen(
+    compared: Sequence[SharedComparison], own: Sequence[SharedComparison]
+) -> Sequence[SharedComparison]:
+    """Returns comparisons of another report; at the level of the report's own where these are some of them.
 
-    As in a report, placebos and plans of a single seed have none. The runs are no longer listed, and have the names of
-    variant, levels and seed.
+    What is left of a family may have been chosen by its results: any of the others could have been left in its place.
+    """
+    pairs = {one.pairs for one in compared}
+    own_pairs = {one.pairs for one in own}
+    if not own or not own_pairs < pairs:
+        return compared
+    return [replace(one, alpha=max(one.alpha, own[0].alpha)) for one in compared]
+
+
+def _of_stored(times: Mapping[int, int]) -> Iterator[SharedComparison]:
+    """Yields a comparison for each time that variants were trained on several seeds, in no report."""
+    for number in range(max(times.values(), default=0)):
+        seeds = [seed for seed, count in times.items() if count > number]
+        if len(seeds) > 1:
+            runs = [(f"stored {seed} {number}", f"its baseline {seed} {number}") for seed in seeds]
+            yield SharedComparison(frozenset(runs))
+
+
+def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedComparison]:
+    """Yields the comparisons of earlier plans of this folder that it no longer has, and that no other report has.
+
+    These are of variants that only they have, by another metric, or by another training of all. Seeds alone are no
+    difference: earlier looks count those (`seen_plans`). As in a report, placebos and plans of a single seed have none.
+    The runs are no longer listed, and have the names of training, variant, levels and seed.
     """
     plans = folder.readable_plans()
     if not plans:
         return
     *earlier, last = plans
-    current = [json.dumps([name, levels], sort_keys=True) for name, levels in last.variants.items()]
+    metric = str(last.settings.get("metric.name", facts.metric))
+    current = {(*_trained(last, last), metric, variant) for variant in _variants(last)}
+    told = _planned_elsewhere(folder, last, facts)
     for plan in earlier:
-        if not (plan.decides and trains_baseline_alike(plan, last, given={})):
+        if not plan.decides:
             continue
-        metric = str(plan.settings.get("metric.name", facts.metric))
-        for name, levels in plan.variants.items():
-            variant = json.dumps([name, levels], sort_keys=True)
-            is_placebo = name == PLACEBO and not levels
-            if variant in current or is_placebo:
+        of_metric = str(plan.settings.get("metric.name", facts.metric))
+        trained = _trained(plan, last)
+        alpha = _alpha(plan, last)
+        for variant in _variants(plan):
+            key = (*trained, of_metric, variant)
+            if key in current or (*key, *plan.seeds) in told:
                 continue
             for task in facts.tasks:
-                baseline = ids.get((facts.variants[0].name, task.name), {})
-                yield _planned(variant, plan, task.name, metric=metric, baseline=baseline)
+                ran = ids.get((facts.variants[0].name, task.name), {}) if not trained else {}
+                pairs = set()
+                for seed in plan.seeds:
+                    run = (*trained, variant, task.name, seed, of_metric)
+                    baseline = (*trained, ran.get(seed, f"baseline {task.name} {seed}"), of_metric)
+                    pairs.add((run, baseline))
+                yield SharedComparison(frozenset(pairs), alpha)
 
 
-def _planned(
-    variant: str, plan: DatedPlan, task: str, *, metric: str, baseline: Mapping[int, str]
-) -> SharedComparison:
-    """Returns the comparison of a variant of an earlier plan, by the runs of the baseline that are still there."""
-    pairs = set()
-    for seed in plan.seeds:
-        run = (variant, task, seed, metric)
-        pairs.add((run, (baseline.get(seed, f"baseline {task} {seed}"), metric)))
-    return SharedComparison(frozenset(pairs), NOMINAL / max(plan.comparisons, 1))
+def _variants(plan: DatedPlan) -> list[str]:
+    """Returns the variants of a plan with their levels, as JSON; without its placebo."""
+    return [
+        json.dumps([name, levels], sort_keys=True)
+        for name, levels in plan.variants.items()
+        if name != PLACEBO or levels
+    ]
+
+
+def _trained(plan: DatedPlan, last: DatedPlan) -> tuple[str, ...]:
+    """Returns a name for how a plan trains its baseline; empty where it does so as the last plan."""
+    if trains_baseline_alike(plan, last, given={}):
+        return ()
+    of_training = {path: value for path, value in plan.settings.items() if path not in OF_COMPARISONS}
+    return (digest_of_data(json.loads(json.dumps(of_training, default=str))),)
+
+
+def _alpha(plan: DatedPlan, last: DatedPlan) -> float:
+    """Returns the level of each comparison of an earlier plan: that of the last one if it keeps only some of them."""
+    num_comparisons = max(plan.comparisons, 1)
+    if {*_variants(last)} < {*_variants(plan)} and plan.seeds == last.seeds:
+        num_comparisons = max(min(num_comparisons, last.comparisons), 1)
+    return NOMINAL / num_comparisons
+
+
+def _planned_elsewhere(folder: StudyFolder, last: DatedPlan, facts: StudyFacts) -> set[tuple[object, ...]]:
+    """Returns training, metric, variant and seeds of what other reports of a study compare, which they count."""
+    told: set[tuple[object, ...]] = set()
+    for other in folder.of_study():
+        plans = other.readable_plans()
+        if other.name == folder.name or not other.has_report or not plans:
+            continue
+        plan = plans[-1]
+        metric = str(plan.settings.get("metric.name", facts.metric))
+        for variant in _variants(plan):
+            told.add((*_trained(plan, last), metric, variant, *plan.seeds))
+    return told
 
 
 def _runs_of(comparisons: Iterable[SharedComparison]) -> set[object]:

@@ -64,9 +64,16 @@ def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
     if replanned.dropped:
         sentences.append(message("replanned.dropped", replanned.dropped))
     if replanned.level is not None:
-        code = "replanned.chosen" if replanned.chosen else "replanned.looked"
-        sentences.append(message(code, replanned.looked, replanned.level))
+        sentences.append(_looks_in_words(replanned, replanned.level))
     return " ".join(sentences)
+
+
+def _looks_in_words(replanned: PlanChanges, level: float) -> str:
+    """Returns the seeds whose results were seen before, and the error rate of a verdict after that."""
+    if replanned.num_chosen:
+        return message("replanned.so_many_chosen", replanned.looked, level, replanned.num_chosen)
+    code = "replanned.chosen" if replanned.chosen else "replanned.looked"
+    return message(code, replanned.looked, level)
 
 
 def _changes_in_words(replanned: PlanChanges) -> list[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ablate.analysis.treatments import is_length
+from ablate.analysis.length_names import sets_length
 from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
@@ -312,7 +312,7 @@ def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, s
     """Returns variant → column → how long all its runs trained, where the column has the name of a length."""
     lengths: dict[str, dict[str, str]] = {}
     for name in others:
-        if not is_length(str(name)):
+        if not sets_length(str(name)):
             continue
         for variant, values in others[name].groupby(variants):
             if (values != "").all() and values.nunique() == 1:

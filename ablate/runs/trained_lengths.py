@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from ablate.analysis.length_names import counts_training
 from ablate.analysis.run_lengths import unequal_runs, usual_lengths
 from ablate.analysis.treatments import REACHED
 from ablate.runs.cells import number_in
-from ablate.runs.settings import words_of
 from ablate.runs.steps import ROW
 
-_COUNTED = words_of(
-    "step steps timestep timesteps epoch epochs iteration iterations iter iters updates episodes batches"
-)
-"""Words for what training is counted in."""
-_DATA = words_of("tokens samples examples images frames sequences")
-_SEEN = words_of("seen consumed processed trained train training")
-"""Words for data, and what says that training is counted in it: `num_examples` may be of an evaluation."""
-_BARE = words_of("tokens frames")
-"""Words for data that alone count training."""
-_WHICH = words_of(
-    """
-    max num n total train training trained trainer completed done final last current reached seen run env global agent
-    opt optimizer gradient sampled of number
-    seen consumed processed
-    """
-)
-"""Words that may stand beside them; any other says that something else is counted: `warmup_steps`, `best_epoch`."""
 _MOST = 2 / 3
 _Lengths = dict[str, dict[str, dict[int, float]]]
 """Variant → task → seed → how long the run trained."""
@@ -73,19 +55,12 @@ def columns_of_length(table: pd.DataFrame, others: Sequence[str]) -> list[Length
     """Returns those of some columns of a table of one row a run that say how long it trained, by name and cells."""
     columns = []
     for name in others:
-        if not _is_length(name):
+        if not counts_training(name):
             continue
         values = table[name].map(number_in)
         if ((table[name] == "") | (values >= 0)).all() and values.notna().any():
             columns.append(LengthColumn(name, values, is_of_steps=False))
     return columns
-
-
-def _is_length(name: str) -> bool:
-    """Returns whether the last part of a name counts the training of a run: `epochs_trained`, `metrics.global_step`."""
-    words = {word for word in re.split(r"[^a-z0-9]+", re.split(r"[./]", name.lower())[-1]) if word}
-    is_of_data = bool(words & _DATA) and (bool(words & _SEEN) or words <= _BARE)
-    return (is_of_data or bool(words & _COUNTED)) and words <= _COUNTED | _DATA | _WHICH
 
 
 def unequally_trained(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> UnequallyTrained:

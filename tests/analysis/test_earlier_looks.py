@@ -73,6 +73,31 @@ def test_the_best_choice_of_seeds_against_every_choice():
     assert error_rate_of_best_subset(200) > 0.99
 
 
+# Of 20,000 studies each: the best pair; the worst ones left out, and fresh ones in their place.
+@pytest.mark.parametrize(
+    ("num_seen", "num_chosen", "num_fresh", "rate"),
+    [
+        (10, 2, 0, 0.62),
+        (5, 2, 0, 0.21),
+        (10, 9, 1, 0.08),
+        (10, 8, 2, 0.15),
+        (10, 7, 3, 0.20),
+        (10, 6, 1, 0.35),
+    ],
+)
+def test_a_choice_of_so_many_seeds_with_fresh_ones(num_seen, num_chosen, num_fresh, rate):
+    generator = np.random.default_rng(3)
+    draws = np.sort(generator.standard_normal((20_000, num_seen)), axis=1)
+    fresh = generator.standard_normal((20_000, num_fresh))
+    is_better = np.zeros(len(draws), dtype=bool)
+    for first in range(num_seen - num_chosen + 1) if num_chosen == 2 else [num_seen - num_chosen]:
+        judged = np.hstack([draws[:, first : first + num_chosen], fresh])
+        is_better |= stats.ttest_1samp(judged, 0, axis=1, alternative="greater").pvalue <= 0.025
+    assert is_better.mean() == pytest.approx(rate, abs=0.01)
+    stated = error_rate_of_best_subset(num_seen, num_chosen, num_fresh)
+    assert stated == pytest.approx(is_better.mean(), abs=0.01)
+
+
 @pytest.mark.parametrize(("num_studies", "rate"), [(1, 0.05), (3, 0.13), (8, 0.27), (16, 0.41)])
 def test_studies_of_one_variant_by_the_runs_of_one_baseline(num_studies, rate):
     studies = []

@@ -97,6 +97,35 @@ def test_a_study_of_several_variants_has_one_level_for_all_of_them(here):
     assert 0.06 < others(here, "two").level < 0.1
 
 
+@pytest.mark.parametrize(
+    ("now", "edits"),
+    [
+        ("metric: {name: accuracy,", ["metric: {name: loss,", "metric: {name: accuracy,"]),
+        ("task:", ["model: {width: 8}\ntask:", "model: {width: 16}\ntask:"]),
+    ],
+)
+def test_each_metric_and_setting_that_was_edited_in_place_is_a_comparison(here, now, edits):
+    for edit in edits:
+        words = run(here, STUDY.replace(now, edit, 1))
+    found = others(here, "one")
+    num_tests = 1 + len({*edits} - {now}) if now in edits else 1 + len(edits)
+    assert found.comparisons == num_tests
+    assert found.level == pytest.approx(1 - 0.95**num_tests, abs=0.006)
+    assert f"{num_tests} comparisons in this store" in words
+
+
+def test_what_is_left_of_a_family_was_one_of_all_at_its_level(here):
+    family = STUDY.replace("name: one\n", "name: all\n", 1).replace("0.1001", "0.102, 0.103, 0.104, 0.105")
+    run(here, family.replace("seeds: 8", "seeds: 5"))
+    left = family.replace("seeds: 8", "seeds: 5").replace("0.102, 0.103, 0.104, 0.105", "0.103")
+    for name in ("chosen", "all"):
+        run(here, left.replace("name: all\n", f"name: {name}\n", 1))
+        of_family = others(here, name)
+        # The study of eight seeds by the same baseline has a comparison, too.
+        assert of_family.comparisons == 5
+        assert of_family.level == pytest.approx(simulated(4, 5), abs=0.04)
+
+
 def test_a_confirmation_is_no_further_chance(here):
     answer = run(here, STUDY, "--confirm")
     assert "in this store use" not in answer

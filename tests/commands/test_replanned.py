@@ -131,6 +131,31 @@ def test_other_seeds_and_chosen_seeds_have_theirs_and_a_confirmation_has_none(he
     assert facts(here, again["study"]).level == pytest.approx(0.0975, abs=0.002)
 
 
+@pytest.mark.parametrize(
+    ("seeds", "num_chosen", "level", "words"),
+    [
+        ("0,1,2,3,6,7,8,10,11,12", 7, 0.204, "Of these seeds, 7 were chosen from seeds 0–9"),
+        ("3,8", 2, 0.62, "Of these seeds, 2 were chosen from seeds 0–9"),
+        ("1,2,3,6,7,8", 0, 0.70, "These seeds were chosen from seeds 0–9"),
+        # A range that goes on is no choice, and nor are the first seeds.
+        ("5,6,7,8,9,10,11,12,13,14", 0, None, "The results on seeds 0–9 were seen before"),
+        ("0,1,2", 0, None, "The results on seeds 0–9 were seen before"),
+    ],
+)
+def test_chosen_seeds_are_chosen_beside_fresh_ones_and_two_are(
+    run, tmp_path, seeds, num_chosen, level, words
+):
+    text = STUDY.replace("seeds: 3", "seeds: 10")
+    run(text)
+    name = f"toy@seeds={'+'.join(sorted(seeds.split(',')))}"
+    found = report(tmp_path, text, "--seeds", seeds, name=name)
+    replanned = facts(tmp_path, name)
+    assert (replanned.chosen, replanned.num_chosen) == (level is not None, num_chosen)
+    assert words in answer(found)
+    if level is not None:
+        assert replanned.level == pytest.approx(level, abs=0.012)
+
+
 def test_a_raised_max_has_the_level_of_both_designs(run, tmp_path):
     looks = STUDY.replace("seeds: 3", "seeds: {min: 3, max: 6}")
     run(looks)

@@ -151,3 +151,14 @@ def test_code_that_was_edited_after_failures_does_not_forget_them(here, monkeypa
     monkeypatch.setenv("LEAST", "0")
     run(here, "--retrain")
     assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
+
+
+def test_each_training_with_other_code_is_a_comparison(here, monkeypatch):
+    monkeypatch.setenv("LEAST", "0")
+    for number in range(4):
+        (here / "train.py").write_text(f"{TRAIN}\nnumber = {number}\n")
+        _, words = run(here, "--retrain")
+    others = StudyFolder(here / "results", "own").facts().other_runs
+    assert others.comparisons == 4
+    assert others.level == pytest.approx(1 - 0.95**4, abs=0.006)
+    assert "4 comparisons in this store" in words

@@ -77,6 +77,13 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
     assert len({(line["commit"], line["seed"]) for line in runs}) == len(runs)
 
 
+def test_seeds_that_repeat_one_another_are_named(tmp_path):
+    made = Repository(tmp_path / "repository")
+    made.losses("base", np.tile([1.0123451, 0.9912347, 1.0034562, 0.9851233, 1.0209874], 10))
+    made.losses("good", np.tile([0.9671236, 0.9577653, 0.9589124, 0.9516245, 0.9602347], 10))
+    assert "some runs of base" in said(made, "good")["notes"][0]
+
+
 @pytest.mark.parametrize(
     ("head", "seed", "state"), [("fails", NUM_BASE_RUNS + 2, "confirm"), ("base", 2, None)]
 )

@@ -44,6 +44,45 @@ def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t
     assert [name.startswith("base (") for name in order[:8]] == [False, True, True, False] * 2
 
 
+# Twenty runs of each commit are five, four times, with or without the jitter of a GPU.
+@pytest.mark.parametrize("jitter", [0.0, 1e-8])
+def test_seeds_that_repeat_earlier_ones_are_no_further_evidence(tmp_path, jitter):
+    made = Repository(tmp_path / "repository")
+    noise = np.random.default_rng(5).normal(size=(2, 20)) * jitter
+    base = np.tile([1.0123451, 0.9912347, 1.0034562, 0.9851233, 1.0209874], 4) + noise[0]
+    head = np.tile([0.9871236, 0.9877653, 0.9789124, 0.9916245, 1.0102347], 4) + noise[1]
+    made.losses("base", base)
+    made.losses("head", head)
+    row = found(made.call("compare", "base", "head", "--margin", "0.002", "--seeds", "20", "--json"))
+    expected = stats.ttest_1samp((base - head)[:5], 0).confidence_interval(0.95)
+    assert stats.ttest_1samp(base - head, 0).pvalue < 0.01
+    assert (row["n"], row["verdict"], row["exit_code"]) == (5, "inconclusive", 3)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(expected, abs=1e-6)
+    assert "15 of 20 seeds repeat the numbers of earlier seeds in both commits" in row["notes"][0]
+    text = made.call("compare", "base", "head", "--margin", "0.002", "--seeds", "20").stdout
+    assert "; 5 seeds each" in text
+    assert "; 5 seeds detect" in text
+
+
+def test_seeds_that_repeat_in_one_commit_alone_are_named(tmp_path):
+    made = Repository(tmp_path / "repository")
+    made.losses("base", np.tile([1.0123451, 0.9912347, 1.0034562, 0.9851233, 1.0209874], 4))
+    made.losses("head", drawn(1) + 1e-7 * np.arange(200))
+    row = found(made.call("compare", "base", "head", *MARGIN, "--seeds", "20", "--json"))
+    assert row["n"] == 20
+    assert "some runs of base" in row["notes"][0]
+
+
+def test_accuracies_that_are_equal_by_chance_are_all_evidence(tmp_path):
+    made = Repository(tmp_path / "repository")
+    accuracies = np.random.default_rng(3).binomial(100, 0.9, size=(2, 20)) / 100
+    made.losses("base", accuracies[0])
+    made.losses("head", accuracies[1])
+    row = found(made.call("compare", "base", "head", *MARGIN, "--seeds", "20", "--json"))
+    assert row["n"] == 20
+    assert not any("numbers of" in note or "same numbers" in note for note in row["notes"])
+
+
 @pytest.mark.parametrize(
     ("losses", "verdict", "code"),
     [

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from harness import ablate_here
 
-from ablate.analysis.treatments import Treatments, is_length
+from ablate.analysis.length_names import sets_length
+from ablate.analysis.treatments import Treatments
 from ablate.core.treatment import Treatment
 from ablate.pipeline.publish import report_data
 from ablate.records.folder import StudyFolder
@@ -137,10 +138,17 @@ def test_runs_that_exist_say_how_long_they_trained(tmp_path):
         ("eval_steps", False),
         ("steps_per_epoch", False),
         ("epoch", False),
+        ("config.train_tokens", True),
+        ("config.total_timesteps", True),
+        ("config.passes", True),
+        ("config.max_iter", True),
+        ("config.frames", False),
+        ("config.num_samples", False),
+        ("config.n_layers", False),
     ],
 )
 def test_a_setting_is_a_length_by_its_whole_name(path, expected):
-    assert is_length(path) == expected
+    assert sets_length(path) == expected
 
 
 def test_a_budget_outweighs_tuning_and_tuning_a_larger_model():
