@@ -74,3 +74,20 @@ def test_metrics_of_one_part_keep_their_names(tmp_path):
         words = ["analyse", str(tmp_path / "r"), "--baseline", "base", "--metric", metric]
         done = CliRunner().invoke(main, [*words, "--results", str(tmp_path / metric)])
         assert (done.exit_code, "such as" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize("aside", ["debug", "old"])
+def test_results_that_lie_aside_do_not_count(aside, tmp_path):
+    for name, values in (("base", BASE), ("wide", WIDE)):
+        for seed, value in enumerate(values):
+            run = tmp_path / f"r/{name}_s{seed}"
+            (run / aside).mkdir(parents=True)
+            (run / "metrics.json").write_text(json.dumps({"acc": value}))
+            (run / aside / "metrics.json").write_text(
+                json.dumps({"acc": 0.9 if name == "base" else 0.1 * seed})
+            )
+    words = ["analyse", str(tmp_path / "r"), "--baseline", "base", "--metric", "acc", "--json"]
+    done = CliRunner().invoke(main, [*words, "--results", str(tmp_path / "out")])
+    (row,) = [row for row in json.loads(done.stdout)["verdicts"] if not row["exploratory"]]
+    assert row["p"] == pytest.approx(stats.ttest_rel(WIDE, BASE).pvalue)
+    assert "Passed over in folders below" in " ".join(done.stderr.split())
