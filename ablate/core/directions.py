@@ -13,6 +13,28 @@ _MORE = {
     *("acc", "accuracy", "f1", "bleu", "rouge", "auc", "auroc", "precision", "recall", "reward", "return"),
     *("score", "iou", "map", "ndcg", "mrr", "r2", "throughput"),
 }
+# Words for the opposite or a difference of a metric, whose direction is its own or the other one.
+_REVERSING = {
+    *("neg", "negative", "negated", "minus", "inv", "inverse", "inverted"),
+    *("drop", "decrease", "decline", "reduction", "diff", "difference", "delta", "change"),
+}
+# Words for a lack or the spread of a metric: less of it may be better although more of the metric is.
+_LACKING = {
+    *("gap", "degradation", "deterioration", "forgetting", "lost", "deficit", "penalty", "uncertainty"),
+    *("std", "stdev", "stddev", "sd", "se", "sem", "stderr", "ci", "var", "variance", "deviation", "spread"),
+}
+# Words for a gain: more of it may be better although less of the metric is.
+_GAINING = {"improvement", "gain", "correction"}
+_MINUS = re.compile(r"\s*[-−]|(?:.*(?:train|val|valid|validation|eval|dev|test)[_/. ])?\s*1\s*[-−]")
+"""The beginning of a name such as `1-acc`, `val/1 - f1` or `-loss`."""
+_UNTIL = re.compile(
+    r"(?:steps?|epochs?|iters?|iterations?|updates?|episodes?|rounds?|samples|tokens)_(?:to|until)_"
+)
+"""What counts how long a run takes to reach a value: less of `steps_to_acc` is better."""
+_SCORER = re.compile(
+    r"(?:(?!std_|rank_)\w+_)?neg_(?:(?:mean|median|root|max)_(?:\w+_)?(?:error|deviance)|log_loss|brier_score)"
+)
+"""The scorers of scikit-learn that are the negative of a loss: more of each is better."""
 
 
 _CHOSEN = re.compile(
@@ -38,10 +60,18 @@ def doubtful_choice(name: str) -> str:
 
 def usual_direction(name: str) -> Direction | None:
     """Returns the direction that a metric of this name usually has; None where the name tells nothing."""
-    words = set(re.findall(r"[a-z]+\d?", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()))
+    spelled = re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()
+    joined = re.sub(r"[^a-z0-9]+", "_", spelled)
+    if _SCORER.fullmatch(joined):
+        return "max"
+    words = set(re.findall(r"[a-z]+\d?", spelled))
     is_usually_less = not words.isdisjoint(_LESS)
     is_usually_more = not words.isdisjoint(_MORE)
     if is_usually_less == is_usually_more:
+        return None
+    turning = _REVERSING | (_GAINING if is_usually_less else _LACKING)
+    is_count_until = is_usually_more and _UNTIL.search(joined) is not None
+    if words & turning or _MINUS.match(spelled) or is_count_until:
         return None
     return "min" if is_usually_less else "max"
 

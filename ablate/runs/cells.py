@@ -19,6 +19,7 @@ MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—",
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
 NO_VALUE = "n/a"
 """The cell of a measured column that says itself that there is no value, so that none before it counts."""
+_CUT = re.compile(r"[-+−]?\d+[.,]|[-+−]?\d+[.,]?\d*[eE][-+]?")
 _FLAGS = {"true": "1", "false": "0"}
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
@@ -100,7 +101,7 @@ def _without_marks(
     thousands: list[str] = []
     texts = {name: cells.tolist() for name, cells in numbers.items()}
     readings = comma_readings(texts, separates=delimiter == ",", is_usual=delimiter == ";")
-    for name, reading in readings.items():
+    for name, reading in readings.of_columns.items():
         marked = numbers[name]
         plain = pd.Series(without_marks(marked, reading), marked.index, dtype=marked.dtype)
         columns[name] = plain.reindex(columns[name].index).fillna(columns[name])
@@ -113,6 +114,10 @@ def _without_marks(
         notes.append(message("analyse.decimal_commas", commas))
     if thousands:
         notes.append(message("analyse.thousands", thousands))
+    if readings.by_size:
+        notes.append(message("analyse.thousands_by_size", readings.by_size))
+    if readings.unclear:
+        notes.append(message("analyse.unclear_points", readings.unclear))
     return notes
 
 
@@ -139,6 +144,11 @@ def number_in(text: str) -> float:
 def is_number(text: str) -> bool:
     """Returns whether a text is a number; `nan` is one, and an empty text is none."""
     return not math.isnan(number_in(text)) or text.lower() in ("nan", "-nan", "+nan")
+
+
+def is_cut(text: str) -> bool:
+    """Returns whether a number ends before its digits do, as `0.` where a file was cut within 0.91."""
+    return _CUT.fullmatch(text.strip()) is not None
 
 
 def are_flags(cells: pd.Series) -> bool:

@@ -14,7 +14,7 @@ from ablate.core.ending import Ending
 from ablate.core.log_end import ending_in_lines
 from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
-from ablate.runs.cells import NO_VALUE, is_number
+from ablate.runs.cells import NO_VALUE, is_cut, is_number
 from ablate.runs.content import digest_of_files
 from ablate.runs.metric_files import MetricRows
 from ablate.runs.options import AnalysisOptions
@@ -66,6 +66,8 @@ class LogPatterns:
                 matches = matching.found(_TERMINAL.sub("", line))
             except AblateError as error:
                 raise Invalid("", f"{file}, line {number}: {error}") from None
+            if number == len(lines):
+                matches = {name: match for name, match in matches.items() if not is_cut(match)}
             values.add(number, matches)
         # What stands before the last value has not ended the run.
         return values.as_rows(ending_in_lines(lines[values.last_line :], file.name))

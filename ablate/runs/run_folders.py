@@ -16,6 +16,7 @@ from ablate.runs.end_files import unmarked_ends
 from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
 from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.parts_in_names import told_apart
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.roles import STEPS
 from ablate.runs.run_ends import ending_beside
@@ -81,7 +82,13 @@ class RunFolderReader(Reader):
         read_file: Callable[[Path], MetricRows] = rows_of
         if options.read:
             read_file = LogPatterns(options.read).rows_of
-        runs = [_history_of(folder, read_file, notes) for folder in folders]
+        files_of_runs = [_results_of(folder, read_file) for folder in folders]
+        if kind != "files of runs" and not options.read:
+            files_of_runs, of_parts = told_apart(files_of_runs)
+            notes += of_parts
+        runs = [
+            _history_of(folder, files, notes) for folder, files in zip(folders, files_of_runs, strict=True)
+        ]
         if options.read:
             # A text in which no pattern finds anything is a log only where a run has its settings.
             if not any(run.rows for run in runs):
@@ -121,11 +128,15 @@ def _kind_of_files(options: AnalysisOptions) -> FileKind:
     return "logs" if options.read else "metrics"
 
 
-def _history_of(folder: RunFolder, read_file: Callable[[Path], MetricRows], notes: list[str]) -> RunHistory:
+def _results_of(folder: RunFolder, read_file: Callable[[Path], MetricRows]) -> dict[Path, MetricRows]:
+    """Returns what the files of results of one run say. Raises `Invalid`."""
+    return {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
+
+
+def _history_of(folder: RunFolder, files: Mapping[Path, MetricRows], notes: list[str]) -> RunHistory:
     """Returns the settings and results of one run; adds what is not sure to the notes. Raises `Invalid`."""
     settings = settings_in(folder.configs, notes)
     overrides = overrides_in(folder.path / _HYDRA / "overrides.yaml") if folder.is_of_hydra else None
-    files = {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
     most_rows = max((len(read.rows) for read in files.values()), default=0)
     rows: list[Row] = []
     end: dict[str, str] = {}

@@ -44,6 +44,8 @@ _SPLITS = ("train", "training", "val", "valid", "validation", "eval", "test")
 """Names of folders in which a run keeps the results of one part of the data."""
 _PARTS = ("logs", "log", "csv", "tensorboard", "tb", "metrics", "results", "files", "lightning_logs", "runs")
 """Names of folders in which a run keeps its results."""
+_ASIDE = ("debug", "tmp", "temp", "old", "backup", "bak", "sanity", "smoke")
+"""Names of folders whose results are no others of a run that has its own beside them."""
 
 
 @dataclass
@@ -90,6 +92,9 @@ def run_folders(root: Path, kind: FileKind, notes: list[str] | None = None) -> l
     for path, folder in folders.items():
         if folder.has(kind):
             results.setdefault(_without_parts(path, root, folders), []).extend(folder.files[kind])
+    aside = _taken_aside(results, root)
+    if aside and notes is not None:
+        notes.append(message("analyse.passed_over_below", [str(file) for file in aside]))
     num_below = _num_below(results)
     runs: dict[Path, list[Path]] = {}
     for path, files in results.items():
@@ -269,6 +274,13 @@ def _owner(path: Path, folders: Mapping[Path, _Folder], num_below: Mapping[Path,
             is_of_one_run = num_below.get(parent, 0) + (parent == path) <= 1
             return parent if is_of_one_run else path
     return path
+
+
+def _taken_aside(results: dict[Path, list[Path]], root: Path) -> list[Path]:
+    """Removes and returns results in folders such as `debug` of folders that have results of their own."""
+    owners = results.keys() - {root}
+    places = [path for path in results if path.name.lower() in _ASIDE and path.parent in owners]
+    return [*itertools.chain(*(results.pop(path) for path in places))]
 
 
 def _taken_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _Folder]) -> list[Path]:

@@ -24,7 +24,13 @@ from ablate.runs.content import digests_of_rows
 from ablate.runs.no_variants import columns_without_variants
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.summary_columns import COUNTS, joined_summaries, with_counts_of_names
+from ablate.runs.summary_columns import (
+    COUNTS,
+    joined_summaries,
+    kind_of_header,
+    with_counts_of_names,
+    with_deviations,
+)
 from ablate.runs.summary_rows import summary_columns, without_summaries
 from ablate.runs.tables import ReadTable, read_table_file
 
@@ -91,7 +97,7 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
     read = joined_summaries(read, metric)
     summaries = [str(name) for name in read.table if _is_summary(read.table[name])]
     if summaries:
-        return _of_means(*with_counts_of_names(read, summaries))
+        return _of_means(*with_counts_of_names(read, summaries), metric)
     if "Name" in names and "State" in names:
         return RunsFound(read.table, "a W&B runs export", notes=read.notes, rows_are_runs=True)
     return RunsFound(read.table, read.kind, notes=read.notes)
@@ -269,7 +275,7 @@ def _is_summary(column: pd.Series) -> bool:
     return len(present) > 0 and bool(present.map(lambda text: mean_and_spread(text) is not None).all())
 
 
-def _of_means(read: ReadTable, summaries: Sequence[str]) -> RunsFound:
+def _of_means(read: ReadTable, summaries: Sequence[str], metric: str) -> RunsFound:
     """Returns rows that have the mean and the standard deviation of each row of a table of `MEAN ± SD`.
 
     Welch's t depends on nothing else. Raises `Invalid` where no column says over how many runs.
@@ -285,6 +291,7 @@ def _of_means(read: ReadTable, summaries: Sequence[str]) -> RunsFound:
         if len(unclear):
             rule = "may have an error of its last digits in brackets, or a deviation"
             raise Invalid(f"{unclear.index[0]}: {name}", rule, unclear.iloc[0], hint="Write 91.2 ± 0.4")
+    read = with_deviations(read, summaries, counts[0], metric)
     rows = []
     places = []
     others = [name for name in read.table if name not in summaries and name != counts[0]]
@@ -299,7 +306,10 @@ def _of_means(read: ReadTable, summaries: Sequence[str]) -> RunsFound:
             rows.append({**row[others], **{name: values[name][number] for name in summaries}})
             places.append(f"{place}, run {number + 1}")
     table = pd.DataFrame(rows, index=places)
-    notes = [*read.notes, message("analyse.summaries", list(summaries), counts[0])]
+    deviations = [name for name in summaries if kind_of_header(name) != "error"]
+    notes = [*read.notes]
+    if deviations:
+        notes.append(message("analyse.summaries", deviations, counts[0]))
     return RunsFound(
         table, "a table of means with deviations", metrics=list(summaries), notes=notes, are_summaries=True
     )

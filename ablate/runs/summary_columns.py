@@ -16,7 +16,7 @@ import pandas as pd
 from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import whole_in
 from ablate.report.words import message
-from ablate.runs.cells import is_number, number_in
+from ablate.runs.cells import is_number, mean_and_spread, number_in
 from ablate.runs.settings import is_seed
 from ablate.runs.summary_words import (
     ERRORS,
@@ -41,6 +41,16 @@ _KINDS: Mapping[Kind, Sequence[str]] = {
     "interval": INTERVALS,
 }
 """How a spread may be given, the most useful first → its words."""
+_IN_HEADER = re.compile(r"[(\[]([^)\]]+)[)\]]|(?:±|\+/?-|\\pm)\s*([^()\[\]]+)|[,;_]\s*([^,;()\[\]]+)$")
+"""The parts of a header in which it may say what stands after ±: `acc (mean ± SE)`, `acc ± SE`, `acc, SE`."""
+_BESIDE_KIND = re.compile(
+    r"_(?:mean|average|avg|and|in|percent|1|(?:over_)?(?:\d+_)?(?:seeds|runs)|(?:over|of|n)_\d+)(?=_)"
+)
+_CI_IN_HEADER = re.compile(r"(?:\d\d_)?(?:ci_?\d*|cis|conf_int|confidence(?:_intervals?)?)")
+_NO_INTERVALS = (
+    "has intervals, of which neither level nor kind is known, and no standard deviation beside them"
+)
+_DEVIATION_HINT = "Add a column with the standard deviation of the runs"
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,50 @@ def with_counts_of_names(read: ReadTable, summaries: Sequence[str]) -> tuple[Rea
         return read, [*summaries]
     table = read.table.rename(columns=names).assign(**{COUNTS[0]: counts.pop()})
     return replace(read, table=table), [names.get(name, name) for name in summaries]
+
+
+def kind_of_header(name: str) -> Kind:
+    """Returns what a column of `MEAN ± SPREAD` has, as its header says; deviations where that is silent."""
+    for parts in _IN_HEADER.findall(name):
+        words = "_" + re.sub(r"[^a-z0-9]+", "_", "".join(parts).lower().replace(".", "")).strip("_") + "_"
+        kind = _BESIDE_KIND.sub("", words).strip("_")
+        if kind in ERRORS:
+            return "error"
+        multiple = re.fullmatch(r"\d+_(.+)", kind)
+        if _CI_IN_HEADER.fullmatch(kind) or (multiple and multiple[1] in (*ERRORS, *SPREADS)):
+            return "interval"
+    return "deviation"
+
+
+def with_deviations(read: ReadTable, summaries: Sequence[str], count: str, metric: str) -> ReadTable:
+    """Returns a table in which columns of `MEAN ± ERROR`, as their headers say, have the deviations instead.
+
+    count: the column with the number of runs. metric: that of the call. Raises `Invalid` where that has intervals.
+    """
+    kinds = {name: kind_of_header(name) for name in summaries}
+    for name, kind in kinds.items():
+        if kind == "interval" and (name == metric or metric not in read.table):
+            raise Invalid("RUNS", _NO_INTERVALS, name, hint=_DEVIATION_HINT)
+    errors = [name for name, kind in kinds.items() if kind == "error"]
+    if not errors:
+        return read
+    converted = {name: _with_deviation(read.table[name], read.table[count]) for name in errors}
+    notes = [*read.notes, message("analyse.standard_errors", errors)]
+    return replace(read, table=read.table.assign(**converted), notes=notes)
+
+
+def _with_deviation(cells: pd.Series, counts: pd.Series) -> list[str]:
+    """Returns `MEAN ± SD` for each cell of `MEAN ± ERROR` over so many runs."""
+    converted = []
+    for cell, count in zip(cells, counts, strict=True):
+        found = mean_and_spread(cell)
+        number = whole_in(count)
+        if found is None or number is None:
+            converted.append(cell)
+            continue
+        mean, error = found
+        converted.append(f"{mean} ± {_deviation(error, 'error', number)}")
+    return converted
 
 
 def _mean_columns(table: pd.DataFrame) -> list[MeanColumns]:
@@ -206,7 +260,4 @@ def _refuse_intervals(asked: Sequence[MeanColumns]) -> None:
     """Raises `Invalid` for means with intervals, of which no deviation is known."""
     for each in asked:
         if each.kind == "interval":
-            rule = "has intervals, of which neither level nor kind is known, and no standard deviation beside them"
-            raise Invalid(
-                "RUNS", rule, each.spread, hint="Add a column with the standard deviation of the runs"
-            )
+            raise Invalid("RUNS", _NO_INTERVALS, each.spread, hint=_DEVIATION_HINT)

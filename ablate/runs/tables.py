@@ -17,10 +17,11 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
-from ablate.runs.cells import as_text, cleaned
+from ablate.runs.cells import as_text, cleaned, is_cut
 from ablate.runs.json_documents import objects_of, passed_over
 from ablate.runs.json_summaries import runs_of_document
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.roles import STEPS
 from ablate.runs.summary_words import is_summary_label
 from ablate.runs.text_tables import lines_of_table
 
@@ -99,6 +100,9 @@ def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
     kept = lines.numbered
     notes = [*lines.notes]
     rows = _rows(path, kept, lines.delimiter)
+    if not text.endswith("\n") and is_cut(rows[-1][-1]):
+        notes.append(message("analyse.cut_number", f"{path}, line {kept[-1][0]}", rows[-1][-1]))
+        rows = _without_cut_number(rows)
     names = [name.strip() for name in rows[0]]
     _check_header(path, names)
     # A cell in quotation marks may take several lines, so that rows and lines differ.
@@ -142,6 +146,14 @@ def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> li
             rule = f"has {len(row)} cells, and the header has {width}"
             raise Invalid(f"{path}, {place}", rule, listed(map(repr, row), 6))
     return rows
+
+
+def _without_cut_number(rows: list[list[str]]) -> list[list[str]]:
+    """Returns rows without the last one, where it is a step after others; else without its last number."""
+    is_history = any(name.strip().lower() in STEPS for name in rows[0])
+    if is_history and len(rows) > 2:
+        return rows[:-1]
+    return [*rows[:-1], [*rows[-1][:-1], ""]]
 
 
 def _check_header(path: Path, names: list[str]) -> None:

@@ -278,6 +278,12 @@ PUBLISHED = {
         REWARDS,
         "Marks of thousands",
     ),
+    "thousands beside whole numbers": (
+        "a.csv",
+        table("model;seed;reward", "{v};{s};{x:,}", REWARDS).replace(",", "."),
+        REWARDS,
+        "reward are taken for marks of thousands",
+    ),
     "markdown": (
         "README.md",
         "# Runs\nOurs wins.\n\n" + table("| Method | Seed | Acc |\n|:--|-:|---|", "| **{v}** | {s} | {x} |"),
@@ -323,7 +329,11 @@ def test_a_compressed_table_is_read(tmp_path):
     ("content", "words", "said"),
     [
         (
-            table("model\tseed\treward", "{v}\t{s}\t{x:,}", REWARDS),
+            table(
+                "model\tseed\treward",
+                "{v}\t{s}\t1,{x}",
+                {"base": (980, 910, 955), "ours": (940, 975, 912)},
+            ),
             ("--metric", "reward"),
             "mark of thousands",
         ),

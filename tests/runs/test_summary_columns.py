@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 from summarised import judged, table_of
 
 from ablate.base.errors import AblateError
+from ablate.cli import main
 from ablate.runs.evidence import evidence_of
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.summary_columns import kind_of_header
 
 MEANS = {"baseline": (0.912, 0.004), "w/o attention": (0.897, 0.005), "w/o aug": (0.9105, 0.0042)}
 COUNT = 5
@@ -54,6 +57,49 @@ def test_means_and_deviations_in_columns_are_judged_by_welchs_t(mean, spread, co
     assert rows["w/o aug"]["p"] == pytest.approx(welch("w/o aug")[1], rel=1e-6)
     assert rows.keys() == {"w/o attention", "w/o aug"}
     assert (spread in text and "standard errors" in text) == (scale != 1.0)
+
+
+HEADERS = {
+    "error": [
+        *("acc (mean ± SE)", "acc ± stderr", "acc [SEM]", "acc, SE", "acc_sem", "acc (mean +/- s.e.m.)"),
+        *(
+            "acc ± SE (%)",
+            "acc (SE, n=5)",
+            "acc (mean ± std. err. over 5 seeds)",
+            "acc (mean and standard error)",
+        ),
+    ],
+    "interval": [
+        *("acc (95% CI)", "acc (CI)", "acc ± 95% CI", "acc (mean, 95% CIs)", "acc ± CI95", "acc (± 1.96 SE)"),
+        *("acc (95 % confidence interval)", "acc ± 2 sd"),
+    ],
+    "deviation": ["acc", "acc (%)", "acc (mean ± std)", "acc ± 1 SD", "acc (SE-ResNet)", "acc_mean", "se"],
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_header_says_what_stands_after_the_mean(kind):
+    for name in HEADERS[kind]:
+        assert (name, kind_of_header(name)) == (name, kind)
+
+
+@pytest.mark.parametrize("header", ["acc (mean ± SE)", "acc ± stderr", "acc"])
+def test_standard_errors_of_one_column_are_judged_as_such(header, tmp_path):
+    cells = {"baseline": "80.3 ± 0.7", "wide": "82.6 ± 0.9"}
+    pd.DataFrame({"variant": cells.keys(), header: cells.values(), "n": COUNT}).to_csv(tmp_path / "a.csv")
+    words = ("--baseline", "baseline", "--metric", header, "--direction", "max")
+    rows, text = judged(tmp_path, tmp_path / "a.csv", *words)
+    scale = 1 if header == "acc" else COUNT**0.5
+    expected = stats.ttest_ind_from_stats(82.6, 0.9 * scale, COUNT, 80.3, 0.7 * scale, COUNT, equal_var=False)
+    assert rows["wide"]["p"] == pytest.approx(expected.pvalue, rel=1e-6)
+    assert ("standard errors" in text, "standard deviation of a sample" in text) == (scale > 1, scale == 1)
+
+
+def test_intervals_of_one_column_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("variant,acc (95% CI),n\nbaseline,80.3 ± 0.7,5\nwide,82.6 ± 0.9,5\n")
+    words = ("--baseline", "baseline", "--metric", "acc (95% CI)", "--direction", "max")
+    done = CliRunner().invoke(main, ["analyse", str(tmp_path / "a.csv"), *words, "--results", str(tmp_path)])
+    assert (done.exit_code, "neither level nor kind is known" in " ".join(done.stderr.split())) == (2, True)
 
 
 def test_a_number_of_runs_in_a_name_is_read(tmp_path):
