@@ -42,6 +42,7 @@ from ablate.runs.roles import (
 )
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
+from ablate.runs.shared_ids import rows_of_one_run
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
@@ -114,6 +115,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     doubtful = doubtful_columns(kept, {*used, *unclear})
     notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
     notes += _notes_on_settings(replace(columns, table=kept), [*metrics, *found.metrics, *unclear], steps)
+    if steps is None:
+        notes += rows_of_one_run(replace(columns, table=kept), found)
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
     used |= {*found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
@@ -238,7 +241,7 @@ def _length_columns(
     columns: of the table before one row of each run was kept, which is in `kept`.
     """
     if steps is not None:
-        if is_at_one_step(columns.options.at):
+        if is_at_one_step(columns.options.at) or steps.are_times or steps.column not in columns.table:
             return []
         of_steps = last_steps(columns.table, steps.run_columns, steps.column)
         return [of_steps.only_of(found.last_steps) if found.last_steps else of_steps]
