@@ -48,6 +48,7 @@ from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_tellin
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
+from ablate.runs.unended import unended
 from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]
@@ -114,6 +115,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     unclear = unclear_columns(kept, used)
     doubtful = doubtful_columns(kept, {*used, *unclear})
     notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
+    notes += unended(kept, ends[kept.index], metrics[0], used)
     notes += _notes_on_settings(replace(columns, table=kept), [*metrics, *found.metrics, *unclear], steps)
     if steps is None:
         notes += rows_of_one_run(replace(columns, table=kept), found)

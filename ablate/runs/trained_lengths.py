@@ -13,8 +13,8 @@ import pandas as pd
 from ablate.analysis.run_lengths import unequal_runs, usual_lengths
 from ablate.analysis.treatments import REACHED
 from ablate.runs.cells import number_in
+from ablate.runs.histories import ROW
 from ablate.runs.settings import words_of
-from ablate.runs.steps import ROW
 
 _COUNTED = words_of(
     "step steps timestep timesteps epoch epochs iteration iterations iter iters updates episodes batches"
