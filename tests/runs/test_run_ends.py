@@ -474,6 +474,43 @@ def test_the_logs_of_a_run_may_lie_below_it(place, tmp_path):
     assert (ending.kind, ending.source) == ("failed", place.rpartition("/")[2])
 
 
+ACCOUNTS = {
+    "sacct.csv": "JobID,JobName,State,ExitCode\n{rows}",
+    "sacct.txt": "JobID|JobName|State|ExitCode|\n{rows}",
+    "sacct_jobs.out": "       JobID    JobName      State ExitCode \n------- ------- ----- --------\n{rows}",
+}
+
+
+@pytest.mark.parametrize("name", ACCOUNTS)
+@pytest.mark.parametrize(("state", "n"), [("CANCELLED by 1000", 4), ("FAILED", 4), ("COMPLETED", 5)])
+def test_the_accounts_of_slurm_say_how_the_jobs_of_folders_ended(tmp_path, name, state, n):
+    mark = {"sacct.csv": ",", "sacct.txt": "|"}.get(name, " ")
+    rows = []
+    for place, (variant, scores) in enumerate(SCORES.items()):
+        for seed, score in enumerate(scores):
+            run = tmp_path / "runs" / f"{variant}_s{seed}"
+            run.mkdir(parents=True)
+            (run / "metrics.json").write_text(json.dumps({"acc": score}))
+            said = state if (place, seed) == (1, LOST) else "COMPLETED"
+            rows.append(mark.join([f"{10 * place + seed}", run.name, said, "0:0"]))
+            rows.append(mark.join([f"{10 * place + seed}.batch", "batch", "COMPLETED", "0:0"]))
+    (tmp_path / "runs" / name).write_text(ACCOUNTS[name].format(rows="\n".join(rows)))
+    results = ablate.analyse(
+        tmp_path / "runs", baseline=next(iter(SCORES)), results=tmp_path / "out", **OPTIONS
+    )
+    assert row_of(results)["n"] == n
+    if n < 5:
+        kept = [seed for seed in range(5) if seed != LOST]
+        assert numbers_in(row_of(results)) == pytest.approx(paired(kept), abs=1e-12)
+    (tmp_path / "runs" / name).write_text("JobID,State\n7,FAILED\n")
+    results = ablate.analyse(
+        tmp_path / "runs", baseline=next(iter(SCORES)), results=tmp_path / "out", **OPTIONS
+    )
+    assert f"Passed over, although it may say how runs ended: {name}" in " ".join(
+        results.evidence.facts.cautions
+    )
+
+
 # Tables
 
 
