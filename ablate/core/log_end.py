@@ -1,7 +1,9 @@
 """The end of a log: what the last lines of a run say of how it ended, whoever wrote them.
 
 Only the end counts. An error that a run has survived is followed by signs of life: values, progress, or words such as
-`finished`. Python, Julia, Rust, the shell, `srun`, PBS, LSF and HTCondor write the signs of an end.
+`resuming`. Words such as `done` are as well the script's that started the run, and show no life, unless the exit code
+says that all went well. Python, Julia, R, Java, Rust, the shell, `make`, `mpirun`, `srun`, PBS, LSF and HTCondor write
+the signs of an end.
 """
 
 from __future__ import annotations
@@ -41,19 +43,33 @@ _RANK = re.compile(r"^(?:\[rank\d+\]:|\d+:|\([\w.]+ pid=\d+[^)]*\)) ?")
 """What launchers put before each line of a process."""
 _NOISE = re.compile(
     r"wandb:|(?:COMET|ClearML)\b|submitit |\[[^\]]*\]\[submitit\]|[EWI]\d{4} |"
-    r"(?:ERROR|WARNING|INFO):torch\.distributed|.*resource_tracker: |Set the environment variable HYDRA|[=─-]{8,}$"
+    r"(?:ERROR|WARNING|INFO):torch\.distributed|.*resource_tracker: |Set the environment variable HYDRA|[=─-]{8,}$|"
+    r"Hint: If you want to see a list of allocated tensors|sent [\d,.]+\w* bytes|total size is [\d,.]+\w* "
 )
 """Lines of trackers and launchers, which come after any end."""
-_SURVIVED = re.compile(r"Exception ignored|--- Logging error ---|Error in atexit|Exception in thread")
+_SURVIVED = re.compile(
+    r"Exception ignored|--- Logging error ---|Error in atexit|Exception in thread (?!\"main\")"
+)
 """What stands before a traceback that ends no run."""
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\)")
 _INSIDE = re.compile(r"\s|[│╭╰❱]|During handling|The above exception|Error in sys\.excepthook|$")
 """The beginnings of lines inside a traceback."""
 _LIFE = re.compile(
     r"(?<![\w.])\d+\.\d+(?![\w.])|\b(?:epoch|step|iter\w*|loss|acc\w*)\b\W{0,4}\d|"
-    r"\b(?:done|finished|completed|successfully|saved|resum\w+|continu\w+|retry\w*|skipp\w+|ignor\w+)\b",
+    r"\b(?:resum\w+|continu\w+|retry\w*|skipp\w+|ignor\w+)\b",
     re.IGNORECASE,
 )
+_ENDED_WELL = re.compile(r"\b(?:done|finished|completed|successfully|saved)\b", re.IGNORECASE)
+"""Words of a run that ended well, and of a script that goes on whatever has become of the run."""
+_OF_TRAINING = re.compile(
+    r"\b(?:train\w*|evaluat\w*|epochs?|models?|weights|checkpoints?|ckpts?)\b|\.(?:pt|pth|ckpt|safetensors)\b",
+    re.IGNORECASE,
+)
+"""Words beside those that say that the training itself has gone on."""
+_TIMES = re.compile(
+    r"\d+:\d\d(?::\d\d)?(?:\.\d+)?|\d+(?:\.\d+)?\s*(?:s|secs?|seconds|m|mins?|minutes|h|hours)\b"
+)
+"""The times that a script says at its end."""
 _REPORT = re.compile(r"\bINFO\b(?!.*(?:abort|fail|exit|shut|clos|stop|terminat|kill|clean))", re.IGNORECASE)
 """A line in which a program that goes on reports what it does."""
 _ACCOUNTS = re.compile(r"Resource usage summary:|Job Accounting|=+ JOB EFFICIENCY", re.IGNORECASE)
@@ -64,7 +80,9 @@ _SIGNS: Sequence[tuple[re.Pattern[str], Ending]] = (
     (
         re.compile(
             r"^(?:slurmstepd|srun)\b.*(?:oom[-_ ]kill|Out Of Memory|memory limit)|TERM_MEMLIMIT|"
-            r"^(?:[\w.]*OutOfMemoryError|RuntimeError: CUDA out of memory|MemoryError)\b"
+            r"^(?:[\w.]*OutOfMemoryError|RuntimeError: CUDA out of memory|MemoryError)\b|"
+            r"^OOM when allocating tensor|^Error: cannot allocate vector of size|"
+            r"^Exception in thread \"main\" java\.lang\.OutOfMemoryError|^FATAL ERROR: .* heap out of memory"
         ),
         NO_MEMORY,
     ),
@@ -89,6 +107,9 @@ _LAST_SIGNS: Sequence[tuple[re.Pattern[str], Ending]] = (
         re.compile(
             r"^ERROR: LoadError\b|^ERROR: \w+(?:Error|Exception)\b|^thread '.*' panicked at|^Uncaught \w*Error\b|"
             r"\bJob was held\b|[Nn]ormal termination \((?:return value -?[1-9]|signal \d)|"
+            r"^Execution halted$|^Exception in thread \"main\" |^make(?:\[\d+\])?: \*\*\* .*\bError \d|"
+            r"mpi(?:run|exec) detected that one or more processes exited|^MPI_ABORT was invoked|"
+            r"[Cc]ommand terminated with exit code [1-9]|"
             r"^srun: error:|[Ee]xited with (?:exit code|non-zero status) [1-9]|exits with return code = -?[1-9]"
         ),
         FAILED,
@@ -111,10 +132,10 @@ def ending_of_log(file: Path) -> Ending:
     return ending_in_lines(re.split(r"\r\n|\r|\n", text), file.name)
 
 
-def ending_in_lines(lines: Iterable[str], source: str) -> Ending:
+def ending_in_lines(lines: Iterable[str], source: str, *, exits_well: bool = False) -> Ending:
     """Returns what the last lines of a log say of the end of its run; `unknown` where they say nothing.
 
-    source: the name of the log.
+    source: the name of the log. exits_well: whether the program is known to have ended with exit code 0.
     """
     signs: list[Ending] = []
     is_inside = False
@@ -143,7 +164,7 @@ def ending_in_lines(lines: Iterable[str], source: str) -> Ending:
         sign = _sign_in(line)
         if sign is not None:
             signs.append(sign)
-        elif line and not is_message and not _NOISE.match(line) and _is_of_life(line):
+        elif line and not is_message and not _NOISE.match(line) and _is_of_life(line, exits_well):
             signs.clear()
     if is_inside and not is_survived:
         signs.append(FAILED)
@@ -166,7 +187,7 @@ class LogEnd:
 
     def refuse_failure(self) -> None:
         """Raises `AblateError` where the lines say that the program failed, although its exit code is 0."""
-        ending = ending_in_lines(self.lines, "")
+        ending = ending_in_lines(self.lines, "", exits_well=True)
         if ending.kind != "unknown":
             raise AblateError(
                 f"it ended with exit code 0, and its last lines are those of a run that {ending.why or ending.kind}; "
@@ -174,8 +195,13 @@ class LogEnd:
             )
 
 
-def _is_of_life(line: str) -> bool:
-    return bool(_LIFE.search(line) or _REPORT.search(line))
+def _is_of_life(line: str, exits_well: bool) -> bool:
+    """Returns whether a line shows that the run went on: values, progress, reports, or words of the training."""
+    if not _ENDED_WELL.search(line):
+        return bool(_LIFE.search(line) or _REPORT.search(line))
+    if exits_well or _OF_TRAINING.search(line):
+        return True
+    return bool(_LIFE.search(_TIMES.sub("", line)) or _REPORT.search(line))
 
 
 def _sign_in(line: str) -> Ending | None:

@@ -18,17 +18,16 @@ from ablate.base.errors import Invalid, listed
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import STEPS, RunColumns, bare
+from ablate.runs.roles import STEPS, RunColumns
 from ablate.runs.settings import settings_within
+from ablate.runs.shared_ids import IDS, NAMES, plain_name, shared_id, times_in
 
 _RUN = ("variant", "task", "seed", "example")
 """The roles that tell runs, and examples of runs, apart."""
-_IDS = ("run_id", "runid", "trial_id", "trialid", "id", "uuid", "run_uuid", "wandb_id")
-"""Names of columns with ids, of which a run has one and no other run has the same, in small letters."""
-_NAMES = ("run", "run_name", "trial", "trial_name", "name", "job_id", "log_dir", "logdir", "run_dir")
-"""Names of columns that tell runs apart and that two runs may share, in small letters."""
+ROW = "row"
+"""What numbers the rows of a run that has no column of steps."""
 
-Reason = Literal["format", "id", "call", "equal"]
+Reason = Literal["format", "id", "times", "call", "equal"]
 """What says that rows are the steps of one run."""
 
 
@@ -43,6 +42,8 @@ class Steps:
     reason: Reason
     differing: Sequence[str] = ()
     """The columns in which rows of one run differ although its settings should not."""
+    are_times: bool = False
+    """Whether the column has the times of rows, which only give their order."""
 
     def in_words(self, num_rows: int, num_kept: int) -> str:
         """Returns the sentence on why rows are steps, and how many of them count; empty where the format says it."""
@@ -51,6 +52,8 @@ class Steps:
                 return ""
             case "id":
                 return message("analyse.steps_by_id", self.run_columns, num_rows, num_kept)
+            case "times":
+                return message("analyse.steps_by_times", self.run_columns, self.column, num_rows, num_kept)
             case "call":
                 return message("analyse.steps_by_call", self.run_columns, num_rows, num_kept, self.differing)
             case "equal":
@@ -73,11 +76,15 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     taken = {*itertools.chain(*roles.values()), *metrics}
     named = [str(name) for name in table if str(name).lower() in STEPS and name not in taken]
     named = sorted(named, key=lambda name: STEPS.index(name.lower()))
-    naming = [str(name) for name in table if bare(name) in (*_IDS, *_NAMES) and name not in taken]
+    naming = [str(name) for name in table if plain_name(name) in (*IDS, *NAMES) and name not in taken]
     naming = [name for name in naming if not _numbers_rows(table[name])]
-    ids = [name for name in naming if bare(name) in _IDS and _is_of_one_run_each(table[name], table[run])]
+    ids = [
+        name for name in naming if plain_name(name) in IDS and _is_of_one_run_each(table[name], table[run])
+    ]
+    if not named:
+        return _rows_in_order(columns, found, run, naming)
     run += naming
-    are_runs = not named or found.rows_are_runs or not table.duplicated(run).any()
+    are_runs = found.rows_are_runs or not table.duplicated(run).any()
     if ids and not are_runs:
         return Steps(_step_of(table, run, named) or named[0], run, "id")
 
@@ -101,10 +108,38 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     return None
 
 
+def _rows_in_order(
+    columns: RunColumns, found: RunsFound, run: Sequence[str], naming: Sequence[str]
+) -> Steps | None:
+    """Returns how rows that nothing numbers are rows of one run, by its id or seed; None where each row is a run.
+
+    Where the call asks for a step, their times give their order, or else their places do. Where it does not, times do
+    if a variant has several ids: one alone may be a name of the variant. Raises `Invalid` for a call that asks for a
+    step of rows that are runs.
+    """
+    table, roles, options = columns.table, columns.roles, columns.options
+    shared = shared_id(columns, found)
+    names = [*dict.fromkeys([*run, *naming, *([] if shared is None else [shared.name])])]
+    is_told = shared is not None or "seed" in roles
+    are_runs = found.rows_are_runs or not is_told or not table.duplicated(names).any()
+    if are_runs and options.at:
+        raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
+    if are_runs:
+        return None
+
+    taken = {*itertools.chain(*roles.values()), *options.metrics(), *names}
+    times = times_in(table, names, taken)
+    differing = settings_within(table, names, [name for name in table if name not in {*taken, times}])
+    if options.at:
+        return Steps(times or ROW, names, "call", differing, are_times=times is not None)
+    has_several = bool(table[names].drop_duplicates().duplicated([*run]).any())
+    if shared is None or not shared.is_of_runs or not has_several or times is None or differing:
+        return None
+    return Steps(times, names, "times", are_times=True)
+
+
 def _refuse_no_steps(table: pd.DataFrame, run: Sequence[str], named: Sequence[str], at: str) -> None:
     """Raises `Invalid` for a call that asks for a step of rows that are runs."""
-    if not named:
-        raise Invalid("--at", "needs a column with the steps, of which each run has several", at)
     repeated = table[table.duplicated([*run, named[0]], keep=False)]
     if repeated.empty:
         rule = "needs runs that have several rows, one for each step"

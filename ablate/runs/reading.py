@@ -42,11 +42,13 @@ from ablate.runs.roles import (
 )
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
+from ablate.runs.shared_ids import rows_of_one_run
 from ablate.runs.sources import find_runs
 from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
+from ablate.runs.unended import unended
 from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]
@@ -113,7 +115,10 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     unclear = unclear_columns(kept, used)
     doubtful = doubtful_columns(kept, {*used, *unclear})
     notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
+    notes += unended(kept, ends[kept.index], metrics[0], used)
     notes += _notes_on_settings(replace(columns, table=kept), [*metrics, *found.metrics, *unclear], steps)
+    if steps is None:
+        notes += rows_of_one_run(replace(columns, table=kept), found)
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
     used |= {*found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
@@ -238,7 +243,7 @@ def _length_columns(
     columns: of the table before one row of each run was kept, which is in `kept`.
     """
     if steps is not None:
-        if is_at_one_step(columns.options.at):
+        if is_at_one_step(columns.options.at) or steps.are_times or steps.column not in columns.table:
             return []
         of_steps = last_steps(columns.table, steps.run_columns, steps.column)
         return [of_steps.only_of(found.last_steps) if found.last_steps else of_steps]

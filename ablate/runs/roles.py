@@ -101,7 +101,8 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         if role not in roles and named:
             guess(role, [role] if role in named else named[:1])
     if "status" not in roles:
-        statuses = status_columns(table, {*_taken(roles), *_named_metrics(options)})
+        taken = {*_taken(roles), *_named_metrics(options)}
+        statuses = status_columns(table, taken, has_examples="example" in roles)
         if statuses:
             guess("status", statuses)
     options = with_metric(options, table, _taken(roles), guessed)

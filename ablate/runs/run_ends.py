@@ -41,10 +41,14 @@ _LOG_ENDINGS = (".log", ".out", ".err", ".txt")
 _OF_BATCH = re.compile(r"\.[oe]\d+")
 """The endings of the logs of PBS and Grid Engine: `train.sh.e1234567`."""
 _TEXTS = re.compile(
-    r"(?:std)?_?(?:out|err)(?:put|or)?|log|logs|cout|console|train\w*|main|app|run\w*|slurm.*|job.*|"
-    r".*[-_.]log|(?:std_)?log_.*|.*_log_process_\d+"
+    r"(?:std)?_?(?:out|err)(?:put|ors?)?|log|logs|cout|console|train\w*|main|app|run\w*|slurm.*|job.*|"
+    r".*[-_.]log|(?:std_)?log_.*|.*_log_process_\d+|(?:local_)?(?:rank|worker|node|gpu|process)[-_]?\d+"
 )
 """The names of texts, without `.txt`, that are logs."""
+_OF_RANK = re.compile(r"(?:rank|worker|node|gpu|process)[-_]?\d+")
+"""What names one process of several that run at once."""
+_FOLDERS_OF_LOGS = ("logs", "log")
+"""The folders below that of a run in which its logs are."""
 _BARE_LOGS = ("stdout", "stderr")
 """The names of logs that have no ending."""
 
@@ -246,7 +250,8 @@ _TOOLS: Sequence[Callable[[RunFolder], Ending | None]] = (
 
 def _logs_of(folder: RunFolder) -> Iterator[Path]:
     """Yields the logs that lie beside the results of a run, or in the folder of the run."""
-    for place in dict.fromkeys([folder.path, *(file.parent for file in folder.results)]):
+    below = [] if folder.is_file else [folder.path / name for name in _FOLDERS_OF_LOGS]
+    for place in dict.fromkeys([folder.path, *below, *(file.parent for file in folder.results)]):
         for file in files_of(place):
             ending = file.suffix.lower()
             is_named = (
@@ -263,8 +268,10 @@ def _last_of_series(files: Iterator[Path]) -> list[Path]:
     """Returns files without those that a later one of the same name replaces: `slurm-101.out` after `slurm-100.out`."""
     last: dict[str, tuple[list[int], list[Path]]] = {}
     for file in files:
-        series = re.sub(r"\d+", "#", file.stem)
-        numbers = [int(number) for number in re.findall(r"\d+", file.stem)]
+        ranks = " ".join(_OF_RANK.findall(file.stem))
+        stem = _OF_RANK.sub("", file.stem)
+        series = re.sub(r"\d+", "#", stem) + ranks
+        numbers = [int(number) for number in re.findall(r"\d+", stem)]
         latest, same = last.get(series, (numbers, []))
         if numbers > latest:
             last[series] = (numbers, [file])

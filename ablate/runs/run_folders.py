@@ -32,6 +32,7 @@ from ablate.runs.run_tree import (
     run_folders,
 )
 from ablate.runs.settings import is_seed
+from ablate.runs.slurm_accounts import account_files, endings_in_accounts
 from ablate.runs.statuses import more_telling
 
 _HYDRA = ".hydra"
@@ -101,6 +102,7 @@ class RunFolderReader(Reader):
             for run in runs:
                 overridden |= dict.fromkeys(run.overrides or {})
             runs = [_with_choices(folder, run, overridden) for folder, run in zip(folders, runs, strict=True)]
+        runs = _with_accounts(path, folders, runs, notes)
         return table_of(_with_unmarked_ends(folders, runs), kind, options, notes)
 
 
@@ -170,6 +172,21 @@ def _ending_of(folder: RunFolder, rows: Sequence[Row], end: Row, files: Collecti
     """Returns how a run ended, by its results and by what lies beside them."""
     says = [ending_beside(folder), ending_in(rows, end), *(read.ended for read in files)]
     return functools.reduce(more_telling, says)
+
+
+def _with_accounts(
+    root: Path, folders: Sequence[RunFolder], runs: Sequence[RunHistory], notes: list[str]
+) -> list[RunHistory]:
+    """Returns runs with the ends of the jobs of SLURM that have their names; notes accounts that have none of them."""
+    files = account_files(root)
+    endings = endings_in_accounts(files)
+    if files and not any(folder.path.name in endings for folder in folders):
+        notes.append(message("analyse.accounts", [file.name for file in files]))
+    ended: list[RunHistory] = []
+    for folder, run in zip(folders, runs, strict=True):
+        account = endings.get(folder.path.name)
+        ended.append(run if account is None else replace(run, ended=more_telling(run.ended, account)))
+    return ended
 
 
 def _with_unmarked_ends(folders: Sequence[RunFolder], runs: Sequence[RunHistory]) -> list[RunHistory]:

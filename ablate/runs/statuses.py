@@ -27,6 +27,7 @@ from ablate.core.ending import (
     ending_of_error,
 )
 from ablate.runs.cells import MISSING
+from ablate.runs.error_texts import is_error_text
 from ablate.runs.settings import PREFIXES
 from ablate.runs.status_words import KEPT, WORDS, bare_word, ending_in_word, ending_of_code
 
@@ -70,16 +71,25 @@ _ERRORS = (
     *("fail_trace", "failure_reason", "failure_message", "stack_trace", "stacktrace"),
 )
 """Names of columns with the text of an error, which are blank for runs that ended well."""
+_REMARKS = ("note", "notes", "comment", "comments", "remark", "remarks", "warning", "warnings", "description")
+"""The last words of names of columns whose texts may be of errors that a run has survived."""
 _NO_ERROR = ("", "nan", "false", *MISSING)
 """What such a column has for runs that ended well, in small letters."""
 _NUMBERS = {"1": True, "0": False, "1.0": True, "0.0": False}
 _BOOLS = {"true": True, "false": False, "yes": True, "no": False, **_NUMBERS}
 
 
-def status_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
-    """Returns the columns that say how runs ended, by their names and cells; none of those that are `taken`."""
+def status_columns(table: pd.DataFrame, taken: Collection[str], *, has_examples: bool = False) -> list[str]:
+    """Returns the columns that say how runs ended, by their names and cells; none of those that are `taken`.
+
+    has_examples: whether rows are examples of runs, of which each may have an error that did not end the run.
+    """
     names = [str(name) for name in table if name not in taken]
-    return [name for name in names if _speaks_of_ends(name, table[name])]
+    return [
+        name
+        for name in names
+        if _speaks_of_ends(name, table[name]) or (not has_examples and _has_errors(name, table[name]))
+    ]
 
 
 def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
@@ -106,7 +116,8 @@ def _is_doubtful(lower: str, texts: Collection[str]) -> bool:
     if any(_is_numeral(text) for text in present):
         return False
     endings = [ending_in_word(text) or UNKNOWN for text in present]
-    return any(ending.kind in ("failed", "stopped", "diverged") for ending in endings)
+    is_end = any(ending.kind in ("failed", "stopped", "diverged") for ending in endings)
+    return is_end or any(is_error_text(text) for text in present)
 
 
 def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
@@ -119,6 +130,16 @@ def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
     if is_error and not any(_is_no_error(text) for text in texts):
         return False
     return _speaks(name, texts) or (not _bare(name).startswith(PREFIXES) and _are_ends(texts))
+
+
+def _has_errors(name: str, cells: pd.Series) -> bool:
+    """Returns whether a column of any name has the texts of errors for some runs, and nothing for all others."""
+    lower = _bare(name)
+    if lower.startswith(PREFIXES) or lower.rpartition("_")[2] in _REMARKS:
+        return False
+    texts = [*map(str, cells.unique())]
+    present = [text for text in texts if not _is_no_error(text)]
+    return 0 < len(present) < len(texts) and all(is_error_text(text) for text in present)
 
 
 def _are_ends(texts: Collection[str]) -> bool:
@@ -262,6 +283,10 @@ def _ending_in(column: str, text: str) -> Ending | None:
     if flag is not None:
         return COMPLETED if flag else replace(FAILED, source=source)
     ending = ending_of_code(text) if _is_numeral(text) else ending_in_word(text)
+    if ending is None and is_error_text(text):
+        return ending_of_error(text, source)
+    if ending is None and lower not in STATUSES and text.lower() in MISSING:
+        return UNKNOWN
     return None if ending is None else replace(ending, source=source)
 
 

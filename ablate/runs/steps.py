@@ -15,13 +15,12 @@ from ablate.core.directions import usual_direction
 from ablate.core.metric import Direction
 from ablate.report.words import message
 from ablate.runs.cells import number_in
-from ablate.runs.histories import Steps
+from ablate.runs.histories import ROW, Steps
+from ablate.runs.shared_ids import seconds_of
 
 LAST = "last"
 STEP = "step"
 """What the lengths of runs are counted in of which a format tells only the last step."""
-ROW = "row"
-"""The column that numbers the rows of a run, where they have no step."""
 _AT = re.compile(r"last|(?P<kind>best|step)\s+(?P<what>\S.*)")
 
 
@@ -51,7 +50,7 @@ def rows_at(
     match = _AT.fullmatch(at.strip())
     if match is None:
         raise Invalid("--at", "must be `last`, `best METRIC` or `step N`", at)
-    numbers = table[steps.column].map(number_in)
+    numbers = _numbers_of(table, steps)
     if numbers.isna().any():
         place = numbers.index[numbers.isna()][0]
         raise Invalid(
@@ -73,6 +72,15 @@ def rows_at(
         notes.append(message("analyse.steps_twice", len(table) - len(history.table), steps.column))
     places = table.index[table.index.isin(kept.index)]
     return ChosenRows(kept.loc[places], notes)
+
+
+def _numbers_of(table: pd.DataFrame, steps: Steps) -> pd.Series:
+    """Returns the step of each row: a number, a time in seconds, or the place of the row in its run."""
+    if steps.are_times:
+        return seconds_of(table[steps.column])
+    if steps.column == ROW and ROW not in table:
+        return table.groupby([*steps.run_columns], sort=False).cumcount().add(1).astype(float)
+    return table[steps.column].map(number_in)
 
 
 @dataclass(frozen=True)

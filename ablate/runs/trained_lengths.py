@@ -13,7 +13,7 @@ from ablate.analysis.length_names import counts_training
 from ablate.analysis.run_lengths import unequal_runs, usual_lengths
 from ablate.analysis.treatments import REACHED
 from ablate.runs.cells import number_in
-from ablate.runs.steps import ROW
+from ablate.runs.histories import ROW
 
 _MOST = 2 / 3
 _Lengths = dict[str, dict[str, dict[int, float]]]

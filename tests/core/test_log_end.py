@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.base.errors import AblateError
-from ablate.core.log_end import LogEnd
+from ablate.core.log_end import LogEnd, ending_in_lines
 
 
 def test_the_end_of_lines_of_megabytes_is_small():
@@ -20,3 +20,12 @@ def test_an_error_after_the_last_number_is_refused_and_one_before_it_is_not():
         log_end.refuse_failure()
     log_end.clear()
     log_end.refuse_failure()
+
+
+def test_a_program_that_ended_well_has_survived_what_it_says_it_has():
+    """Its exit code is 0, so that `done` is no word of a script around it."""
+    log_end = LogEnd()
+    for line in ("Traceback (most recent call last):", '  File "a.py", line 3', "OSError: no upload", "done"):
+        log_end.add(line)
+    log_end.refuse_failure()
+    assert ending_in_lines(log_end.lines, "").kind == "failed"

@@ -293,3 +293,85 @@ def test_a_frame_refuses_two_columns_of_one_name():
     wide = pd.DataFrame({"model": ["relu"], "acc_seed0": [0.1], "acc-s0": [0.2], "acc_seed1": [0.3]})
     with pytest.raises(AblateError, match="two values have the name"):
         ablate.analyse(wide, baseline="relu", metric="acc")
+
+
+# Rows that share the id of a run, and that nothing numbers
+
+BASE = [0.801, 0.812, 0.795, 0.808, 0.799, 0.804]
+WIDE = [0.826, 0.829, 0.823, 0.835, 0.817, 0.828]
+
+
+def evaluations(ids, name="run_id", **columns):
+    """Two variants, whose rows have these ids: one digit a row of each variant."""
+    rows = []
+    for variant, accs in (("base", BASE), ("wide", WIDE)):
+        for digit, acc in zip(ids, accs, strict=True):
+            rows.append({"variant": variant, name: f"{variant[0]}7{digit}", "acc": acc})
+    return pd.DataFrame(rows).assign(**columns)
+
+
+@pytest.mark.parametrize("name", ["run_id", "Run ID", "runId", "trial_id", "id", "uuid", "wandb_id"])
+def test_rows_of_one_id_are_no_replicates(name):
+    frame = evaluations("111111", name)
+    with pytest.raises(AblateError, match=rf"several rows of one {name}: .* 'b71 in 6 rows'.* --at last"):
+        rows_of(frame)
+    assert values(rows_of(frame, at="last")) == [BASE[-1], WIDE[-1]]
+    assert len(rows_of(frame, replicates=True).rows) == 12
+    seeded = frame.assign(seed=[*range(6)] * 2)
+    assert values(rows_of(seeded)) == [*BASE, *WIDE]
+
+
+@pytest.mark.parametrize("name", ["job_id", "SLURM_JOB_ID", "run", "run_name", "output_dir", "exp_id"])
+def test_a_name_that_all_rows_of_a_variant_share_may_be_of_one_run(name):
+    table = rows_of(evaluations("111111", name))
+    assert len(table.rows) == 12
+    assert any(f"6 rows have one {name}, b71, and count as so many runs" in note for note in table.notes)
+    with pytest.raises(AblateError, match=f"several rows of one {name}|rows of one variant differ in {name}"):
+        rows_of(evaluations("111222", name))
+
+
+@pytest.mark.parametrize("name", ["Created", "start_time", "started_at"])
+def test_one_start_of_several_rows_is_said(name):
+    frame = evaluations("111111", name)
+    frame[name] = np.where(frame["variant"] == "base", "2024-01-01 10:00:03", "2024-01-01 12:41:09")
+    assert any(f"6 rows have one {name}, " in note for note in rows_of(frame).notes)
+    days = frame.assign(**{name: frame[name].str[:10]})
+    assert not any("count as so many runs" in note for note in rows_of(days).notes)
+
+
+def test_times_order_the_rows_of_a_run():
+    """Three runs of two evaluations each, the later one above the other."""
+    times = [f"2024-01-02 1{minute}:00" for minute in (1, 0, 3, 2, 5, 4)]
+    frame = evaluations("112233", timestamp=times * 2)
+    table = rows_of(frame)
+    assert values(table) == [*BASE[::2], *WIDE[::2]]
+    assert any("in the order of timestamp: of 12 rows, 6 count" in note for note in table.notes)
+    (row,) = ablate.analyse(frame, baseline="base", metric="acc").comparisons.to_dict("records")
+    welch = stats.ttest_ind(WIDE[::2], BASE[::2], equal_var=False).confidence_interval()
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((welch.low, welch.high))
+    assert values(rows_of(frame, at="best acc")) == [0.812, 0.808, 0.804, 0.829, 0.835, 0.828]
+    with pytest.raises(AblateError, match="several rows of one run_id"):
+        rows_of(frame.drop(columns="timestamp"))
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {"id": ["base"] * 6 + ["wide"] * 6},
+        {"log_dir": ["out/base/"] * 6 + ["out/wide/"] * 6},
+        {"job_id": ["17"] * 12},
+        {"run": [*range(1, 7)] * 2},
+        {"run_id": [f"r{row}" for row in range(12)]},
+    ],
+)
+def test_ids_of_variants_and_of_rows_say_nothing(ids):
+    table = rows_of(evaluations("111111", "nothing").drop(columns="nothing").assign(**ids))
+    assert values(table) == [*BASE, *WIDE]
+    assert not any("count as so many runs" in note for note in table.notes)
+
+
+def test_rows_of_one_seed_are_steps_where_the_call_says_so():
+    frame = evaluations("111111", seed=0)
+    with pytest.raises(AblateError, match="are the same run: variant base, task runs, seed 0"):
+        ablate.analyse(frame, baseline="base", metric="acc")
+    assert values(rows_of(frame, at="last")) == [BASE[-1], WIDE[-1]]

@@ -19,6 +19,8 @@ from ablate.runs.checking import checked
 from ablate.runs.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
+from ablate.runs.run_ends import ending_beside
+from ablate.runs.run_tree import RunFolder
 
 RECORDED = Path(__file__).parent / "recorded"
 CASES = Path(__file__).parent / "cases" / "ended"
@@ -405,6 +407,40 @@ ENDS = {
          "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace."],
         "failed",
     ),
+    **{
+        f"an error before {line}": ([*TRACEBACK.split("\n"), "ValueError: bad", line], "failed")
+        for line in (
+            "done", "Finished", "All done!", "Job finished", "Job finished at Mon Jan  1 10:00:33.21 CET 2024",
+            "Results saved to out/", "rsync done", "Script completed in 33.2 s", "sent 1,234 bytes  received 56 bytes",
+        )
+    },
+    "an error before a checkpoint": (
+        [*TRACEBACK.split("\n"), "OSError: no upload", "Saved checkpoint to out/last.pt"], "unknown",
+    ),
+    "an error before progress": ([*TRACEBACK.split("\n"), "OSError: bad", "done: loss 0.31"], "unknown"),
+    "TensorFlow": (
+        [*TRACEBACK.split("\n"), "tensorflow.errors_impl.ResourceExhaustedError: Graph execution error:",
+         "", "Detected at node conv2d defined at (most recent call last):", '  File "a.py", line 3, in <module>', "",
+         "Node: 'conv2d'", "OOM when allocating tensor with shape[1,2]", "\t [[{{node conv2d}}]]",
+         "Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations "
+         "to RunOptions for current allocation info. [Op:__inference_train_function_33]"],
+        "diverged",
+    ),
+    "R": (["Error in solve.default(x) : ", "  system is singular", "Calls: fit -> solve", "Execution halted", "done"],
+          "failed"),
+    "memory of R": (["Error: cannot allocate vector of size 2.0 Gb", "Execution halted"], "diverged"),
+    "Java": (['Exception in thread "main" java.lang.Exception: x', "\tat Main.main(Main.java:3)"], "failed"),
+    "memory of Java": (
+        ['Exception in thread "main" java.lang.OutOfMemoryError: Java heap space', "\tat Main.main(Main.java:3)"],
+        "diverged",
+    ),
+    "mpirun": (
+        ["-" * 74, "mpirun detected that one or more processes exited with non-zero status, thus causing",
+         "the job to be terminated. The first process to do so was:", "", "  Process name: [[1,1],0]",
+         "  Exit code:    1", "-" * 74],
+        "failed",
+    ),
+    "make": (["make: *** [Makefile:3: train] Error 1"], "failed"),
     "nothing": (["epoch 5 acc 0.5", "done"], "unknown"),
     "an error that was caught": ([*TRACEBACK.split("\n"), "OSError: no upload", "Training finished."], "unknown"),
     "memory that sufficed at last": (
@@ -427,6 +463,52 @@ def test_the_end_of_a_log_says_how_its_run_ended(case):
     ending = ending_in_lines(lines, "train.log")
     assert ending.kind == kind
     assert ending.source == ("" if kind == "unknown" else "train.log")
+
+
+@pytest.mark.parametrize("place", ["errors.txt", "logs/rank_0.txt", "log/worker-1.txt", "rank0.txt"])
+def test_the_logs_of_a_run_may_lie_below_it(place, tmp_path):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_text(TRACEBACK + "ValueError: bad\n")
+    (tmp_path / place).with_name("rank_7.txt").write_text("ready\n")
+    ending = ending_beside(RunFolder(tmp_path, "run", [], [], is_of_hydra=False))
+    assert (ending.kind, ending.source) == ("failed", place.rpartition("/")[2])
+
+
+ACCOUNTS = {
+    "sacct.csv": "JobID,JobName,State,ExitCode\n{rows}",
+    "sacct.txt": "JobID|JobName|State|ExitCode|\n{rows}",
+    "sacct_jobs.out": "       JobID    JobName      State ExitCode \n------- ------- ----- --------\n{rows}",
+}
+
+
+@pytest.mark.parametrize("name", ACCOUNTS)
+@pytest.mark.parametrize(("state", "n"), [("CANCELLED by 1000", 4), ("FAILED", 4), ("COMPLETED", 5)])
+def test_the_accounts_of_slurm_say_how_the_jobs_of_folders_ended(tmp_path, name, state, n):
+    mark = {"sacct.csv": ",", "sacct.txt": "|"}.get(name, " ")
+    rows = []
+    for place, (variant, scores) in enumerate(SCORES.items()):
+        for seed, score in enumerate(scores):
+            run = tmp_path / "runs" / f"{variant}_s{seed}"
+            run.mkdir(parents=True)
+            (run / "metrics.json").write_text(json.dumps({"acc": score}))
+            said = state if (place, seed) == (1, LOST) else "COMPLETED"
+            rows.append(mark.join([f"{10 * place + seed}", run.name, said, "0:0"]))
+            rows.append(mark.join([f"{10 * place + seed}.batch", "batch", "COMPLETED", "0:0"]))
+    (tmp_path / "runs" / name).write_text(ACCOUNTS[name].format(rows="\n".join(rows)))
+    results = ablate.analyse(
+        tmp_path / "runs", baseline=next(iter(SCORES)), results=tmp_path / "out", **OPTIONS
+    )
+    assert row_of(results)["n"] == n
+    if n < 5:
+        kept = [seed for seed in range(5) if seed != LOST]
+        assert numbers_in(row_of(results)) == pytest.approx(paired(kept), abs=1e-12)
+    (tmp_path / "runs" / name).write_text("JobID,State\n7,FAILED\n")
+    results = ablate.analyse(
+        tmp_path / "runs", baseline=next(iter(SCORES)), results=tmp_path / "out", **OPTIONS
+    )
+    assert f"Passed over, although it may say how runs ended: {name}" in " ".join(
+        results.evidence.facts.cautions
+    )
 
 
 # Tables

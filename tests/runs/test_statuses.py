@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import ablate
+from ablate.runs.error_texts import is_error_text
 
 BASE = [0.801, 0.795, 0.812, 0.788, 0.806]
 WIDE = [0.823, 0.814, 0.830, 0.812, 0.825]
@@ -131,3 +132,82 @@ def test_the_column_that_says_why_a_run_ended_counts(one, other):
     change[LOST] = 0.1 - BASE[LOST]
     interval = stats.ttest_1samp(change, 0).confidence_interval(0.95)
     assert numbers_in(row) == pytest.approx([5, *interval])
+
+
+# Columns of any name: the texts of errors, and ends that some runs lack
+
+ERRORS = [
+    "CUDA out of memory",
+    "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
+    "torch.cuda.OutOfMemoryError: CUDA out of memory",
+    "ValueError: shapes do not match",
+    "loss is NaN",
+    "Killed",
+    "OOM",
+    "Segmentation fault (core dumped)",
+    "Traceback (most recent call last):\n  File 'a.py', line 3\nKeyError: 3",
+    "NCCL error: unhandled system error",
+    "exited with code 137",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("fail_reason", ERRORS[0]), ("what happened", ERRORS[3]), ("err", "Killed")],
+)
+def test_a_text_of_an_error_ends_a_run_under_any_name(name, text):
+    texts = [text if place == 5 + LOST else "" for place in range(10)]
+    acc = [*BASE, *WIDE[:LOST], 0.4, *WIDE[LOST + 1 :]]
+    results, row = judged(frame(**{name: texts}, acc=acc))
+    if "memory" in text:
+        assert results.evidence.trials["status"].tolist().count("diverged") == 1
+    else:
+        assert numbers_in(row) == pytest.approx(paired([seed for seed in range(5) if seed != LOST]))
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_each_text_is_of_an_error(text):
+    assert is_error_text(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok",
+        "OOM at batch 64, reran with 32",
+        "lowered the batch to avoid OOM",
+        "error rate fell",
+        "mean squared error",
+        "RuntimeError: caught, resumed from checkpoint",
+        "loss is fine",
+        "killedogs",
+    ],
+)
+def test_other_texts_are_not(text):
+    assert not is_error_text(text)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"note": [""] * 8 + ["CUDA out of memory", ""]},
+        {"msg": [*"abcdefgh", "CUDA out of memory", ""]},
+        {"warning": [""] * 8 + ["loss is NaN", ""]},
+    ],
+)
+def test_texts_that_may_be_of_errors_are_named(columns):
+    results, row = judged(frame(**columns))
+    (name,) = columns
+    assert numbers_in(row) == pytest.approx(paired(range(5)))
+    assert any(f"{name} may say how runs ended" in line for line in results.evidence.facts.cautions)
+
+
+@pytest.mark.parametrize("name", ["finished_at", "EndTime", "Duration"])
+def test_a_run_without_an_end_that_others_have_is_named(name):
+    ends = ["2024-01-02 10:00:00"] * 9 + [""]
+    results, row = judged(frame(**{name: ends}))
+    assert numbers_in(row) == pytest.approx(paired(range(5)))
+    assert any(f"1 run without {name}, which others have" in line for line in results.evidence.facts.cautions)
+    for columns in ({name: ends, "state": "finished"}, {name: [""] * 10}, {name: ends[:1] * 10}):
+        results, _ = judged(frame(**columns))
+        assert not any("which others have" in line for line in results.evidence.facts.cautions)
