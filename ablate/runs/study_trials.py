@@ -28,11 +28,11 @@ class StudyTrialsReader(Reader):
 
     def knows(self, path: Path, options: AnalysisOptions) -> bool:
         """Returns whether a path is the folder of a study, a file in it, or the folder of results."""
-        return _folder_of(path) is not None or _holds_studies(path)
+        return folder_of(path) is not None or _holds_studies(path)
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns the trials of a study. Raises `AblateError`, also for a path that holds none by itself."""
-        folder = _folder_of(path)
+        folder = folder_of(path)
         if folder is None:
             results = next((place for place in (path, *path.parents) if (place / STORE).is_dir()), path)
             hint = f"Name the folder of one: {typed('analyse', results / 'STUDY')}"
@@ -62,7 +62,7 @@ class StudyTrialsReader(Reader):
         )
 
 
-def _folder_of(path: Path) -> StudyFolder | None:
+def folder_of(path: Path) -> StudyFolder | None:
     """Returns the folder of the study that a path is, or is in; None where there is none that a study has written."""
     folder = path if path.is_dir() else path.parent
     if not (folder / TRIALS).is_file():
