@@ -60,6 +60,8 @@ class Analysis:
     """The thresholds that change the tested numbers, with what they are; None in lines of older versions."""
     counts: RunCounts | None = None
     """The variants and seeds that the call could see; None in lines of older versions."""
+    level: float = NOMINAL
+    """The most that the probability of a false verdict can be of this analysis alone."""
 
     def looked_as(self, other: Analysis) -> bool:
         """Returns whether it asked the same of the same runs, so that it is no other look."""
@@ -160,10 +162,13 @@ def earlier_calls(
         if is_of_these_runs and not line.looked_as(now):
             others[tuple(sorted(line.call.items())), _rows_of(line, now)] = line
     looks = [LookedAt(line.report, _differences(now, line), line.verdicts) for line in others.values()]
-    tests = {(_tested(line, now), _rows_of(line, now)) for line in [*others.values(), now]}
     choices = _choices(now, lines, kept_runs)
-    level = NOMINAL * (len(tests) - 1) + _level_of(choices)
-    return EarlierCalls(looks, min(1.0, level) if len(tests) > 1 else None, choices)
+    levels = {(_tested(now, now), _rows_of(now, now)): level_of(choices)}
+    for line in others.values():
+        test = (_tested(line, now), _rows_of(line, now))
+        levels[test] = max(line.level, levels.get(test, 0.0))
+    level = min(1.0, sum(levels.values())) if len(levels) > 1 else None
+    return EarlierCalls(looks, level, choices)
 
 
 def _choices(now: Analysis, lines: Sequence[Analysis], kept_runs: KeptRuns | None) -> list[RunChoice]:
@@ -177,7 +182,7 @@ def _choices(now: Analysis, lines: Sequence[Analysis], kept_runs: KeptRuns | Non
     return kept_runs.of_larger(larger).choices()
 
 
-def _level_of(choices: Sequence[RunChoice]) -> float:
+def level_of(choices: Sequence[RunChoice]) -> float:
     """Returns the most that the probability of a false verdict can be of one analysis that keeps a choice of runs."""
     level = NOMINAL
     for choice in choices:

@@ -54,8 +54,9 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
         place = _place(folder, now, kept.lines)
         if place.name != folder.name:
             say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
-        known = [*kept.lines, *reports_of_studies(now, kept.lines, folder.results, source)]
-        _save_evidence(place, evidence, ledger.earlier_calls(now, known, table.kept_runs))
+        earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
+        now = replace(now, level=ledger.level_of(earlier.choices))
+        _save_evidence(place, evidence, earlier)
         publish(place, warn)
         write_text(place.path / _CARD, printable(_card(place)))
         line = replace(now, report=place.name, date=place.facts().reported, verdicts=verdicts_in(place))
@@ -75,13 +76,22 @@ def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> Non
     kept = ledger.OF_THIS_PROCESS
     evidence = _evidence_of(table, folder)
     now = ledger.line_of(table, evidence, source=source)
-    known = [*kept.lines, *reports_of_studies(now, kept.lines, folder.results, source)]
-    _save_evidence(folder, evidence, ledger.earlier_calls(now, known, table.kept_runs))
+    earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
+    now = replace(now, level=ledger.level_of(earlier.choices))
+    _save_evidence(folder, evidence, earlier)
     for part in make_report(folder):
         if isinstance(part, Verdicts):
             folder.save_verdicts(part.tables, part.answer)
             break
     kept.add(replace(now, verdicts=verdicts_in(folder)))
+
+
+def _earlier_calls(
+    now: Analysis, lines: Sequence[Analysis], table: RunTable, results: Path, source: str
+) -> EarlierCalls:
+    """Returns the earlier analyses of the runs of one: those of the ledger, and the reports of studies."""
+    reports = reports_of_studies(now, lines, results, source)
+    return ledger.earlier_calls(now, [*lines, *reports], table.kept_runs)
 
 
 def _place(folder: StudyFolder, now: Analysis, lines: Sequence[Analysis]) -> StudyFolder:

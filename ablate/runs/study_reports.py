@@ -18,8 +18,8 @@ from ablate.runs.content import digests_of_values, share_runs
 from ablate.runs.evidence import evidence_of
 from ablate.runs.ledger import Analysis, line_of, verdicts_in
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import read
-from ablate.runs.study_trials import folder_of
+from ablate.runs.reading import by_roles
+from ablate.runs.study_trials import folder_of, trials_of
 
 
 def reports_of_studies(
@@ -65,7 +65,7 @@ def _may_share_numbers(now: Analysis, place: StudyFolder) -> bool:
 
 def _line_of(place: StudyFolder) -> Analysis:
     """Returns the report of a study as a line of the ledger. Raises `AblateError`."""
-    table = read(str(place.path), AnalysisOptions())
+    table = by_roles(trials_of(place), AnalysisOptions())
     evidence = evidence_of(table, table.options.metrics(), table.options, place.name)
     line = line_of(table, evidence, source=str(place.path))
     return replace(line, report=place.name, date=place.facts().reported, verdicts=verdicts_in(place))

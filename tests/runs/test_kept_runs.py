@@ -95,6 +95,7 @@ def test_the_rate_of_a_choice_stands_in_place_of_that_of_two_calls(tmp_path):
     (choice,) = found.choices
     assert choice.rate == error_rate_of_best_subset(10) > 0.6
     assert found.level == 1.0
+    assert calls(frame).level == 1.0  # An earlier choice may be believed, too.
     place = {"name": "part", "results": tmp_path}
     ablate.analyse(frame, baseline="base", metric="loss", direction="min", where="seed != 3", **place)
     words = " ".join(StudyFolder(tmp_path, "part").answer())
