@@ -16,7 +16,7 @@ from ablate.runs.roles import STEPS, joined_column
 from ablate.runs.settings import in_one_form_each
 
 _CONDITION = re.compile(
-    r"\s*(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
+    r"\s*(?![^=]*[\[(]\s*[\"'])(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\"']*)(?P=quote)|(?P<plain>[^=<>&|\"'\s][^=<>&|]*?)?)\s*"
 )
 

@@ -42,6 +42,14 @@ def name_after(runs: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
+def folder_for(results: Path, name: str | None, runs: str) -> StudyFolder:
+    """Returns the folder of the report of RUNS by its name; without one beside a study that has the name of RUNS."""
+    folder = StudyFolder(results, name or name_after(runs))
+    if name is None and _is_of_a_study(folder):
+        return StudyFolder(results, f"{folder.name}-analysed")
+    return folder
+
+
 def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say) -> StudyFolder:
     """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste; returns its folder.
 

@@ -165,3 +165,16 @@ def test_all_runs_of_a_study_in_a_file_are_no_other_look(reported):
     options = {"baseline": "baseline", "metric": "loss", "direction": "min", "results": reported.results}
     whole = ablate.analyse(trials, margin=0.03, name="whole", **options).evidence.facts.earlier_calls
     assert whole.choices == whole.looks == []
+
+
+def test_a_value_in_quotes_may_hold_an_equals_sign(reported):
+    where = 'variant in ["baseline", "config.a=2"]'
+    part = ablate.analyse(reported.folder.path, where=where)
+    assert [*part.trials["variant"].unique()] == ["baseline", "config.a=2"]
+
+
+def test_the_folder_of_a_study_is_reported_beside_it_without_a_name(reported):
+    before = (reported.folder.path / "comparisons.csv").read_bytes()
+    ablate.analyse(reported.folder.path, results=reported.results)
+    assert (reported.results / "gelu-analysed" / "card.md").is_file()
+    assert (reported.folder.path / "comparisons.csv").read_bytes() == before
