@@ -59,7 +59,8 @@ def chosen_by_metric(conditions: Sequence[str], metric: str) -> Iterator[str]:
 
 def named_columns(table: pd.DataFrame, conditions: Sequence[str]) -> list[str]:
     """Returns the columns of a table that some condition names."""
-    return [name for name in table if any(_names(condition, str(name)) for condition in conditions)]
+    names = [str(name) for name in table]
+    return [name for name in names if any(_names(condition, name) for condition in conditions)]
 
 
 def _names(condition: str, column: str) -> bool:

@@ -53,7 +53,7 @@ class KeptRuns:
         has_fewer_repeats = 0 < kept.repeats < seen.repeats
         choices = []
         if has_fewer_variants:
-            rate = None
+            rate: float | None = None
             if not has_fewer_repeats:
                 num_seeds = max(kept.repeats, 2)
                 rate = error_rate_of_best_variant(seen.variants, num_seeds, num_kept=kept.variants)
