@@ -113,12 +113,9 @@ def analyse(
     if name is None and results is None:
         return _judged_for_now(table, source)
 
-    from ablate.runs.report import judge, name_after
+    from ablate.runs.report import folder_for, judge
 
-    folder = StudyFolder(
-        Path(results or "results"),
-        name or (name_after(source) if source else "runs"),
-    )
+    folder = folder_for(Path(results or "results"), name, source or "runs")
     folder = judge(folder, table, source, _print, lambda warning: _print(f"warning: {warning}"))
     return load(folder.path)
 

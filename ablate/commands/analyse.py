@@ -118,7 +118,6 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     """
     from ablate.pipeline.next_steps import print_results
     from ablate.records.environment import command_line
-    from ablate.records.folder import StudyFolder
     from ablate.runs import noise, report
     from ablate.runs.checking import checked
     from ablate.runs.options import AnalysisOptions
@@ -141,7 +140,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
             return 0
         if options.known_noise is not None:
             table = noise.beside_noise(table, options, options.known_noise)
-        folder = StudyFolder(results, options.name or report.name_after(runs))
+        folder = report.folder_for(results, options.name, runs)
         folder = report.judge(folder, table, runs, say, warn)
         for caution in folder.facts().cautions:
             if caution != reading:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 
@@ -35,6 +35,19 @@ class LookedAt:
 
 
 @dataclass(frozen=True)
+class RunChoice:
+    """The part of the seen variants, seeds or runs that an analysis keeps."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    what: Literal["variants", "seeds", "runs"]
+    kept: int  # Of variants, without the baseline.
+    seen: int
+    # The probability that the best choice shows a false `better`; None where it has no bound.
+    rate: float | None
+
+
+@dataclass(frozen=True)
 class EarlierCalls:
     """The earlier analyses of the same runs, under another metric, margin, baseline, filter or step."""
 
@@ -44,6 +57,8 @@ class EarlierCalls:
     # The most that a false `better` or `worse` in any of them can have, at a nominal 0.05 each; None where all test
     # the same.
     level: float | None = None
+    # What of the seen variants and seeds is kept, where some are left out.
+    choices: list[RunChoice] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ablate.analysis.chances import error_rate_with_another
 from ablate.core.dated_plan import PlanChanges
-from ablate.core.other_looks import SupersededRuns
+from ablate.core.other_looks import RunChoice, SupersededRuns
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
@@ -150,15 +150,24 @@ def _unequal(code: str, counts: Mapping[str, int], facts: StudyFacts) -> Iterato
 
 
 def _calls_in_words(calls: EarlierCalls) -> Iterator[str]:
-    """Yields the earlier analyses of the same runs, with the level of all of them together."""
+    """Yields which of the seen runs are kept, and the earlier analyses of them, with the level of all together."""
+    yield from map(_choice_in_words, calls.choices)
     if not calls.looks:
         return
     looks = [message("replanned.call", look.differs, look.verdicts, look.report) for look in calls.looks]
     yield message("replanned.calls", len(looks), looks)
     if calls.level is None:
         yield message("replanned.same_tests")
-    else:
+    elif not calls.choices or calls.level < 1:
         yield message("replanned.any_call", calls.level)
+
+
+def _choice_in_words(choice: RunChoice) -> str:
+    """Returns how many of the seen variants, seeds or runs are kept, and how often the best choice errs."""
+    if choice.rate is None:
+        return message("replanned.kept_unbounded", choice.kept, choice.seen, choice.what)
+    code = "replanned.kept_variants" if choice.what == "variants" else "replanned.kept_seeds"
+    return message(code, choice.kept, choice.seen, choice.rate)
 
 
 def _others_in_words(names: Sequence[str]) -> str:

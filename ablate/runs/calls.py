@@ -64,6 +64,12 @@ def differences(before: Call, now: Call) -> list[str]:
     return [f"{name}={now.get(name, NOT_GIVEN)}" for name in names if before.get(name) != now.get(name)]
 
 
+def differ_in_columns_alone(one: Call, other: Call) -> bool:
+    """Returns whether two calls ask the same of columns that may have other names, or of rows that others meet."""
+    names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
+    return names <= {*_ROLES, "where", "at"}
+
+
 def tested(call: Call, deciding: Call) -> tuple[tuple[str, str], ...]:
     """Returns what a call tests, without what it calls small, or claims.
 

@@ -120,12 +120,17 @@ def digests_of_numbers(table: pd.DataFrame) -> list[str]:
     digests: set[str] = set()
     for values in _measured(table).values():
         distinct = np.unique(np.abs(values[values != 0]))
-        if len(distinct) * grid_step(values) > _DENSE * float(np.ptp(values)):
-            continue
-        exponents = np.floor(np.log10(distinct))
-        digits = np.rint(distinct / 10**exponents * 10.0**_DIGITS).astype(np.int64)
-        digests |= {f"{int(number):016x}" for number in pd.util.hash_array(digits)}
+        if len(distinct) * grid_step(values) <= _DENSE * float(np.ptp(values)):
+            digests |= digests_of_values(distinct)
     return sample_of(digests)
+
+
+def digests_of_values(values: Floats) -> set[str]:
+    """Returns the digests of finite numbers by their digits."""
+    distinct = np.unique(np.abs(values[values != 0]))
+    exponents = np.floor(np.log10(distinct))
+    digits = np.rint(distinct / 10**exponents * 10.0**_DIGITS).astype(np.int64)
+    return {f"{int(number):016x}" for number in pd.util.hash_array(digits)}
 
 
 def row_chance(table: pd.DataFrame) -> float:

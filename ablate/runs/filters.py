@@ -16,7 +16,7 @@ from ablate.runs.roles import STEPS, joined_column
 from ablate.runs.settings import in_one_form_each
 
 _CONDITION = re.compile(
-    r"\s*(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
+    r"\s*(?![^=]*[\[(]\s*[\"'])(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\"']*)(?P=quote)|(?P<plain>[^=<>&|\"'\s][^=<>&|]*?)?)\s*"
 )
 
@@ -52,12 +52,22 @@ def rows_where(table: pd.DataFrame, conditions: Sequence[str]) -> pd.DataFrame:
 
 def chosen_by_metric(conditions: Sequence[str], metric: str) -> Iterator[str]:
     """Yields a sentence on each condition that chooses rows by the judged metric."""
-    names_metric = re.compile(rf"(?<![\w.]){re.escape(metric)}(?![\w.])")
     for condition in conditions:
-        match = _CONDITION.fullmatch(condition)
-        columns = match["column"] if match else _TEXT.sub("", condition)
-        if names_metric.search(columns):
+        if _names(condition, metric):
             yield message("analyse.chosen_by_metric", condition, metric)
+
+
+def named_columns(table: pd.DataFrame, conditions: Sequence[str]) -> list[str]:
+    """Returns the columns of a table that some condition names."""
+    names = [str(name) for name in table]
+    return [name for name in names if any(_names(condition, name) for condition in conditions)]
+
+
+def _names(condition: str, column: str) -> bool:
+    """Returns whether a condition names a column, which is no word in quotes, nor the value of another column."""
+    match = _CONDITION.fullmatch(condition)
+    columns = match["column"] if match else _TEXT.sub("", condition)
+    return re.search(rf"(?<![\w.]){re.escape(column)}(?![\w.])", columns) is not None
 
 
 def left_out_unequally(table: pd.DataFrame, kept: pd.DataFrame, variant: Sequence[str]) -> Iterator[str]:

@@ -18,11 +18,14 @@ from ablate.base.kept import FINITE, Journal
 from ablate.base.locks import Say, exclusive
 from ablate.base.text import masked, printable
 from ablate.core.facts import Evidence
-from ablate.core.other_looks import EarlierCalls, LookedAt
+from ablate.core.other_looks import EarlierCalls, LookedAt, RunChoice
+from ablate.records.folder import StudyFolder
+from ablate.report.verdicts import planned_rows
 from ablate.report.words import message
 from ablate.runs.calls import NOT_GIVEN, differences, tested
 from ablate.runs.content import MOST_KEPT, digest_of_judged, sample_of, share_runs
 from ablate.runs.declared import deciding_thresholds
+from ablate.runs.kept_runs import KeptRuns, RunCounts
 from ablate.runs.reading import RunTable
 
 LEDGER = "analyses.jsonl"
@@ -55,6 +58,10 @@ class Analysis:
     """The digest of what it judged, without columns beside that; empty in lines of older versions."""
     deciding: dict[str, str] | None = None
     """The thresholds that change the tested numbers, with what they are; None in lines of older versions."""
+    counts: RunCounts | None = None
+    """The variants and seeds that the call could see; None in lines of older versions."""
+    level: float = NOMINAL
+    """The most that the probability of a false verdict can be of this analysis alone."""
 
     def looked_as(self, other: Analysis) -> bool:
         """Returns whether it asked the same of the same runs, so that it is no other look."""
@@ -72,11 +79,18 @@ class Analysis:
 
     def is_within(self, other: Analysis) -> bool:
         """Returns whether another has all its runs, and perhaps more."""
-        if self.judged_as(other):
-            return True
-        # Of samples, only what is not larger than the largest that the other keeps can be looked for.
-        largest = other.runs[-1] if len(other.runs) == MOST_KEPT else "g"
-        return {run for run in self.runs if run <= largest} <= {*other.runs}
+        return self.judged_as(other) or _are_within(self.runs, other.runs)
+
+    def is_part_of(self, other: Analysis) -> bool:
+        """Returns whether another has all its runs, whatever they are called there."""
+        return self.is_within(other) or (bool(self.numbers) and _are_within(self.numbers, other.numbers))
+
+
+def _are_within(digests: Sequence[str], others: Sequence[str]) -> bool:
+    """Returns whether all of some digests are among others, as far as samples tell."""
+    # Only what is not larger than the largest that the others keep can be looked for.
+    largest = others[-1] if len(others) == MOST_KEPT else "g"
+    return {digest for digest in digests if digest <= largest} <= {*others}
 
 
 _LINE = TypeAdapter(Analysis)
@@ -130,14 +144,17 @@ def line_of(table: RunTable, evidence: Evidence, *, source: str) -> Analysis:
         numbers=table.numbers,
         judged=digest_of_judged(table.rows, has_seeds=table.has_seeds),
         deciding=deciding_thresholds(evidence),
+        counts=None if table.kept_runs is None else table.kept_runs.seen,
     )
 
 
-def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
+def earlier_calls(
+    now: Analysis, lines: Sequence[Analysis], kept_runs: KeptRuns | None = None
+) -> EarlierCalls:
     """Returns the earlier analyses of some of the same runs that asked something else, the last of each call and rows.
 
-    With them goes the most that the probability of any false verdict can be over all different tests, that of `now`
-    among them; None where they are one test.
+    With them goes what `now` keeps of the variants and seeds that it or they have, and the most that the probability
+    of any false verdict can be over all different tests, that of `now` among them; None where they are one test.
     """
     others: dict[tuple[object, ...], Analysis] = {}
     for line in lines:
@@ -145,8 +162,33 @@ def earlier_calls(now: Analysis, lines: Sequence[Analysis]) -> EarlierCalls:
         if is_of_these_runs and not line.looked_as(now):
             others[tuple(sorted(line.call.items())), _rows_of(line, now)] = line
     looks = [LookedAt(line.report, _differences(now, line), line.verdicts) for line in others.values()]
-    tests = {(_tested(line, now), _rows_of(line, now)) for line in [*others.values(), now]}
-    return EarlierCalls(looks, min(1.0, NOMINAL * len(tests)) if len(tests) > 1 else None)
+    choices = _choices(now, lines, kept_runs)
+    levels = {(_tested(now, now), _rows_of(now, now)): level_of(choices)}
+    for line in others.values():
+        test = (_tested(line, now), _rows_of(line, now))
+        levels[test] = max(line.level, levels.get(test, 0.0))
+    level = min(1.0, sum(levels.values())) if len(levels) > 1 else None
+    return EarlierCalls(looks, level, choices)
+
+
+def _choices(now: Analysis, lines: Sequence[Analysis], kept_runs: KeptRuns | None) -> list[RunChoice]:
+    """Returns what an analysis keeps of the variants and seeds that it can see, or an earlier one has read."""
+    if kept_runs is None:
+        return []
+    larger = []
+    for line in lines:
+        if line.counts is not None and share_runs(line, now) and now.is_part_of(line):
+            larger.append(line.counts)
+    return kept_runs.of_larger(larger).choices()
+
+
+def level_of(choices: Sequence[RunChoice]) -> float:
+    """Returns the most that the probability of a false verdict can be of one analysis that keeps a choice of runs."""
+    level = NOMINAL
+    for choice in choices:
+        # As many choices show a false `worse`.
+        level = 1.0 if choice.rate is None else max(level, 2 * choice.rate)
+    return level
 
 
 def _tested(line: Analysis, now: Analysis) -> tuple[tuple[str, str], ...]:
@@ -205,3 +247,14 @@ def call_differences(held: Analysis, now: Analysis) -> list[str]:
     if not is_same_source and not held.is_within(now):
         named.append(f"runs={now.source or now.runs[0][:6]}")
     return named
+
+
+def verdicts_in(folder: StudyFolder) -> list[str]:
+    """Returns the verdicts of a report in words: `gelu better`."""
+    facts = folder.facts()
+    several_tasks = len(facts.tasks) > 1
+    words = []
+    for row in planned_rows(folder.comparisons()):
+        where = f" on {row['task']}" if several_tasks else ""
+        words.append(printable(f"{row['variant']}{where} {row['verdict']}"))
+    return words

@@ -20,13 +20,13 @@ from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
 from ablate.report.terms import with_terms
-from ablate.report.verdicts import planned_rows
 from ablate.report.words import message
 from ablate.runs import ledger
 from ablate.runs.calls import call_in, differences
 from ablate.runs.evidence import evidence_of
-from ablate.runs.ledger import Analysis
+from ablate.runs.ledger import Analysis, verdicts_in
 from ablate.runs.reading import RunTable
+from ablate.runs.study_reports import reports_of_studies
 
 _CARD = "card.md"
 
@@ -42,6 +42,14 @@ def name_after(runs: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
+def folder_for(results: Path, name: str | None, runs: str) -> StudyFolder:
+    """Returns the folder of the report of RUNS by its name; without one beside a study that has the name of RUNS."""
+    folder = StudyFolder(results, name or name_after(runs))
+    if name is None and _is_of_a_study(folder):
+        return StudyFolder(results, f"{folder.name}-analysed")
+    return folder
+
+
 def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say) -> StudyFolder:
     """Writes the report of runs, and `card.md`: the verdicts and their evidence, to paste; returns its folder.
 
@@ -54,10 +62,12 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
         place = _place(folder, now, kept.lines)
         if place.name != folder.name:
             say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
-        _save_evidence(place, evidence, ledger.earlier_calls(now, kept.lines))
+        earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
+        now = replace(now, level=ledger.level_of(earlier.choices))
+        _save_evidence(place, evidence, earlier)
         publish(place, warn)
         write_text(place.path / _CARD, printable(_card(place)))
-        line = replace(now, report=place.name, date=place.facts().reported, verdicts=_verdicts_in(place))
+        line = replace(now, report=place.name, date=place.facts().reported, verdicts=verdicts_in(place))
         last = ledger.last_of(place.name, kept.lines)
         if last is None or not _is_kept_as(last, line):
             kept.add(line)
@@ -74,12 +84,22 @@ def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> Non
     kept = ledger.OF_THIS_PROCESS
     evidence = _evidence_of(table, folder)
     now = ledger.line_of(table, evidence, source=source)
-    _save_evidence(folder, evidence, ledger.earlier_calls(now, kept.lines))
+    earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
+    now = replace(now, level=ledger.level_of(earlier.choices))
+    _save_evidence(folder, evidence, earlier)
     for part in make_report(folder):
         if isinstance(part, Verdicts):
             folder.save_verdicts(part.tables, part.answer)
             break
-    kept.add(replace(now, verdicts=_verdicts_in(folder)))
+    kept.add(replace(now, verdicts=verdicts_in(folder)))
+
+
+def _earlier_calls(
+    now: Analysis, lines: Sequence[Analysis], table: RunTable, results: Path, source: str
+) -> EarlierCalls:
+    """Returns the earlier analyses of the runs of one: those of the ledger, and the reports of studies."""
+    reports = reports_of_studies(now, lines, results, source)
+    return ledger.earlier_calls(now, [*lines, *reports], table.kept_runs)
 
 
 def _place(folder: StudyFolder, now: Analysis, lines: Sequence[Analysis]) -> StudyFolder:
@@ -94,17 +114,6 @@ def _place(folder: StudyFolder, now: Analysis, lines: Sequence[Analysis]) -> Stu
     told = call_in(facts)
     asked = {name: value for name, value in now.call.items() if name in told or name == "margin"}
     return StudyFolder(folder.results, names.beside(folder.name, differences(told, asked)))
-
-
-def _verdicts_in(folder: StudyFolder) -> list[str]:
-    """Returns the verdicts of a report in words: `gelu better`."""
-    facts = folder.facts()
-    several_tasks = len(facts.tasks) > 1
-    words = []
-    for row in planned_rows(folder.comparisons()):
-        where = f" on {row['task']}" if several_tasks else ""
-        words.append(printable(f"{row['variant']}{where} {row['verdict']}"))
-    return words
 
 
 def _evidence_of(table: RunTable, folder: StudyFolder) -> Evidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +17,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.study_warnings import warnings_of_report
 
 STORE = "store"
 """The folder of the records of trials in a folder of results."""
@@ -28,11 +30,11 @@ class StudyTrialsReader(Reader):
 
     def knows(self, path: Path, options: AnalysisOptions) -> bool:
         """Returns whether a path is the folder of a study, a file in it, or the folder of results."""
-        return _folder_of(path) is not None or _holds_studies(path)
+        return folder_of(path) is not None or _holds_studies(path)
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns the trials of a study. Raises `AblateError`, also for a path that holds none by itself."""
-        folder = _folder_of(path)
+        folder = folder_of(path)
         if folder is None:
             results = next((place for place in (path, *path.parents) if (place / STORE).is_dir()), path)
             hint = f"Name the folder of one: {typed('analyse', results / 'STUDY')}"
@@ -42,27 +44,32 @@ class StudyTrialsReader(Reader):
         if path.is_file() and path.name != TRIALS:
             hint = f"They are in {TRIALS}: {typed('analyse', folder.path)}"
             raise Invalid("RUNS", "is a file of a study that has no runs", path.name, hint=hint)
-        evidence = folder.evidence()
-        facts = evidence.facts
-        roles = {name: [name] for name in ("variant", "seed", "status")}
-        if len(facts.tasks) > 1 or facts.tasks[0].name_for_readers:
-            roles["task"] = ["task"]
-        table = _with_examples(evidence) if _shares_examples(evidence) else _texts(evidence.trials)
-        if "example" in table:
-            roles["example"] = ["example"]
-        metrics = [name for name in _metrics_of(facts) if name in table]
-        used = [*dict.fromkeys(column for columns in roles.values() for column in columns), *metrics]
-        return RunsFound(
-            table[used],
-            f"the trials of the study {facts.study}",
-            roles,
-            metrics,
-            [*_notes(evidence, folder)],
-            declared=_declared(facts),
-        )
+        found = trials_of(folder)
+        return replace(found, notes=[*_notes(folder), *warnings_of_report(folder)])
 
 
-def _folder_of(path: Path) -> StudyFolder | None:
+def trials_of(folder: StudyFolder) -> RunsFound:
+    """Returns the trials of a study, without what its report says beside them. Raises `AblateError`."""
+    evidence = folder.evidence()
+    facts = evidence.facts
+    roles = {name: [name] for name in ("variant", "seed", "status")}
+    if len(facts.tasks) > 1 or facts.tasks[0].name_for_readers:
+        roles["task"] = ["task"]
+    table = _with_examples(evidence) if _shares_examples(evidence) else _texts(evidence.trials)
+    if "example" in table:
+        roles["example"] = ["example"]
+    metrics = [name for name in _metrics_of(facts) if name in table]
+    used = [*dict.fromkeys(column for columns in roles.values() for column in columns), *metrics]
+    return RunsFound(
+        table[used],
+        f"the trials of the study {facts.study}",
+        roles,
+        metrics,
+        declared=_declared(facts),
+    )
+
+
+def folder_of(path: Path) -> StudyFolder | None:
     """Returns the folder of the study that a path is, or is in; None where there is none that a study has written."""
     folder = path if path.is_dir() else path.parent
     if not (folder / TRIALS).is_file():
@@ -143,9 +150,9 @@ def _declared(facts: StudyFacts) -> dict[str, object]:
     return declared
 
 
-def _notes(evidence: Evidence, folder: StudyFolder) -> Iterator[str]:
+def _notes(folder: StudyFolder) -> Iterator[str]:
     """Yields what the report of the study counts beside its trials, with the command that judges it again."""
-    facts = evidence.facts
+    facts = folder.facts()
     beside = []
     if facts.claims:
         beside.append("its claims")

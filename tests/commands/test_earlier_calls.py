@@ -61,7 +61,7 @@ OTHERWISE = {
         0.1,
     ),
     "baseline": (("--baseline", "wide", "--metric", "acc", "--margin", "0.02"), ["baseline=base"], 0.1),
-    "filter": ((*CALL, "--where", "seed > 0"), ["where=none"], 0.1),
+    "filter": ((*CALL, "--where", "loss > 0"), ["where=none"], 0.1),
     "step": ((*CALL, "--at", "step 1"), ["at=none"], 0.1),
     "claim": ((*CALL, "--claim", "wide beats base on acc by 0.01"), ["claim=none"], None),
 }

@@ -12,6 +12,7 @@ import ablate
 from ablate.base.errors import Invalid
 from ablate.core.facts import NAMELESS_TASK
 from ablate.core.metric import Sampling
+from ablate.core.other_looks import SupersededRuns
 from ablate.pipeline.publish import publish
 from ablate.records.folder import StudyFolder
 
@@ -91,6 +92,31 @@ def test_what_the_report_counts_beside_is_said():
     assert any(
         "its claims and runner-up settings too: ablate report" in caution for caution in facts.cautions
     )
+
+
+def test_warnings_of_the_report_and_marks_of_its_rows_are_said(tmp_path):
+    evidence = study(VALUES, metric="loss", tasks={"digits": {"loss": LOSS}}, margin=0.03)
+    longer = [
+        replace(variant, examples={"digits": 900 if variant.name == "config.lr=0.2" else 300})
+        for variant in evidence.facts.variants
+    ]
+    again = {"config.lr=0.3": SupersededRuns(0, 2, {"digits": [1, 2]})}
+    changed = replace(evidence.facts, variants=longer, superseded=again, cautions=["inputs cannot be seen"])
+    found = folder(tmp_path, replace(evidence, facts=changed))
+    words = "\n".join(ablate.analyse(found.path).evidence.facts.cautions)
+    assert (
+        "The report of the study says: Trained again after another result: config.lr=0.3 on seeds 1–2."
+        in words
+    )
+    assert "The report of the study says: Inputs cannot be seen" in words
+    assert "says of config.lr=0.2: trained on 900 examples against 300: unequal training budgets" in words
+
+
+def test_a_report_without_warnings_adds_none(tmp_path):
+    found = folder(tmp_path, study(VALUES, metric="loss", tasks={"": {"loss": LOSS}}, margin=0.03))
+    assert not [
+        caution for caution in ablate.analyse(found.path).evidence.facts.cautions if "says" in caution
+    ]
 
 
 @pytest.mark.parametrize(

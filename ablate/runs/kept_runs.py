@@ -1,0 +1,120 @@
+"""How many of the variants and seeds that a call can see it keeps: what is left out after results is a choice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from ablate.analysis.earlier_looks import error_rate_of_best_subset
+from ablate.analysis.shared_runs import error_rate_of_best_variant
+from ablate.core.other_looks import RunChoice
+from ablate.runs.cells import NO_VALUE, is_number
+from ablate.runs.roles import STEPS, RunColumns, joined_column
+
+
+@dataclass(frozen=True)
+class RunCounts:
+    """The number of variants in a table, and how often its baseline repeats."""
+
+    variants: int
+    """Without the baseline."""
+    repeats: int
+    """The seeds of the baseline on a task; its rows where none has a seed. 0 where rows are steps or examples."""
+
+
+@dataclass(frozen=True)
+class KeptRuns:
+    """What a call keeps, beside what it can see."""
+
+    kept: RunCounts
+    seen: RunCounts
+    """The rows that differ from kept ones in variant, seed and result alone; the seeds are those of kept variants."""
+    given: RunCounts
+    """All rows of RUNS."""
+    has_seeds: bool
+
+    def of_larger(self, seen: Iterable[RunCounts]) -> KeptRuns:
+        """Returns the same where all rows of RUNS were among others before, with what was seen of those."""
+        variants = self.seen.variants
+        repeats = self.seen.repeats
+        for counts in seen:
+            if counts.variants > self.given.variants:
+                variants = max(variants, counts.variants)
+            if counts.repeats > self.given.repeats:
+                repeats = max(repeats, counts.repeats)
+        return replace(self, seen=RunCounts(variants, repeats))
+
+    def choices(self) -> list[RunChoice]:
+        """Returns what of the variants, seeds or runs was kept, where some were left out."""
+        kept, seen = self.kept, self.seen
+        has_fewer_variants = 0 < kept.variants < seen.variants
+        has_fewer_repeats = 0 < kept.repeats < seen.repeats
+        choices = []
+        if has_fewer_variants:
+            rate: float | None = None
+            if not has_fewer_repeats:
+                num_seeds = max(kept.repeats, 2)
+                rate = error_rate_of_best_variant(seen.variants, num_seeds, num_kept=kept.variants)
+            choices.append(RunChoice("variants", kept.variants, seen.variants, rate))
+        if has_fewer_repeats and self.has_seeds:
+            rate = None if has_fewer_variants else error_rate_of_best_subset(seen.repeats)
+            choices.append(RunChoice("seeds", kept.repeats, seen.repeats, rate))
+        elif has_fewer_repeats:
+            choices.append(RunChoice("runs", kept.repeats, seen.repeats, None))
+        return choices
+
+
+def kept_runs(
+    columns: RunColumns, kept: pd.DataFrame, named: Sequence[str], measured: Collection[str]
+) -> KeptRuns:
+    """Returns what the rows that conditions keep have of the variants and seeds of a table.
+
+    named: the columns that the conditions name. measured: those that hold results.
+    """
+    table, roles = columns.table, columns.roles
+    choosing = {*roles["variant"], *roles.get("seed", ()), *measured}
+    slices = [*roles.get("task", ())]
+    taken = {*choosing, *slices}
+    slices += [name for name in named if name not in taken and not _names_rows(table[name])]
+    seen = table
+    if slices:
+        of_kept = joined_column(kept[slices].astype(str), slices)
+        seen = table[joined_column(table[slices].astype(str), slices).isin(of_kept)]
+    variants = joined_column(kept, roles["variant"])
+    of_kept_variants = seen[joined_column(seen, roles["variant"]).isin(variants)]
+    return KeptRuns(
+        kept=_counts_of(kept, columns),
+        seen=RunCounts(_counts_of(seen, columns).variants, _counts_of(of_kept_variants, columns).repeats),
+        given=_counts_of(table, columns),
+        has_seeds="seed" in roles,
+    )
+
+
+def _names_rows(column: pd.Series) -> bool:
+    """Returns whether a column has a name for each row, as an id does."""
+    return bool(column.is_unique) and not column.map(is_number).all()
+
+
+def _counts_of(table: pd.DataFrame, columns: RunColumns) -> RunCounts:
+    """Returns the counts of the rows that have a result."""
+    roles, options = columns.roles, columns.options
+    with_result = table[~table[options.metric].isin(["", NO_VALUE])]
+    variants = joined_column(with_result, roles["variant"])
+    names = variants.drop_duplicates().tolist()
+    baseline = options.baseline_among(names)
+    of_baseline = with_result[variants == baseline]
+    return RunCounts(len([name for name in names if name != baseline]), _repeats(of_baseline, columns))
+
+
+def _repeats(rows: pd.DataFrame, columns: RunColumns) -> int:
+    """Returns the most seeds on one task, or rows without seeds; 0 where rows are steps or examples."""
+    roles = columns.roles
+    are_parts_of_runs = "example" in roles or any(str(name).lower() in STEPS for name in rows)
+    if rows.empty or ("seed" not in roles and are_parts_of_runs):
+        return 0
+    tasks = joined_column(rows, roles["task"]) if "task" in roles else pd.Series("", rows.index)
+    if "seed" not in roles:
+        return int(tasks.value_counts().max())
+    return int(joined_column(rows, roles["seed"]).groupby(tasks).nunique().max())
