@@ -26,6 +26,23 @@ def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, margin,
     assert (found[1:] == [scales.padded(*view)]) if view else len(found) == 1
 
 
+@given(st.lists(st.floats(-2, 2), max_size=12))
+def test_no_point_is_cut_at_an_edge(points):
+    low, high = scales.clear_of(points, (-1.0, 1.0))
+    assert low <= -1 < 1 <= high
+    room = 0.9 * scales.EDGE * 2.0
+    assert not [point for point in points if low <= point < low + room or high - room < point <= high]
+
+
+def test_a_closer_look_has_no_mean_at_its_edge():
+    rows = ([-0.5, -0.0219, -0.01, 0.0], [-0.4, -0.0219, 0.01, 0.02], 0.02)
+    (_, near), (_, clear) = scales.zoomed(*rows), scales.zoomed(*rows, means=[-0.45, -0.0239, 0.0, 0.0])
+    assert near == scales.padded(-0.0219, 0.02)
+    assert clear[0] < -0.0239 - 0.02 * (clear[1] - clear[0])
+    assert clear[1] == near[1]
+    assert scales.zoomed(*rows, means=[-0.45, 0.0, 0.0, 0.0])[1] == near
+
+
 def test_no_axis_goes_far_beyond_what_a_metric_can_be():
     low, high = scales.padded(0.2, 1.0, metric=ACCURACY)
     assert (low < 0.2, 1 < high < 1.05) == (True, True)
