@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -62,7 +61,7 @@ def figure_names(facts: StudyFacts) -> dict[str, str]:
 
 
 def entries(facts: StudyFacts) -> list[Entry]:
-    """Returns every variant but the baseline, those that change the same paths together, placebos last."""
+    """Returns every variant but the baseline, in the order of the study as tables have them, placebos last."""
     names = figure_names(facts)
     paths: dict[str, None] = {}
     for variant in facts.variants:
@@ -72,8 +71,7 @@ def entries(facts: StudyFacts) -> list[Entry]:
     for variant in facts.variants[1:]:
         group = " + ".join(ends[path] for path in variant.changes)
         found.append(Entry(variant.name, PLACEBO_GROUP if variant.placebo else group, names[variant.name]))
-    order = list(dict.fromkeys(entry.group for entry in found))
-    return sorted(found, key=lambda entry: (entry.group == PLACEBO_GROUP, order.index(entry.group)))
+    return sorted(found, key=lambda entry: entry.group == PLACEBO_GROUP)
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,9 @@ class Facets:
         Where every factor has one variant, as those named by hand do, the title of a facet is the variant's name.
         """
         shown = [entry for entry in entries(facts) if entry.group != PLACEBO_GROUP][:MAX_LINES]
-        groups = {title: list(members) for title, members in groupby(shown, key=lambda entry: entry.group)}
+        groups: dict[str, list[Entry]] = {}
+        for entry in shown:
+            groups.setdefault(entry.group, []).append(entry)
         if not groups:
             return cls({BASELINE: []})
         if len(groups) > 1 and all(len(members) == 1 for members in groups.values()):

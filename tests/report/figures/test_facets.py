@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from reports import factorial
 from synthetic import UGLY, study
 
@@ -15,7 +17,7 @@ from ablate.report.figures.facets import (
 from ablate.report.figures.theme import colour, new_axes, theme
 
 
-def test_variants_stand_with_their_factor_and_placebos_last(evidence):
+def test_variants_stand_in_the_order_of_the_study_and_placebos_last(evidence):
     found = entries(evidence.facts)
     assert [(entry.group, entry.label) for entry in found[:3]] == [
         ("score", "additive scoring"),
@@ -25,6 +27,17 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence):
     assert found[-2].label == UGLY, "a variant named by hand keeps its name"
     assert found[-1].group == PLACEBO_GROUP
     assert len(found) == len(evidence.facts.variants) - 1
+    baseline, *others = evidence.facts.variants
+    turned = replace(evidence.facts, variants=[baseline, *reversed(others)])
+    assert [entry.variant for entry in entries(turned)][:-1] == [entry.variant for entry in found[-2::-1]]
+
+
+def test_levels_of_a_factor_share_a_facet_wherever_the_study_has_them(evidence):
+    baseline, *others = evidence.facts.variants
+    turned = replace(evidence.facts, variants=[baseline, *others[1:], others[0]])
+    members = Facets.of(turned).members
+    assert {entry.label for entry in members["score"]} == {"additive scoring", "dot scoring"}
+    assert len(members) == len(Facets.of(evidence.facts).members)
 
 
 def test_a_facet_for_each_factor_and_none_for_the_placebo(evidence):
