@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ablate.base.wording import brief
 from ablate.core.metric import Metric
-from ablate.report.figures.theme import DOTTED, SMALL, colour
+from ablate.report.figures.theme import DOTTED, colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,15 +132,11 @@ def in_units(value: float, say: Callable[[float], str]) -> str:
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(value)).replace(". ", " ").removesuffix(".")
 
 
-def reference_lines(ax: Axes, metric: Metric, *, named: bool) -> None:
-    """Draws dotted lines at the values of guessing and of solved, where in view; their names stand outside."""
+def reference_lines(ax: Axes, metric: Metric) -> dict[str, float]:
+    """Draws dotted lines at the values of guessing and of solved, where in view; returns these by their names."""
     low, high = ax.get_ylim()
-    for value, name in ((metric.floor, "guessing"), (metric.solved, "solved")):
-        if value is None or not low <= value <= high:
-            continue
+    values = {"guessing": metric.floor, "solved": metric.solved}
+    references = {name: value for name, value in values.items() if value is not None and low <= value <= high}
+    for value in references.values():
         ax.axhline(value, color=colour("soft"), lw=0.7, ls=DOTTED, zorder=0)
-        if named:
-            at_right = ax.get_yaxis_transform()
-            ax.text(
-                1.02, value, name, transform=at_right, va="center", size=SMALL - 0.5, color=colour("soft")
-            )
+    return references

@@ -94,11 +94,9 @@ def test_a_number_at_an_axis_has_no_more_digits_than_it_needs(say, value, words)
     assert scales.in_units(value, say) == words
 
 
-def test_guessing_and_solved_are_named_outside_where_they_are_in_view():
+def test_guessing_and_solved_are_drawn_where_they_are_in_view():
     with theme():
         _, ax = new_axes(1.0)
         ax.set(ylim=(0.5, 1.0))
-        scales.reference_lines(ax, ACCURACY, named=True)
-        (solved,) = ax.texts
-    assert (solved.get_text(), solved.get_position()) == ("solved", (1.02, 0.95))
+        assert scales.reference_lines(ax, ACCURACY) == {"solved": 0.95}
     assert [line.get_ydata()[0] for line in ax.lines] == [0.95]
