@@ -14,8 +14,7 @@ from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import by_design, short_names
 from ablate.core.spelling import spelled_paths
-from ablate.report.figures.line_names import MAX_LINES as MAX_NAMED_LINES
-from ablate.report.figures.line_names import LineEnd, name_ends
+from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
 from ablate.report.figures.scales import reference_lines
 from ablate.report.figures.theme import LEVELS, colour, figure_width, new_figure
 from ablate.report.words import in_lines, message

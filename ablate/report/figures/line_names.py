@@ -12,7 +12,7 @@ from ablate.report.words import in_lines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_LINES = 3  # Lines of a panel that are named at their ends; of more, a legend has the names.
+MAX_NAMED_LINES = 3  # Lines of a panel that are named at their ends; of more, a legend has the names.
 TEXT_LINE = 0.125  # Inches from one line of text to the next.
 LETTERS = 15  # Of a line of a name, which has at most two.
 FEW_LETTERS = 11  # The same in a column of a paper.

@@ -21,7 +21,7 @@ LABEL = 30  # Characters of a line of a label, which has at most two; of a figur
 PITCH = 0.24  # Inches from one row to the next.
 TALL_PITCH = 0.3  # The same where a label has two lines.
 MARKER = 4.4  # Points: the size of the marker of a mean, with its edge.
-EDGE = 0.9
+MARKER_EDGE = 0.9  # Points: its width.
 END = 6.4  # Points: the height of the ends of an interval.
 MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
@@ -113,8 +113,8 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
         color=shade,
         markerfacecolor=colour("paper") if hollow else shade,
         markeredgecolor=shade,
-        markeredgewidth=EDGE,  # That of the ends, too.
-        markersize=MARKER - EDGE,
+        markeredgewidth=MARKER_EDGE,  # That of the ends, too.
+        markersize=MARKER - MARKER_EDGE,
         elinewidth=1.3,
         capsize=END / 2 if is_known else 0.0,
         zorder=3,

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ablate.core.facts import BASELINE
 from ablate.report.figures.facets import LEGEND_ROW, draw_legend, legend_height, line_styles, new_panels
-from ablate.report.figures.line_names import MAX_LINES, LineEnd, name_ends
+from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
 from ablate.report.figures.scales import mark_round, mark_values
 from ablate.report.figures.theme import SMALL, new_figure
 
@@ -39,7 +39,7 @@ def growth(
     shown = {metric: measure for metric, measure in measures.items() if metric in set(data["metric"])}
     styles = line_styles([variant for variant in names if variant != BASELINE])
     across = min(2, len(shown))
-    legend = names if len(names) > MAX_LINES else {}
+    legend = names if len(names) > MAX_NAMED_LINES else {}
     figure = new_figure(-(-len(shown) // across) * HEIGHT + legend_height(legend) * LEGEND_ROW + 0.3)
     panels = new_panels(figure, list(shown), across, sharey=False)
     draw_legend(figure, styles, legend)
