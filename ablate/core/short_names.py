@@ -17,7 +17,10 @@ _NOUNS = {
 }
 # Begins the paths of settings of a user's own code.
 _OWN_CODE = "config."
-_LEFT_OUT = ("none", "off")
+_LEFT_OUT = ("none", "off", "false", "False")
+_PUT_IN = ("on", "true", "True")
+# Words that begin the name of a switch: what follows is what is switched.
+_SWITCHES = ("use ", "enable ", "with ", "apply ", "add ")
 
 
 def short_names(facts: StudyFacts) -> dict[str, str]:
@@ -84,6 +87,15 @@ def short_name(variant: str, labels: Mapping[str, str]) -> str:
     return " · ".join([short, *rest])
 
 
+def runner_up_name(runner_up: str, names: Mapping[str, str]) -> str:
+    """Returns the name for readers of a variant at a setting: `no positions at training.lr=0.03`.
+
+    names: variant → its name for readers.
+    """
+    variant, at, setting = runner_up.rpartition(" at ")
+    return f"{names.get(variant, variant)}{at}{setting}"
+
+
 def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:
     """Returns paths and levels in words: `no positions + 1 head`."""
     names = [labels.get(f"{path}={level}") or level_name(path, level) for path, level in levels]
@@ -131,9 +143,9 @@ def level_name(path: str, level: str) -> str:
         plural = "" if level == "1" else "s"
         return f"{level} {spelled(counted[1])}{plural}"
     if name in _LEFT_OUT:
-        return f"no {noun}{details}"
-    if name == "on":
-        return f"{noun}{details}"
+        return f"no {_switched(noun)}{details}"
+    if name in _PUT_IN:
+        return f"{_switched(noun)}{details}"
     if path.startswith(_OWN_CODE):
         # What a setting of a user's own is called comes first: nobody knows whether its level would read as a noun.
         return f"{noun} {SPELLINGS[name] if name in TERMS else name}{details}"
@@ -145,6 +157,14 @@ def level_name(path: str, level: str) -> str:
     if not words.endswith(noun):
         words = f"{words} {noun}"
     return f"{words}{details}"
+
+
+def _switched(noun: str) -> str:
+    """Returns what a switch is for: `EMA` of `use EMA`."""
+    for switch in _SWITCHES:
+        if noun.startswith(switch):
+            return noun.removeprefix(switch)
+    return noun
 
 
 def _details(parameters: str) -> str:

@@ -23,6 +23,7 @@ SPELLINGS = {
     # Words.
     "adamw": "AdamW",
     "alibi": "ALiBi",
+    "ema": "EMA",
     "ffn": "FFN",
     "flops": "FLOPs",
     "fourier": "Fourier",

@@ -267,6 +267,14 @@ def learned_words(learned: Learned, facts: StudyFacts) -> str:
         bound = "answer.at_most" if metric.direction == "min" else "answer.at_least"
         target = message(bound, learned.name, metric.solved)
         return message("answer.reached_target", learned.task, *learned.solved, facts.unit, target)
-    # As exact as its spread lets it be told.
-    mean = wording.number(learned.mean, wording.decimals(learned.spread))
-    return message("answer.reached", learned.name, mean, learned.task, metric.floor)
+    # Both as exact as the spread lets them be told.
+    places = wording.decimals(learned.spread)
+    mean = wording.number(learned.mean, places)
+    return message("answer.reached", learned.name, mean, learned.task, _guessing(metric, places))
+
+
+def _guessing(metric: Metric, places: int) -> str:
+    """Returns the value of guessing with at most so many decimals; with two digits where it would read 0."""
+    floor = metric.floor or 0.0
+    rounded = round(floor, places)
+    return wording.significant(floor) if floor and not rounded else wording.exact(rounded)

@@ -106,6 +106,7 @@ def written(
         md=lambda words: markdown(text(words)),
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
+        unbroken=_unbroken,
         # What stands between backticks is code.
         coded=lambda words: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words)))),
     )
@@ -121,6 +122,11 @@ def written(
         dark=Markup(css_variables(dark=True)),
     )
     return printable(page)
+
+
+def _unbroken(words: str) -> str:
+    """Returns the words of a cell, of which an interval or a change stays in one line where the cell takes several."""
+    return re.sub(r"\[[^]]*\]|\([^()a-z]*\)", lambda part: part[0].replace(" ", "\xa0"), words)
 
 
 def _classes(column: Column) -> Markup:

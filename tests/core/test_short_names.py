@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.core.facts import Claim, StudyFacts, VariantFacts
-from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
+from ablate.core.short_names import in_short_names, level_name, runner_up_name, short_claim, short_names
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ from ablate.core.short_names import in_short_names, level_name, short_claim, sho
         ("model.dropout.attention_weights", "0.1", "attention weights dropout 0.1"),
         ("training.lr", "1e-05", "learning rate 1e-05"), ("model.d_model", "64", "model width 64"),
         ("training.optimizer", "sgd", "SGD"), ("lr", "0.1", "learning rate 0.1"),
+        ("config.use_ema", "off", "no EMA"), ("config.use_ema", "on", "EMA"), ("use_ema", "False", "no EMA"),
+        ("config.enable_bias", "True", "bias"), ("config.user_norm", "off", "no user norm"),
     ],
 )  # fmt: skip
 def test_a_level_is_named_as_a_reader_would_say_it(path, level, name):
@@ -131,6 +133,18 @@ def test_sentences_use_the_names_too():
     names = {"model.norm=none": "no norm", "model.norm=none,a.b=1": "both", "baseline": "baseline"}
     said = "2 of 5 runs of model.norm=none,a.b=1 and of model.norm=none; pre.model.norm=none"
     assert in_short_names(said, names) == "2 of 5 runs of both and of no norm; pre.model.norm=none"
+
+
+@pytest.mark.parametrize(
+    ("runner_up", "name"),
+    [
+        ("no-positions at training.lr=0.03", "no positions at training.lr=0.03"),
+        ("at rest at training.lr=0.03", "resting at training.lr=0.03"),
+        ("other at a=1, b=2", "other at a=1, b=2"),
+    ],
+)
+def test_a_runner_up_has_the_name_of_its_variant(runner_up, name):
+    assert runner_up_name(runner_up, {"no-positions": "no positions", "at rest": "resting"}) == name
 
 
 def test_in_claims_too_no_two_share_a_name():

@@ -88,6 +88,17 @@ def test_the_page_never_scrolls_sideways(browser, report, width):
     assert browser.evaluate("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.parametrize(("width", "some"), [(1300, ".scroll"), (1000, ".scroll:has(.wide)")])
+def test_no_column_of_a_table_is_cut_in_a_window_of_a_usual_width(browser, report, width, some):
+    browser.open(report, width=width)
+    browser.evaluate(UNFOLD)
+    tables = f"[...document.querySelectorAll('{some}')]"
+    assert browser.evaluate(f"{tables}.length") > 0
+    assert (
+        browser.evaluate(f"{tables}.filter(e => e.scrollWidth > e.clientWidth).map(e => e.ariaLabel)") == []
+    )
+
+
 def test_a_claim_takes_few_lines_on_a_narrow_screen(browser, report):
     browser.open(report, width=400)
     claims = "[...document.querySelectorAll('section[aria-labelledby=claims] tbody th')]"

@@ -9,6 +9,7 @@ from synthetic import BATCH, BEST, norms
 from ablate.analysis.compare import compare
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections.tuning import Tuning
+from ablate.report.sections.verdicts import Comparisons
 
 
 def drawings(search, tuned):
@@ -30,6 +31,20 @@ def test_a_rival_is_in_the_figure_and_is_named_where_it_diverged():
         [BATCH, second]
     ]
     assert "diverged: 1 run of batch norm at" in Tuning().findings(found)[-1]
+
+
+def test_a_label_is_the_name_of_a_variant_at_its_runner_up_too():
+    made = after_search(by_learning_rate(BEST, sampler="grid"), norms())
+    made = replace(made, facts=replace(made.facts, labels={BATCH: "batches"}))
+    name = f"{BATCH} at training.lr=0.1"
+    rival = pd.DataFrame(
+        [("x", name, "recall", 0, "completed")], columns=["id", "variant", "task", "seed", "status"]
+    )
+    comparisons = compare(made).assign(settings=f"training.lr=0.3; also {name}")
+    found = ReportData(replace(made, frames={**made.frames, "rivals": rival}), comparisons, pd.DataFrame())
+    assert "batches at training.lr=0.1" in Tuning().findings(found)[-1]
+    (table,) = Comparisons().blocks(found)
+    assert {row["settings"] for row in table.rows} == {"training.lr=0.3; also batches at training.lr=0.1"}
 
 
 def test_each_task_has_a_figure():

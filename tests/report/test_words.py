@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 from jinja2 import Environment, FileSystemBytecodeCache, nodes
+from reports import troubled
 
 import ablate
+from ablate.analysis.learning import Learned
+from ablate.core.metric import Metric
 from ablate.report import words
+from ablate.report.answer import learned_words
 from ablate.report.reason_words import because
 from ablate.report.words import codes, decimals_beside_0, interval, level_word, message, some
 
@@ -132,3 +136,12 @@ def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatc
 )
 def test_an_interval_that_excludes_0_does_not_read_as_if_it_had_0(low, high, ends):
     assert interval(low, high, decimals_beside_0(low, high)) == ends
+
+
+@pytest.mark.parametrize(
+    ("floor", "spread", "said"),
+    [(0.145723, 0.0023, "0.1457"), (0.1, 0.0023, "0.1"), (0.0004, 0.3, "0.00040"), (0.0, 0.1, "0")],
+)
+def test_guessing_has_no_more_digits_than_what_was_reached(floor, spread, said):
+    learned = Learned("t", True, "accuracy", Metric("max", floor=floor), mean=0.55176, spread=spread)
+    assert learned_words(learned, troubled().facts).endswith(f"(guessing: {said})")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,16 +20,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Side = Literal["left", "right", "center"]
+
 HEIGHT = 2.6  # Inches of a panel.
 LINE = 0.13  # Inches from one line of text to the next.
-REACH = (
-    6 * LINE
-)  # Inches by which a name is moved at most: farther off, it would be read as that of another point.
-STEP = LINE / 4  # Inches by which a name is moved until it has room.
 LETTER = 0.062  # Inches of a letter, on average.
 MARKER = 0.04  # Inches from the middle of a point to its edge.
 GAP = 0.08  # Inches from a point to its name.
-MAX_NAMED = 16  # Names in a panel; of more variants, those on the front and the best others have one.
+ALONE = (
+    1.5 * LINE
+)  # Inches to the nearest other point, from which on a name is read as that of its own point.
+MAX_NAMED = 16  # Names in a panel.
+# Lines from a point up to the middle of its name: first clear of the front, which goes to the right of a point.
+RISES = (5 / 8, 0, -5 / 8, 5 / 4, -5 / 4)
 LABEL = 26  # Characters of a label.
 
 
@@ -82,57 +86,59 @@ def _draw_panel(ax: Axes, data: pd.DataFrame, cost: CostAxis, metric: Metric) ->
     ticks = round_ticks(*ax.get_xlim(), log=ax.get_xscale() == "log", most=5)
     ax.set_xticks(ticks, [in_units(tick, cost.say) for tick in ticks])
     ax.xaxis.minorticks_off()
-    _name_points(ax, data, cost.column, [*baseline.index, *front.index])
+    bars = np.stack([data[[cost.column, cost.column]], np.column_stack([low, high])], axis=2)
+    segments = [*_steps(front[[cost.column, "mean"]].to_numpy(float)), *bars]
+    _name_points(ax, data, cost.column, [*baseline.index, *front.index], segments)
 
 
-def _name_points(ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int]) -> None:
-    """Writes the name of each point beside it, or as near as other names and points leave room, joined by a line.
+def _steps(points: np.ndarray) -> list[np.ndarray]:
+    """Returns the segments (2, 2) of a line that goes to the right from each of the points (n, 2), then to the next."""
+    segments = []
+    for start, end in itertools.pairwise(points):
+        corner = np.array([end[0], start[1]])
+        segments += [np.stack([start, corner]), np.stack([corner, end])]
+    return segments
 
-    Those of the index `first` are given room before others, then those that stand alone, then the crowd from above
-    downwards, so that its names have the order of its points. A point for whose name there is no room has none.
+
+def _name_points(
+    ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int], segments: Sequence[np.ndarray]
+) -> None:
+    """Writes the names of points beside them, where no point, segment or other name is.
+
+    Those of the index `first` are given room before others, which have a name only where they stand alone; of each,
+    the upper before the lower, so that names have the order of their points. `segments` are those of drawn lines:
+    each (2, 2), its ends by x and y.
     """
-    width = figure_width() - 0.8
-    height = HEIGHT - 0.55
-    # In inches from the lower left corner of the axes.
-    scaled = ax.transScale.transform(data[[column, "mean"]].to_numpy(float))
-    places = dict(zip(data.index, ax.transLimits.transform(scaled) * (width, height), strict=True))
+    size = figure_width() - 0.8, HEIGHT - 0.55
+    places = dict(zip(data.index, _in_inches(ax, data[[column, "mean"]].to_numpy(float), size), strict=True))
     taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in places.values()]
+    for segment in segments:
+        ends = _in_inches(ax, segment, size)
+        taken.append(Box(*ends.min(axis=0), *ends.max(axis=0)))
     downwards = data.sort_values("mean", ascending=False, kind="stable").index
-    alone = [index for index in downwards if _room_around(index, places) > 1.5 * LINE]
-    for index in list(dict.fromkeys([*first, *alone, *downwards]))[:MAX_NAMED]:
-        x, y = places[index]
-        is_right = x < width / 2
-        room = (width - x if is_right else x) - GAP
-        words = in_lines(data.loc[index, "label"], min(LABEL, int(room / LETTER)), 1)
-        start = x + GAP if is_right else x - GAP - LETTER * len(words)
-        # A little above the point, where the front does not strike it through.
-        beside = Box(start, y + LINE / 8, start + LETTER * len(words), y + 9 * LINE / 8)
-        box = _free_box(beside, taken, height)
-        if box is None:
+    alone = [index for index in downwards if _room_around(index, places) > ALONE]
+    named = [index for index in downwards if index in first]
+    for index in list(dict.fromkeys([*named, *alone]))[:MAX_NAMED]:
+        name = _free_name(data.loc[index, "label"], places[index], size, taken)
+        if name is None:
             continue
-        taken.append(box)
-        middle = (box.bottom + box.top) / 2
-        is_moved = abs(middle - y) > 0.8 * LINE
-        line = {
-            "arrowstyle": "-",
-            "color": colour("soft"),
-            "lw": 0.5,
-            "shrinkA": 0,
-            "shrinkB": 2,
-            "relpos": (0.0 if is_right else 1.0, 0.5),
-        }
+        taken.append(name.box)
         ax.annotate(
-            words,
-            (x / width, y / height),
-            ((box.left if is_right else box.right) / width, middle / height),
+            name.words,
+            places[index] / size,
+            (name.edge / size[0], name.box.middle / size[1]),
             xycoords="axes fraction",
             textcoords="axes fraction",
-            ha="left" if is_right else "right",
+            ha=name.side,
             va="center",
             size=SMALL,
             color=colour("ink" if data.loc[index, "variant"] == BASELINE else "blue"),
-            arrowprops=line if is_moved else None,
         )
+
+
+def _in_inches(ax: Axes, points: np.ndarray, size: tuple[float, float]) -> np.ndarray:
+    """Returns points (n, 2) in inches from the lower left corner of axes of a size in inches."""
+    return ax.transLimits.transform(ax.transScale.transform(points)) * size
 
 
 def _room_around(index: int, places: Mapping[int, np.ndarray]) -> float:
@@ -155,15 +161,41 @@ class Box:
         beside = self.right <= other.left or other.right <= self.left
         return not beside and self.bottom < other.top and other.bottom < self.top
 
-    def raised(self, distance: float) -> Box:
-        """Returns the rectangle so much higher."""
-        return Box(self.left, self.bottom + distance, self.right, self.top + distance)
+    @property
+    def middle(self) -> float:
+        """Half-way from the bottom to the top."""
+        return (self.bottom + self.top) / 2
 
 
-def _free_box(box: Box, taken: Sequence[Box], height: float) -> Box | None:
-    """Returns the rectangle at the nearest height, from 0 to `height`, where it overlaps nothing, if there is one."""
-    for step in range(round(2 * REACH / STEP)):
-        moved = box.raised((step + 1) // 2 * STEP * (1 if step % 2 else -1))
-        if moved.bottom >= 0 and moved.top <= height and not any(moved.overlaps(other) for other in taken):
-            return moved
+@dataclass(frozen=True)
+class Name:
+    """The name of a point as it is shown, its rectangle, and the side of this that is next to the point."""
+
+    words: str
+    box: Box
+    side: Side
+
+    @property
+    def edge(self) -> float:
+        """The place of its side."""
+        middle = (self.box.left + self.box.right) / 2
+        return {"left": self.box.left, "right": self.box.right, "center": middle}[self.side]
+
+
+def _free_name(label: str, place: np.ndarray, size: tuple[float, float], taken: Sequence[Box]) -> Name | None:
+    """Returns the name of a point where it overlaps nothing, if there is such a place beside the point."""
+    width, height = size
+    x, y = place
+    is_left_half = x < width / 2
+    room = max(x, width - x) - GAP
+    words = in_lines(label, min(LABEL, int(room / LETTER)), 1)
+    length = LETTER * len(words)
+    lefts: dict[Side, float] = {"left": x + GAP, "right": x - GAP - length, "center": x - length / 2}
+    sides: tuple[Side, ...] = ("left", "right", "center") if is_left_half else ("right", "left", "center")
+    for side, rise in itertools.product(sides, RISES):
+        left = lefts[side]
+        box = Box(left, y + (rise - 0.5) * LINE, left + length, y + (rise + 0.5) * LINE)
+        is_inside = left >= 0 and box.right <= width and box.bottom >= 0 and box.top <= height
+        if is_inside and not any(box.overlaps(other) for other in taken):
+            return Name(words, box, side)
     return None

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 
 from ablate.core.metric import Metric
-from ablate.report.figures.facets import Facets, draw_references, line_facets
+from ablate.report.figures.facets import Facets, LinePanels, line_facets, name_lines
 from ablate.report.figures.scales import is_log, mark_round, padded
 from ablate.report.figures.theme import SMALL
 
 if TYPE_CHECKING:
-    import seaborn
     from matplotlib.figure import Figure
 
 
@@ -32,35 +31,34 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
     limits = (0.8 * low, 1.25 * high) if log else padded(low, high, metric=metric)
     scale = "log" if log else "linear"
     axes: dict[str, Any] = {"yscale": scale, "ylim": limits, "xlim": (0, 1.05 * data["step"].max())}
-    grid = line_facets(
+    lines = line_facets(
         data.assign(value=data["value"].where(is_completed)),
         facets,
         "step",
         "value",
         limits=axes,
-        errorbar=("pi", 100),
-        err_kws={"lw": 0},
+        band=True,
     )
     if log:
-        for ax in grid.axes.flat:
+        for ax in lines.panels.values():
             mark_round(ax.yaxis, limits)
-    _draw_broken(grid, data[~is_completed], facets, limits)
-    if metric is not None:
-        draw_references(grid, metric)
-    grid.figure.supxlabel("step", size=SMALL)
-    grid.figure.supylabel(label, size=SMALL)
-    return grid.figure
+    _draw_broken(lines, data[~is_completed], facets, limits)
+    name_lines(lines, facets, metric)
+    lines.figure.supxlabel("step", size=SMALL)
+    lines.figure.supylabel(label, size=SMALL)
+    return lines.figure
 
 
 def _draw_broken(
-    grid: seaborn.FacetGrid, broken: pd.DataFrame, facets: Facets, limits: tuple[float, float]
+    lines: LinePanels, broken: pd.DataFrame, facets: Facets, limits: tuple[float, float]
 ) -> None:
-    """Draws each run that did not complete in the facets of its variant."""
+    """Draws each run that did not complete in the facets of its variant; it is the end of one that has no other."""
     styles = facets.styles
     for (facet, variant, _), run in facets.spread(broken).groupby(["facet", "variant", "seed"], sort=False):
-        ax = grid.axes_dict[facet]
+        ax = lines.panels[facet]
         shade = styles[variant].colour
         ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
         end = run.iloc[-1]
-        height = np.clip(end["value"], *limits)
+        height = float(np.clip(end["value"], *limits))
+        lines.ends[facet].setdefault(variant, height)
         ax.plot(end["step"], height, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,19 +14,21 @@ from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import by_design, short_names
 from ablate.core.spelling import spelled_paths
+from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
 from ablate.report.figures.scales import reference_lines
-from ablate.report.figures.theme import LEVELS, colour, figure_width
+from ablate.report.figures.theme import LEVELS, colour, figure_width, new_figure
 from ablate.report.words import in_lines, message
 
 if TYPE_CHECKING:
-    import seaborn
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Dashes of variants, as seaborn takes them, none for a solid line: colour is never the only difference.
+# Dashes of variants as lengths of dash and gap, none for a solid line: colour is never the only difference.
 DASHES: tuple[Any, ...] = ("", (5, 1.4), (1.6, 1.2), (6, 1.4, 1.4, 1.4))
 MAX_LINES = len(LEVELS) * len(DASHES)  # Variants that differ by colour or dashes.
 MAX_FACETS = 12  # Facets of one figure: nobody looks through more.
 FACET_HEIGHT = 1.3  # Inches of a facet with its title.
+PANEL_EDGES = 0.4  # Inches of it that are its title, its ticks, and the room between two.
 LEGEND_ROW = 0.15  # Inches of a line of the legend.
 MAX_NAME = 44  # Characters of a name in the legend.
 
@@ -62,7 +63,7 @@ def figure_names(facts: StudyFacts) -> dict[str, str]:
 
 
 def entries(facts: StudyFacts) -> list[Entry]:
-    """Returns every variant but the baseline, those that change the same paths together, placebos last."""
+    """Returns every variant but the baseline, in the order of the study as tables have them, placebos last."""
     names = figure_names(facts)
     paths: dict[str, None] = {}
     for variant in facts.variants:
@@ -72,8 +73,7 @@ def entries(facts: StudyFacts) -> list[Entry]:
     for variant in facts.variants[1:]:
         group = " + ".join(ends[path] for path in variant.changes)
         found.append(Entry(variant.name, PLACEBO_GROUP if variant.placebo else group, names[variant.name]))
-    order = list(dict.fromkeys(entry.group for entry in found))
-    return sorted(found, key=lambda entry: (entry.group == PLACEBO_GROUP, order.index(entry.group)))
+    return sorted(found, key=lambda entry: entry.group == PLACEBO_GROUP)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,9 @@ class Facets:
         Where every factor has one variant, as those named by hand do, the title of a facet is the variant's name.
         """
         shown = [entry for entry in entries(facts) if entry.group != PLACEBO_GROUP][:MAX_LINES]
-        groups = {title: list(members) for title, members in groupby(shown, key=lambda entry: entry.group)}
+        groups: dict[str, list[Entry]] = {}
+        for entry in shown:
+            groups.setdefault(entry.group, []).append(entry)
         if not groups:
             return cls({BASELINE: []})
         if len(groups) > 1 and all(len(members) == 1 for members in groups.values()):
@@ -117,11 +119,25 @@ class Facets:
         return line_styles(variants)
 
     @property
+    def named_at_ends(self) -> set[str]:
+        """The titles of the facets whose lines have their names at their ends: of those with few lines."""
+        if self.is_named:
+            return set()
+        return {title for title, members in self.members.items() if 0 < len(members) < MAX_NAMED_LINES}
+
+    @property
     def legend(self) -> dict[str, str]:
-        """The variants of the legend by what it calls them; where titles name them, one stands for all."""
+        """The variants of the legend by what it calls them; where titles name them, one stands for all.
+
+        Without those that are named at the ends of their lines.
+        """
         if self.is_named:
             return {BASELINE: BASELINE, self.variants[0].variant: message("figures.named_above")}
-        return {BASELINE: BASELINE, **{entry.variant: entry.label for entry in self.variants}}
+        names: dict[str, str] = {}
+        for title, members in self.members.items():
+            if title not in self.named_at_ends:
+                names |= {BASELINE: BASELINE, **{entry.variant: entry.label for entry in members}}
+        return names
 
     def left_out(self, facts: StudyFacts) -> str:
         """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
@@ -140,7 +156,7 @@ class Facets:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The look of a variant's lines: a colour, and dashes as seaborn takes them."""
+    """The look of a variant's lines: a colour, and the lengths of its dashes and gaps."""
 
     colour: str
     dashes: Any
@@ -160,83 +176,118 @@ def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
     return styles
 
 
+@dataclass(frozen=True)
+class LinePanels:
+    """A figure of lines: its panels by the titles of their facets, and the ends of the lines of each."""
+
+    figure: Figure
+    panels: Mapping[str, Axes]
+    ends: Mapping[str, dict[str, float]]
+    """Title → variant → y."""
+    across: int
+    """The panels of a row."""
+    height: float
+    """Inches of a panel, about."""
+
+
 def line_facets(
-    data: pd.DataFrame, facets: Facets, x: str, y: str, *, limits: Mapping[str, Any], **options: Any
-) -> seaborn.FacetGrid:
-    """Draws a line a variant in the facets of factors, with one legend above them; returns seaborn's grid.
+    data: pd.DataFrame,
+    facets: Facets,
+    x: str,
+    y: str,
+    *,
+    limits: Mapping[str, Any],
+    band: bool = False,
+    **look: Any,
+) -> LinePanels:
+    """Draws the mean of `y` over `x` as a line a variant in the facets of factors, with a legend of those in crowds.
 
     `data` has a row an observation: variant and the columns `x` and `y`. `limits` are properties of all axes, such as
-    `yscale` and `ylim`; `options` go to `seaborn.relplot`.
+    `yscale` and `ylim`; a `band` reaches from the least to the largest value; `look` is that of the lines.
     """
-    import seaborn
-
-    order = [BASELINE, *(entry.variant for entry in facets.variants)]
-    styles = facets.styles
     across = min(3 if figure_width() > 6 else 2, len(facets.members))
-    rows = facets.spread(data)
-    grid = new_grid(rows, "facet", list(facets.members), across)
-    if rows[y].notna().any():  # Seaborn has no lines of nothing.
-        grid.map_dataframe(
-            seaborn.lineplot,
-            x=x,
-            y=y,
-            hue="variant",
-            style="variant",
-            hue_order=order,
-            style_order=order,
-            palette={variant: style.colour for variant, style in styles.items()},
-            dashes={variant: style.dashes for variant, style in styles.items()},
-            legend=False,
-            **options,
-        )
-    legend_rows = draw_legend(grid.figure, styles, facets.legend)
-    lines = -(-len(facets.members) // across)
-    tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
-    grid.set_titles("{col_name}" if len(facets.members) > 1 else "")
-    grid.set(**limits)
-    grid.set_axis_labels("", "")
-    grid.figure.set_size_inches(figure_width(), lines * tall + legend_rows * LEGEND_ROW + 0.4)
-    grid.figure.set_layout_engine("constrained")
-    return grid
+    rows_of_facets = -(-len(facets.members) // across)
+    height = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
+    figure = new_figure(rows_of_facets * height + legend_height(facets.legend) * LEGEND_ROW + 0.4)
+    panels = new_panels(figure, list(facets.members), across, sharey=True)
+    draw_legend(figure, facets.styles, facets.legend)
+    lines = _lines(data, x, y)
+    ends: dict[str, dict[str, float]] = {}
+    for title, ax in panels.items():
+        ax.set(**limits)
+        if len(panels) > 1:
+            ax.set_title(title)
+        ends[title] = {}
+        for variant in [BASELINE, *(entry.variant for entry in facets.members[title])]:
+            if variant not in lines:
+                continue
+            line = lines[variant]
+            style = facets.styles[variant]
+            ax.plot(line[x], line["mean"], color=style.colour, ls=style.pattern, **look)
+            if band:
+                ax.fill_between(line[x], line["min"], line["max"], color=style.colour, alpha=0.2, lw=0)
+            ends[title][variant] = float(line["mean"].iloc[-1])
+    return LinePanels(figure, panels, ends, across, height - PANEL_EDGES)
 
 
-def new_grid(
-    data: pd.DataFrame, column: str, titles: Sequence[str], across: int, **options: Any
-) -> seaborn.FacetGrid:
-    """Returns seaborn's grid of a facet for each of the `titles`, the values of a column, so many in a row.
+def _lines(data: pd.DataFrame, x: str, y: str) -> dict[str, pd.DataFrame]:
+    """Returns variant → its mean, min and max of `y` by rising `x`, without those that have no value."""
+    values = data[["variant", x, y]].astype({y: float}).dropna(subset=[y])
+    means = values.groupby(["variant", x], as_index=False)[y].agg(["mean", "min", "max"])
+    return dict(iter(means.groupby("variant")))
 
-    The figure is laid out once, when it is saved: seaborn would measure all words of it after every step.
+
+def new_panels(figure: Figure, titles: Sequence[str], across: int, *, sharey: bool) -> dict[str, Axes]:
+    """Returns a panel for each of the titles, so many in a row; their one x axis has its ticks below each column."""
+    down = -(-len(titles) // across)
+    grid = figure.subplots(down, across, sharex=True, sharey=sharey, squeeze=False)
+    panels = grid.ravel().tolist()
+    for ax in panels[len(titles) :]:
+        ax.remove()
+    for ax in panels[len(titles) - across : len(titles)]:
+        ax.tick_params(axis="x", labelbottom=True)
+    return dict(zip(titles, panels, strict=False))
+
+
+def name_lines(lines: LinePanels, facets: Facets, metric: Metric | None = None) -> None:
+    """Writes the names of lines at their ends in panels of few; with a `metric`, draws guessing and solved too.
+
+    Their names stand beside the last panel of each row as well. All else is drawn, and the limits are final.
     """
-    import seaborn
-
-    class Grid(seaborn.FacetGrid):
-        def tight_layout(self, *arguments: Any, **settings: Any) -> Grid:
-            return self
-
-    return Grid(data, col=column, col_order=titles, col_wrap=across, **options)
-
-
-def draw_references(grid: seaborn.FacetGrid, metric: Metric) -> None:
-    """Draws the lines of guessing and solved in all facets, with their names beside the last of each row."""
-    across = grid.axes.flat[0].get_subplotspec().get_gridspec().ncols
-    for i, ax in enumerate(grid.axes.flat):
-        is_last = (i + 1) % across == 0 or i + 1 == grid.axes.size
-        reference_lines(ax, metric, named=is_last)
+    names = {BASELINE: BASELINE, **{entry.variant: entry.label for entry in facets.variants}}
+    styles = facets.styles
+    for i, (title, ax) in enumerate(lines.panels.items()):
+        references = {} if metric is None else reference_lines(ax, metric)
+        ends = []
+        if title in facets.named_at_ends:
+            for variant, y in lines.ends[title].items():
+                ends.append(LineEnd(y, names[variant], styles[variant].colour))
+        is_last = (i + 1) % lines.across == 0 or i + 1 == len(lines.panels)
+        if ends or is_last:
+            ends += [LineEnd(y, name, colour("soft")) for name, y in references.items()]
+        name_ends(ax, ends, lines.height)
 
 
-def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> int:
-    """Draws one legend above a figure, of the variants in `names` by their names; returns the number of its lines.
+def legend_height(names: Mapping[str, str]) -> int:
+    """Returns the number of lines of a legend of such names."""
+    return -(-len(names) // _legend_columns(names)) if names else 0
 
-    Seaborn's own, which would be moved here, has the whole figure drawn twice.
-    """
+
+def _legend_columns(names: Mapping[str, str]) -> int:
+    """Returns the number of names beside one another in a legend."""
+    longest = min(MAX_NAME, max(len(name) for name in names.values()))
+    return max(1, min(4, len(names), int(17 * figure_width() / (longest + 6))))
+
+
+def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> None:
+    """Draws one legend above a figure, of the variants in `names` by their names; none without a name."""
     from matplotlib.lines import Line2D
 
+    if not names:
+        return
     handles = []
     for variant, name in names.items():
         style = styles[variant]
         label = in_lines(name, MAX_NAME, 1)
         handles.append(Line2D([], [], color=style.colour, ls=style.pattern, label=label))
-    longest = min(MAX_NAME, max(len(name) for name in names.values()))
-    columns = max(1, min(4, len(names), int(17 * figure_width() / (longest + 6))))
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns)
-    return -(-len(names) // columns)
+    figure.legend(handles=handles, loc="outside upper left", ncols=_legend_columns(names))

@@ -63,7 +63,7 @@ def forest_limits(data: pd.DataFrame, margin: float | None, span: float | None) 
     # One seed has a difference but no interval.
     low = data["low"].fillna(data["value"]).clip(-reach, reach)
     high = data["high"].fillna(data["value"]).clip(-reach, reach)
-    return zoomed(low, high, margin)
+    return zoomed(low, high, margin, data["value"])
 
 
 def solved_seeds(data: pd.DataFrame, axis_label: str) -> Figure:

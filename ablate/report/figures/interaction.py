@@ -24,7 +24,8 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
     """Draws the mean of each combination of two factors with its 95 % t interval over seeds, a panel a pair of factors.
 
     `data` has a row a seed and combination: pair (the title of its panel), x and line (the labels of the two levels, in
-    the order of the study, the baseline's first) and value. Lines that are not parallel are an interaction.
+    the order of the study, the baseline's first), x_name and line_name (what these are levels of) and value. Lines that
+    are not parallel are an interaction.
     """
     import seaborn
 
@@ -32,7 +33,7 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
     across = min(2, len(pairs))
     down = -(-len(pairs) // across)
     lines = max(data.loc[data["pair"] == pair, "line"].nunique() for pair in pairs)
-    figure = new_figure(down * (HEIGHT + lines * LEGEND_ROW) + 0.2)
+    figure = new_figure(down * (HEIGHT + (1 + lines) * LEGEND_ROW) + 0.2)
     panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
     for ax, pair in zip(panels, pairs, strict=False):
         rows = data[data["pair"] == pair]
@@ -54,7 +55,9 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
             err_kws={"linewidth": 1.0},
             ax=ax,
         )
-        ax.set(xlabel="", ylabel="", title=in_lines(pair, TITLE, 1) if len(pairs) > 1 else "")
+        ax.set(
+            xlabel=rows["x_name"].iloc[0], ylabel="", title=in_lines(pair, TITLE, 1) if len(pairs) > 1 else ""
+        )
         ax.margins(x=0.15)
         ax.locator_params(axis="y", nbins=5)
         seaborn.move_legend(
@@ -62,7 +65,9 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
             "lower left",
             bbox_to_anchor=(0, 1.0 if len(pairs) == 1 else 1.1),
             ncols=1,
-            title="",
+            title=rows["line_name"].iloc[0],
+            title_fontsize=SMALL,
+            alignment="left",
             frameon=False,
         )
     for ax in panels[len(pairs) :]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ablate.report.figures.facets import Facets, line_facets
+from ablate.report.figures.facets import Facets, line_facets, name_lines
 from ablate.report.figures.scales import mark_values
 from ablate.report.figures.theme import SMALL
 
@@ -20,12 +20,10 @@ def loss_by_rate(data: pd.DataFrame, facets: Facets, label: str) -> Figure:
     `data` has a row a variant and rate: variant, value (the rate), loss, low, high, n and diverged, the number of its n
     runs that did; these are said beside a cross. `label` is that of the x axis.
     """
-    grid = line_facets(
-        data, facets, "value", "loss", limits={"xscale": "log"}, errorbar=None, marker="o", ms=2.5
-    )
+    lines = line_facets(data, facets, "value", "loss", limits={"xscale": "log"}, marker="o", ms=2.5)
     styles = facets.styles
     for facet, rows in facets.spread(data).groupby("facet", sort=False):
-        ax = grid.axes_dict[facet]
+        ax = lines.panels[facet]
         for variant, mine in rows.groupby("variant", sort=False):
             shade = styles[variant].colour
             ax.fill_between(mine["value"], mine["low"], mine["high"], color=shade, alpha=0.14, lw=0)
@@ -37,8 +35,9 @@ def loss_by_rate(data: pd.DataFrame, facets: Facets, label: str) -> Figure:
             ax.annotate(
                 said, place, (0, 5), textcoords="offset points", ha="center", size=SMALL - 1, color=shade
             )
-    for ax in grid.axes.flat:
+    for ax in lines.panels.values():
         mark_values(ax, sorted(set(data["value"])), most=4)
-    grid.figure.supxlabel(label, size=SMALL)
-    grid.figure.supylabel("held-out loss", size=SMALL)
-    return grid.figure
+    name_lines(lines, facets)
+    lines.figure.supxlabel(label, size=SMALL)
+    lines.figure.supylabel("held-out loss", size=SMALL)
+    return lines.figure

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LABEL = 30  # Characters of a line of a label, which has at most two; of a figure of the page.
 PITCH = 0.24  # Inches from one row to the next.
 TALL_PITCH = 0.3  # The same where a label has two lines.
+MARKER = 4.4  # Points: the size of the marker of a mean, with its edge.
+MARKER_EDGE = 0.9  # Points: its width.
+END = 6.4  # Points: the height of the ends of an interval.
 MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
 
@@ -88,7 +91,8 @@ def panels_of_rows(
 def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: bool = False) -> None:
     """Draws a mean with its interval at its row's place; what leaves the panel ends in an arrow.
 
-    `row` has y, value, low and high; an interval that is not known is NaN.
+    The ends of an interval are taller than the marker of the mean, so that a narrow one is seen. `row` has y, value,
+    low and high; an interval that is not known is NaN.
     """
     from matplotlib.markers import CARETLEFT, CARETRIGHT
 
@@ -96,8 +100,9 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
     shade = colour(mark.colour)
     y = row["y"]
     value = row["value"]
-    low = value if np.isnan(row["low"]) else row["low"]
-    high = value if np.isnan(row["high"]) else row["high"]
+    is_known = not np.isnan(row["low"])
+    low = row["low"] if is_known else value
+    high = row["high"] if is_known else value
     is_seen = left <= value <= right
     ax.errorbar(
         value,
@@ -107,10 +112,11 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
         fmt=mark.marker if is_seen else "none",
         color=shade,
         markerfacecolor=colour("paper") if hollow else shade,
-        markeredgecolor=shade if hollow else "white",
-        markeredgewidth=1.2 if hollow else 0.6,
-        markersize=5.6,
-        elinewidth=1.6,
+        markeredgecolor=shade,
+        markeredgewidth=MARKER_EDGE,  # That of the ends, too.
+        markersize=MARKER - MARKER_EDGE,
+        elinewidth=1.3,
+        capsize=END / 2 if is_known else 0.0,
         zorder=3,
     )
     arrow: dict[str, Any] = {"ls": "none", "color": shade, "ms": 6, "mew": 0, "clip_on": False, "zorder": 4}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ablate.base.wording import brief
 from ablate.core.metric import Metric
-from ablate.report.figures.theme import DOTTED, SMALL, colour
+from ablate.report.figures.theme import DOTTED, colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Limits = tuple[float, float]
 ROOM = 0.06  # The share of a range that an axis has beyond each of its ends.
+EDGE = 0.03  # The share of a panel beside others that half a marker takes up, with some room.
 LOG_RATIO = 10  # Largest over smallest value from which on an axis is logarithmic.
 MAX_TICKS = 6  # Values that are written at an axis.
 STEPS = (1, 2, 5, 10)  # Differences of ticks, times a power of ten.
@@ -48,11 +49,11 @@ def meaningful_range(metric: Metric) -> Limits:
     return -math.inf if least is None else least, math.inf if most is None else most
 
 
-def zoomed(lows: ArrayLike, highs: ArrayLike, margin: float | None) -> list[Limits]:
+def zoomed(lows: ArrayLike, highs: ArrayLike, margin: float | None, means: ArrayLike = ()) -> list[Limits]:
     """Returns the limits of the panels of a figure: around all rows and, where a few dwarf the others, around these.
 
     Both hold the margin, or 0. The second holds the rows that, with it, take up at most a quarter of the full range, if
-    those are at least two, and a third of all.
+    those are at least two, and a third of all. No mean lies at its edge.
     """
     always = (-margin, margin) if margin else (0.0, 0.0)
     bounds = np.column_stack([np.ravel(lows), np.ravel(highs)]).astype(float)
@@ -66,8 +67,21 @@ def zoomed(lows: ArrayLike, highs: ArrayLike, margin: float | None) -> list[Limi
     if max(2, len(bounds) / 3) <= near.sum() < len(bounds):
         closer = float(low[near].min()), float(high[near].max())
         if closer[0] < closer[1]:
-            panels.append(padded(*closer))
+            panels.append(clear_of(means, padded(*closer)))
     return panels
+
+
+def clear_of(points: ArrayLike, limits: Limits) -> Limits:
+    """Returns limits moved outwards until no point inside is so near that its marker would be cut."""
+    low, high = limits
+    room = EDGE * (high - low)
+    for point in np.sort(np.ravel(points))[::-1]:
+        if low <= point < low + room:
+            low = float(point) - room
+    for point in np.sort(np.ravel(points)):
+        if high - room < point <= high:
+            high = float(point) + room
+    return low, high
 
 
 def is_log(low: float, high: float) -> bool:
@@ -118,15 +132,11 @@ def in_units(value: float, say: Callable[[float], str]) -> str:
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(value)).replace(". ", " ").removesuffix(".")
 
 
-def reference_lines(ax: Axes, metric: Metric, *, named: bool) -> None:
-    """Draws dotted lines at the values of guessing and of solved, where in view; their names stand outside."""
+def reference_lines(ax: Axes, metric: Metric) -> dict[str, float]:
+    """Draws dotted lines at the values of guessing and of solved, where in view; returns these by their names."""
     low, high = ax.get_ylim()
-    for value, name in ((metric.floor, "guessing"), (metric.solved, "solved")):
-        if value is None or not low <= value <= high:
-            continue
+    values = {"guessing": metric.floor, "solved": metric.solved}
+    references = {name: value for name, value in values.items() if value is not None and low <= value <= high}
+    for value in references.values():
         ax.axhline(value, color=colour("soft"), lw=0.7, ls=DOTTED, zorder=0)
-        if named:
-            at_right = ax.get_yaxis_transform()
-            ax.text(
-                1.02, value, name, transform=at_right, va="center", size=SMALL - 0.5, color=colour("soft")
-            )
+    return references

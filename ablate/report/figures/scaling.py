@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.core.facts import BASELINE
-from ablate.report.figures.facets import LEGEND_ROW, draw_legend, line_styles, new_grid
+from ablate.report.figures.facets import LEGEND_ROW, draw_legend, legend_height, line_styles, new_panels
+from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
 from ablate.report.figures.scales import mark_round, mark_values
-from ablate.report.figures.theme import SMALL, figure_width
+from ablate.report.figures.theme import SMALL, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,36 +36,27 @@ def growth(
     `data` has a row a variant, metric and size: variant, metric, size, value. `measures` are those of its metrics, and
     `names` the variants in order, the baseline first, by their names for readers.
     """
-    import seaborn
-
     shown = {metric: measure for metric, measure in measures.items() if metric in set(data["metric"])}
     styles = line_styles([variant for variant in names if variant != BASELINE])
     across = min(2, len(shown))
-    grid = new_grid(data, "metric", list(shown), across, sharey=False)
-    grid.map_dataframe(
-        seaborn.lineplot,
-        x="size",
-        y="value",
-        hue="variant",
-        style="variant",
-        hue_order=list(names),
-        style_order=list(names),
-        palette={variant: styles[variant].colour for variant in names},
-        dashes={variant: styles[variant].dashes for variant in names},
-        estimator=None,
-        marker="o",
-        markersize=3.5,
-        legend=False,
-    )
-    rows = draw_legend(grid.figure, styles, names)
-    grid.set(xscale="log", yscale="log")
-    grid.set_axis_labels("", "")
-    for metric, ax in grid.axes_dict.items():
-        values = data.loc[data["metric"] == metric, "value"].astype(float)
-        mark_round(ax.yaxis, (float(values.min()), float(values.max())), shown[metric].say)
-        ax.set_title(shown[metric].title)
+    legend = names if len(names) > MAX_NAMED_LINES else {}
+    figure = new_figure(-(-len(shown) // across) * HEIGHT + legend_height(legend) * LEGEND_ROW + 0.3)
+    panels = new_panels(figure, list(shown), across, sharey=False)
+    draw_legend(figure, styles, legend)
+    for metric, ax in panels.items():
+        rows = data[data["metric"] == metric].astype({"value": float})
+        ax.set(xscale="log", yscale="log", title=shown[metric].title)
+        ends = []
+        for variant, name in names.items():
+            line = rows[rows["variant"] == variant].sort_values("size")
+            if line.empty:
+                continue
+            style = styles[variant]
+            ax.plot(line["size"], line["value"], color=style.colour, ls=style.pattern, marker="o", ms=3.5)
+            ends.append(LineEnd(float(line["value"].iloc[-1]), name, style.colour))
+        mark_round(ax.yaxis, (float(rows["value"].min()), float(rows["value"].max())), shown[metric].say)
         mark_values(ax, sorted(set(data["size"])))
-    grid.figure.set_size_inches(figure_width(), -(-len(shown) // across) * HEIGHT + rows * LEGEND_ROW + 0.3)
-    grid.figure.set_layout_engine("constrained")
-    grid.figure.supxlabel(f"{size}, log scale", size=SMALL)
-    return grid.figure
+        if not legend:
+            name_ends(ax, ends, HEIGHT - 0.5)
+    figure.supxlabel(f"{size}, log scale", size=SMALL)
+    return figure

@@ -32,8 +32,6 @@ def seed_differences(
     `intervals` has a row a variant: variant, verdict, value, low and high. Runs without a value are counted at the
     right.
     """
-    import seaborn
-
     rows, headings = placed(data.drop_duplicates("variant")[["variant", "label"]].reset_index(drop=True))
     pairs = data.assign(y=data["variant"].map(rows.set_index("variant")["y"]))
     is_crowded = pairs.groupby("variant")["difference"].transform("count") > MOST_POINTS
@@ -41,21 +39,27 @@ def seed_differences(
     extremes = pairs.groupby("variant", sort=False)["difference"].agg(["min", "max"]).reset_index(drop=True)
     lows = pd.concat([extremes["min"], means["low"], means["value"]], axis=1).min(axis=1)
     highs = pd.concat([extremes["max"], means["high"], means["value"]], axis=1).max(axis=1)
-    limits = zoomed(lows, highs, margin)
+    limits = zoomed(lows, highs, margin, means["value"])
     figure, panels = panels_of_rows(rows, headings, limits, axis_label, pitch=0.28)
     for ax, view in zip(panels, limits, strict=True):
         draw_zero(ax, margin)
-        ylim = ax.get_ylim()
-        seaborn.stripplot(
-            pairs[~is_crowded], x="difference", y="y", orient="y", native_scale=True, jitter=False, ax=ax, size=3.6,
-            color=colour("ink"), alpha=0.45, linewidth=0, zorder=2, legend=False,
-        )  # fmt: skip
+        shown = pairs[~is_crowded & pairs["difference"].between(*view)]
+        # A seed at the edge is seen whole.
+        ax.scatter(
+            shown["difference"],
+            shown["y"],
+            s=3.6**2,
+            color=colour("ink"),
+            alpha=0.45,
+            lw=0,
+            zorder=2,
+            clip_on=False,
+        )
         _draw_crowded(ax, pairs[is_crowded], view)
         _mark_outside(ax, pairs, view)
-        ax.set(xlim=view, ylim=ylim, xlabel="", ylabel="")
         for row in means[means["value"].notna()].to_dict("records"):
             # Below its strip, so that neither hides the other.
-            draw_interval(ax, row | {"y": row["y"] + 0.22}, MARKS[row["verdict"]])
+            draw_interval(ax, row | {"y": row["y"] + 0.27}, MARKS[row["verdict"]])
 
     lost = pairs[pairs["lost"] != ""].groupby(["y", "lost"]).size().reset_index(name="count")
     told = (lost["count"].astype(str) + " " + lost["lost"]).groupby(lost["y"]).agg("\n".join)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ablate.core.metric import Metric
-from ablate.report.figures.facets import Facets, draw_references, line_facets
+from ablate.report.figures.facets import Facets, line_facets, name_lines
 from ablate.report.figures.scales import is_log, mark_values, padded
 from ablate.report.figures.theme import SMALL, colour
 
@@ -29,10 +29,10 @@ def validation_by_setting(
         data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), metric=metric
     )
     axes: dict[str, Any] = {"ylim": limits, "xscale": "log" if is_log(tried[0], tried[-1]) else "linear"}
-    grid = line_facets(data, facets, "value", "best", limits=axes, errorbar=None)
+    lines = line_facets(data, facets, "value", "best", limits=axes)
     styles = facets.styles
     for facet, rows in facets.spread(data).groupby("facet", sort=False):
-        ax = grid.axes_dict[facet]
+        ax = lines.panels[facet]
         for row in rows.to_dict("records"):
             shade = styles[row["variant"]].colour
             ax.vlines(row["value"], row["low"], row["high"], color=shade, lw=0.8, alpha=0.5)
@@ -49,10 +49,9 @@ def validation_by_setting(
                     zorder=4,
                     clip_on=False,
                 )
-    for ax in grid.axes.flat:
+    for ax in lines.panels.values():
         mark_values(ax, tried, most=4)
-    if metric is not None:
-        draw_references(grid, metric)
-    grid.figure.supxlabel(labels[0], size=SMALL)
-    grid.figure.supylabel(labels[1], size=SMALL)
-    return grid.figure
+    name_lines(lines, facets, metric)
+    lines.figure.supxlabel(labels[0], size=SMALL)
+    lines.figure.supylabel(labels[1], size=SMALL)
+    return lines.figure

@@ -49,7 +49,7 @@ def summary(
     ax = figure.subplots()
     ax.set(xlim=_limits(rows, margin), ylim=(len(rows) - 0.4, -0.6))
     draw_zero(ax, margin)
-    dots = seeds.assign(y=seeds["variant"].map(rows.set_index("variant")["y"]) + 0.16)
+    dots = seeds.assign(y=seeds["variant"].map(rows.set_index("variant")["y"]) + 0.22)
     for verdict, mine in rows.groupby("verdict", sort=False):
         seaborn.scatterplot(
             dots[dots["variant"].isin(mine["variant"])], x="difference", y="y", ax=ax, s=DOT**2, alpha=0.45,

@@ -131,12 +131,10 @@ def css_variables(dark: bool) -> str:
 
 @contextmanager
 def theme(settings: Mapping[str, Any] = PAGE) -> Iterator[None]:
-    """Draws and saves figures in the theme; the settings of the caller, and its open figures, stay as they are."""
+    """Draws and saves figures in the theme; the settings of the caller stay as they are."""
     import matplotlib
     import seaborn
-    from matplotlib import pyplot
 
-    opened_before = pyplot.get_fignums()
     with warnings.catch_warnings(), matplotlib.rc_context():
         if settings["svg.fonttype"] == "none":
             # Text remains text: the reader's fonts have letters that those here lack.
@@ -146,13 +144,7 @@ def theme(settings: Mapping[str, Any] = PAGE) -> Iterator[None]:
         seaborn.set_theme(
             context="paper", style="ticks", palette=colours, color_codes=False, rc=dict(settings)
         )
-        try:
-            yield
-        finally:
-            # Seaborn opens its grids in pyplot, which would keep them, and a notebook would show them twice.
-            for number in pyplot.get_fignums():
-                if number not in opened_before:
-                    pyplot.close(number)
+        yield
 
 
 def figure_width() -> float:

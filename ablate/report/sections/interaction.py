@@ -104,17 +104,18 @@ def _difference(row: Row, facts: StudyFacts) -> str:
 
 
 def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
-    """Returns a row a seed and combination of two levels: pair, x, line, seed, value.
+    """Returns a row a seed and combination of two levels: pair, x, line, x_name, line_name, seed, value.
 
-    Pairs are what claims of an interaction compare, and the factors of a design that crosses them; the value is the
-    mean of the primary metric, of completed runs, over the levels of all other factors.
+    x_name and line_name: what the levels x and line are levels of. Pairs are what claims of an interaction compare, and
+    the factors of a design that crosses them; the value is the mean of the primary metric, of completed runs, over the
+    levels of all other factors.
     """
     facts = evidence.facts
     pairs = _factor_pairs(facts) if crossed_levels(facts) else []
     parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == "interaction"]
     parts += [_of_factors(evidence, task, *pair) for pair in pairs]
     found = [part for part in parts if len(part)]
-    columns = ["pair", "x", "line", "seed", "value"]
+    columns = ["pair", "x", "line", "x_name", "line_name", "seed", "value"]
     if not found:
         return pd.DataFrame(columns=columns)
     # Claims that share a side share its runs, which count once.
@@ -156,7 +157,7 @@ def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> 
     data = pd.DataFrame(levels).merge(_runs(evidence, task, facts.column), on="variant")
     keys = ["line_order", "x_order", "line", "x", "seed"]
     means = data.groupby(keys, as_index=False)["value"].mean().sort_values(keys, kind="stable")
-    return means.assign(pair=f"{ends[lines]} × {ends[along]}")
+    return means.assign(pair=f"{ends[lines]} × {ends[along]}", x_name=ends[along], line_name=ends[lines])
 
 
 def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
@@ -175,8 +176,8 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
     if crossed_levels(facts) and claim.metric == less == facts.metric:
         return pd.DataFrame()  # The figure of the two factors has it.
     names = short_names(facts)
-    places = _places(claim, facts)
-    sides = [(places[0], claim.a, claim.b, claim.metric), (places[1], a_less, b_less, less)]
+    x_name, here, there = _places(claim, facts)
+    sides = [(here, claim.a, claim.b, claim.metric), (there, a_less, b_less, less)]
     rows = []
     for x, a, b, metric in sides:
         for line, variants in ((_side(claim.b, names), b), (_side(claim.a, names), a)):
@@ -184,20 +185,21 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
             rows.append(runs[runs["variant"].isin(variants)].assign(x=x, line=line))
     data = pd.concat(rows, ignore_index=True)
     means = data.groupby(["line", "x", "seed"], as_index=False, sort=False)["value"].mean()
-    return means.assign(pair=f"{_side(claim.a, names)} and {_side(claim.b, names)} × {places[0]}")
+    pair = f"{_side(claim.a, names)} and {_side(claim.b, names)} × {here}"
+    return means.assign(pair=pair, x_name=x_name, line_name=message("interaction.lines"))
 
 
-def _places(claim: Claim, facts: StudyFacts) -> tuple[str, str]:
-    """Returns the names of the two places of a claim of an interaction: slices, or levels of the path that differs."""
+def _places(claim: Claim, facts: StudyFacts) -> tuple[str, str, str]:
+    """Returns what the two places of a claim of an interaction are of, and their names: slices, or levels of a path."""
     if claim.metric_less and claim.metric_less != claim.metric:
-        return spelled(claim.metric), spelled(claim.metric_less)
+        return message("interaction.metric"), spelled(claim.metric), spelled(claim.metric_less)
     changes = {variant.name: variant.changes for variant in facts.variants}
     for path, (base, *_) in facts.factors.items():
         here = {changes[name].get(path, base) for name in claim.a}
         there = {changes[name].get(path, base) for name in claim.a_less}
         if len(here) == len(there) == 1 and here != there:
-            return _level(facts, path, here.pop()), _level(facts, path, there.pop())
-    return "where by more", "where by less"
+            return spelled(path), _level(facts, path, here.pop()), _level(facts, path, there.pop())
+    return message("interaction.places"), "where by more", "where by less"
 
 
 def _side(variants: Sequence[str], names: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ Before that, what the sections of searches share: objectives, settings and value
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from ablate.analysis import budgets
 from ablate.analysis.search_table import Objective, SearchFacts, SearchTable, table_of
 from ablate.base.wording import exact
 from ablate.core.facts import RUNNER_UPS
-from ablate.core.short_names import in_short_names, short_names
+from ablate.core.short_names import runner_up_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.data_words import measured_on_judged
 from ablate.report.figures.facets import Facets
@@ -157,8 +157,7 @@ class Tuning(
         sentences = [_parity(spent(report_data), table(report_data).facts)]
         runner_ups = report_data.evidence.frame(RUNNER_UPS, ("variant", "status"))
         if len(runner_ups):
-            in_words = _runner_ups(runner_ups)
-            sentences.append(in_short_names(in_words, short_names(report_data.facts)))
+            sentences.append(_runner_ups(runner_ups, short_names(report_data.facts)))
         return sentences
 
 
@@ -189,8 +188,12 @@ def ended_words(status: str, count_of_status: int) -> str:
     return f"{count_of_status} {status}"
 
 
-def _runner_ups(runs: pd.DataFrame) -> str:
-    """Returns at which runner-up settings verdicts were judged too, and which of their runs diverged."""
+def _runner_ups(runs: pd.DataFrame, names: Mapping[str, str]) -> str:
+    """Returns at which runner-up settings verdicts were judged too, and which of their runs diverged.
+
+    names: variant → its name for readers.
+    """
+    runs = runs.assign(variant=[runner_up_name(runner_up, names) for runner_up in runs["variant"]])
     diverged = runs.loc[runs["status"] == "diverged", "variant"].value_counts()
     lost = [message("search.runs_of", n, variant) for variant, n in diverged.items()]
     return message("search.rivals", [*runs["variant"].unique()], len(runs), ", ".join(lost))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, StudyFacts
-from ablate.core.short_names import short_claim
+from ablate.core.short_names import runner_up_name, short_claim
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.claim_tables import claim_table
 from ablate.report.data_words import pairs_share_data, stated_of
@@ -16,6 +16,7 @@ from ablate.report.terms import detectable_meaning
 from ablate.report.treatment_words import size_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
+    ALSO,
     Names,
     difference_column,
     difference_of,
@@ -115,7 +116,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             *mean_columns(),
             Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),
             Column("n", as_sentence(f"{unit}s"), True, show=lambda row: count(row["n"])),
-            Column("settings", "Settings", below=True),
+            Column("settings", "Settings", below=True, show=lambda row: _settings(row, names)),
             reason_column(report_data.facts),
             resolution_column(),
         ]
@@ -123,6 +124,15 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             less = less_in_caption(rows, report_data.facts)
             caption = message("cost.every", less, over_seeds_alone(report_data))
             yield tabulated(columns, rows, caption, "comparisons.csv")
+
+
+def _settings(row: Row, names: Names) -> str:
+    """Returns the settings that a row was judged at, with variants by their names for readers."""
+    parts = []
+    for part in text(row["settings"]).split("; "):
+        runner_up = part.removeprefix(ALSO)
+        parts.append(part if runner_up == part else ALSO + runner_up_name(runner_up, names))
+    return "; ".join(parts)
 
 
 def _cell_names(facts: StudyFacts) -> dict[str, str]:

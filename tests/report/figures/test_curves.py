@@ -6,9 +6,12 @@ from synthetic import study
 from ablate.core.facts import BASELINE
 from ablate.report.figures.curves import learning_curves
 from ablate.report.figures.facets import Facets, line_styles
+from ablate.report.figures.line_names import LETTERS
 from ablate.report.figures.theme import colour, theme
 from ablate.report.sections.curves import curves
+from ablate.report.words import in_lines
 
+REFERENCES = {"guessing", "solved"}
 METRIC, LOSS = "validation-accuracy", "train-loss"
 
 
@@ -43,13 +46,21 @@ def test_a_facet_for_each_factor_with_the_baseline_in_ink_and_none_for_the_place
             ]
 
 
-def test_one_legend_has_every_variant_once(drawn, facets):
+def test_each_line_has_its_name_at_its_end_in_its_colour(drawn, facets):
+    styles = facets.styles
     for name in (METRIC, LOSS):
         figure = drawn(name)
-        (legend,) = figure.legends
-        names = [text.get_text() for text in legend.get_texts()]
-        assert names == [BASELINE, *(entry.label for entry in facets.variants)]
-        assert not any(ax.get_legend() for ax in figure.axes)
+        assert not figure.legends
+        for title, ax in by_title(figure).items():
+            members = facets.members[title]
+            named = {text.get_text(): text for text in ax.texts}
+            labels = {entry.variant: in_lines(entry.label, LETTERS, 2) for entry in members}
+            assert set(named) - REFERENCES == {BASELINE, *labels.values()}
+            ends = {line.get_color(): line.get_ydata()[-1] for line in solid(ax)}
+            for entry in members:
+                assert to_hex(named[labels[entry.variant]].get_color()) == styles[entry.variant].colour
+            places = {text.get_color(): text.xy[1] for text in named.values() if text.get_color() in ends}
+            assert sorted(places, key=places.get) == sorted(places, key=ends.get), "in the order of the ends"
 
 
 def test_a_line_is_the_mean_of_the_completed_runs_between_their_extremes(drawn, evidence):
@@ -79,14 +90,15 @@ def test_a_run_that_diverged_does_not_flatten_the_others_and_ends_in_a_cross(dra
     assert sum(map(len, crosses.values())) == 1, "the run that failed"
 
 
-def test_nothing_is_drawn_over_the_names_of_solved_and_guessing(drawn):
+def test_nothing_is_drawn_over_the_names_of_lines(drawn):
     figure = drawn(METRIC)
     named = [text for ax in figure.axes for text in ax.texts]
-    assert {text.get_text() for text in named} == {"solved", "guessing"}
+    assert {text.get_text() for text in named} >= REFERENCES
     for text in named:
         box = text.get_window_extent()
         assert all(not box.overlaps(ax.bbox) for ax in figure.axes)
-    assert not any(ax.texts for ax in drawn(LOSS).axes)
+    words = {text.get_text() for ax in drawn(LOSS).axes for text in ax.texts}
+    assert not words & REFERENCES
 
 
 def test_ticks_are_written_once_a_row_and_once_a_column(drawn):

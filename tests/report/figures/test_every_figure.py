@@ -41,7 +41,7 @@ KINDS = {
 """A figure of each kind → the study of `reports.MADE` that it is of."""
 MORE = [("forest", "rates"), ("forest", "factorial"), ("forest", "troubled"), ("seeds", "losses")]
 WHOLE = [*KINDS.items(), *MORE]
-TOOLS = {"facets", "rows", "saving", "scales", "theme", "summary", "atlas"}
+TOOLS = {"facets", "line_names", "rows", "saving", "scales", "theme", "summary", "atlas"}
 QUICK = [("forest", "factorial"), ("interaction", "factorial"), ("sweep-slices", "swept"), ("cost", "tuned")]
 QUICK += [("validation-accuracy", "matched"), ("settings", "tuned")]
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from reports import factorial
 from synthetic import UGLY, study
 
@@ -10,12 +12,13 @@ from ablate.report.figures.facets import (
     draw_legend,
     entries,
     figure_names,
+    legend_height,
     line_styles,
 )
 from ablate.report.figures.theme import colour, new_axes, theme
 
 
-def test_variants_stand_with_their_factor_and_placebos_last(evidence):
+def test_variants_stand_in_the_order_of_the_study_and_placebos_last(evidence):
     found = entries(evidence.facts)
     assert [(entry.group, entry.label) for entry in found[:3]] == [
         ("score", "additive scoring"),
@@ -25,6 +28,17 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence):
     assert found[-2].label == UGLY, "a variant named by hand keeps its name"
     assert found[-1].group == PLACEBO_GROUP
     assert len(found) == len(evidence.facts.variants) - 1
+    baseline, *others = evidence.facts.variants
+    turned = replace(evidence.facts, variants=[baseline, *reversed(others)])
+    assert [entry.variant for entry in entries(turned)][:-1] == [entry.variant for entry in found[-2::-1]]
+
+
+def test_levels_of_a_factor_share_a_facet_wherever_the_study_has_them(evidence):
+    baseline, *others = evidence.facts.variants
+    turned = replace(evidence.facts, variants=[baseline, *others[1:], others[0]])
+    members = Facets.of(turned).members
+    assert {entry.label for entry in members["score"]} == {"additive scoring", "dot scoring"}
+    assert len(members) == len(Facets.of(evidence.facts).members)
 
 
 def test_a_facet_for_each_factor_and_none_for_the_placebo(evidence):
@@ -70,12 +84,26 @@ def test_facets_of_one_variant_each_are_named_after_it():
     assert len({style.colour for style in facets.styles.values()}) == 2
 
 
+def test_lines_of_few_are_named_at_their_ends_and_a_legend_has_the_others():
+    levels = {"base": 0.0, "a": 0.0, "b": 0.0}
+    factors = {"few": levels, "many": {**levels, "c": 0.0}}
+    facets = Facets.of(study(factors=factors, named={}, claims=False, num_seeds=2).facts)
+    assert facets.named_at_ends == {"few"}
+    assert list(facets.legend) == [BASELINE, "many=a", "many=b", "many=c"]
+    alone = Facets.of(study(factors={"few": levels}, named={}, claims=False, num_seeds=2).facts)
+    assert (alone.named_at_ends, alone.legend) == ({"few"}, {})
+
+
 def test_a_legend_has_each_name_once_in_order():
     names = {BASELINE: BASELINE, "a": "first", "b": "a name " * 20}
     with theme():
         figure, _ = new_axes(2.0)
-        count = draw_legend(figure, line_styles(["a", "b"]), names)
+        empty, _ = new_axes(2.0)
+        draw_legend(figure, line_styles(["a", "b"]), names)
+        count = legend_height(names)
+        draw_legend(empty, line_styles([]), {})
         figure.draw_without_rendering()
+    assert (empty.legends, legend_height({})) == ([], 0)
     (legend,) = figure.legends
     words = [text.get_text() for text in legend.get_texts()]
     assert words[:2] == [BASELINE, "first"]

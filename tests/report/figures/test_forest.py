@@ -11,7 +11,8 @@ from ablate.core.metric import Metric
 from ablate.report.figures import forest as module
 from ablate.report.figures.forest import forest, solved_seeds
 from ablate.report.figures.theme import EXPLORATORY, MARKS, colour, theme
-from ablate.report.sections.differences import CELLS, MAIN_EFFECTS, difference_label, forest_rows
+from ablate.report.sections.differences import CELLS, MAIN_EFFECTS, difference_label, forest_rows, seed_pairs
+from ablate.report.verdicts import planned_rows
 from figures.looks import COLUMN, arrows, beside, intervals, labels, settings
 
 
@@ -77,6 +78,19 @@ def test_each_comparison_has_a_row_of_its_own_the_planned_ones_first(evidence):
     with theme():
         full = forest(data, "accuracy", 0.02).axes[0]
     assert [row.y for row in intervals(full)] == list(range(len(data)))
+
+
+def test_figures_have_the_order_of_the_tables(evidence):
+    baseline, *others = evidence.facts.variants
+    turned = replace(
+        evidence, facts=replace(evidence.facts, variants=[baseline, *others[1::2], *others[::2]])
+    )
+    comparisons = compare(turned)
+    metric = turned.facts.metric
+    table = [row["variant"] for row in planned_rows(comparisons) if row["metric"] == metric]
+    table.sort(key="placebo".__eq__)
+    assert list(rows_of(turned, comparisons)["variant"]) == table
+    assert list(seed_pairs(turned, turned.facts.tasks[0])["variant"].unique()) == table
 
 
 def test_a_factorial_stands_under_two_headings_and_no_name_twice():

@@ -71,6 +71,9 @@ def test_lines_are_means_with_intervals_over_seeds(data):
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [name.split()[-1] for name in names] == A
     assert [label.get_text().split()[-1] for label in ax.get_xticklabels()] == B
+    for title, panel in titled.items():
+        names = panel.get_legend().get_title().get_text(), panel.get_xlabel()
+        assert " × ".join(names) == title
 
 
 def test_runs_that_did_not_complete_are_left_out_and_one_seed_has_no_interval(evidence):
@@ -106,6 +109,8 @@ def test_a_claim_of_an_interaction_has_the_means_of_its_four_cells():
     with theme():
         (ax,) = interaction(data, "accuracy").axes
     assert len(ax.get_legend().get_texts()) == 2
+    assert ax.get_legend().get_title().get_text() == "variant"
+    assert ax.get_xlabel()
 
 
 def test_runs_that_two_claims_share_count_once():
@@ -125,5 +130,6 @@ def test_of_many_pairs_the_first_are_shown():
     cells = itertools.product(range(MAX_PAIRS + 2), "pq", "ab", (0, 1))
     rows = [(f"pair {i}", x, line, seed, i + seed) for i, x, line, seed in cells]
     with theme():
-        figure = interaction(pd.DataFrame(rows, columns=["pair", "x", "line", "seed", "value"]), "accuracy")
+        data = pd.DataFrame(rows, columns=["pair", "x", "line", "seed", "value"])
+        figure = interaction(data.assign(x_name="b", line_name="a"), "accuracy")
     assert [ax.get_title("left") for ax in figure.axes] == [f"pair {i}" for i in range(MAX_PAIRS)]

@@ -22,6 +22,5 @@ def test_a_cross_says_how_many_runs_diverged(drawn, of_study):
     (ax,) = drawn("learning-rates", "stressed").axes
     crosses = [line for line in ax.lines if line.get_marker() == "X"]
     assert [line.get_xdata()[0] for line in crosses] == list(rows["value"])
-    assert [text.get_text() for text in ax.texts] == [
-        f"{row.diverged} of {row.n}" for row in rows.itertuples()
-    ]
+    told = [text.get_text() for text in ax.texts if " of " in text.get_text()]
+    assert told == [f"{row.diverged} of {row.n}" for row in rows.itertuples()]

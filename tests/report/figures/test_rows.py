@@ -56,6 +56,22 @@ def test_without_an_interval_there_is_a_mean_alone():
     assert (drawn.value, drawn.low, drawn.high, drawn.marker) == (0.5, 0.5, 0.5, "v")
     assert drawn.is_hollow
     assert not arrows(ax)
+    _, ends, _ = ax.containers[0].lines
+    assert not ends
+
+
+def test_the_ends_of_an_interval_that_is_narrower_than_its_mean_are_seen():
+    row = {"y": 0.0, "value": 0.5, "low": 0.499, "high": 0.501}
+    with theme():
+        _, ax = new_axes(1.0)
+        ax.set(xlim=(-1, 1))
+        rows.draw_interval(ax, row, MARKS["equivalent"])
+    (container,) = ax.containers
+    mean, ends, _ = container.lines
+    assert [float(end.get_xdata()[0]) for end in ends] == [0.499, 0.501]
+    for end in ends:
+        assert end.get_markersize() > mean.get_markersize() + mean.get_markeredgewidth()
+        assert end.get_markeredgewidth() > 0
 
 
 def test_the_largest_variants_have_room():

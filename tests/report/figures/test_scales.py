@@ -26,6 +26,23 @@ def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, margin,
     assert (found[1:] == [scales.padded(*view)]) if view else len(found) == 1
 
 
+@given(st.lists(st.floats(-2, 2), max_size=12))
+def test_no_point_is_cut_at_an_edge(points):
+    low, high = scales.clear_of(points, (-1.0, 1.0))
+    assert low <= -1 < 1 <= high
+    room = 0.9 * scales.EDGE * 2.0
+    assert not [point for point in points if low <= point < low + room or high - room < point <= high]
+
+
+def test_a_closer_look_has_no_mean_at_its_edge():
+    rows = ([-0.5, -0.0219, -0.01, 0.0], [-0.4, -0.0219, 0.01, 0.02], 0.02)
+    (_, near), (_, clear) = scales.zoomed(*rows), scales.zoomed(*rows, means=[-0.45, -0.0239, 0.0, 0.0])
+    assert near == scales.padded(-0.0219, 0.02)
+    assert clear[0] < -0.0239 - 0.02 * (clear[1] - clear[0])
+    assert clear[1] == near[1]
+    assert scales.zoomed(*rows, means=[-0.45, 0.0, 0.0, 0.0])[1] == near
+
+
 def test_no_axis_goes_far_beyond_what_a_metric_can_be():
     low, high = scales.padded(0.2, 1.0, metric=ACCURACY)
     assert (low < 0.2, 1 < high < 1.05) == (True, True)
@@ -77,11 +94,9 @@ def test_a_number_at_an_axis_has_no_more_digits_than_it_needs(say, value, words)
     assert scales.in_units(value, say) == words
 
 
-def test_guessing_and_solved_are_named_outside_where_they_are_in_view():
+def test_guessing_and_solved_are_drawn_where_they_are_in_view():
     with theme():
         _, ax = new_axes(1.0)
         ax.set(ylim=(0.5, 1.0))
-        scales.reference_lines(ax, ACCURACY, named=True)
-        (solved,) = ax.texts
-    assert (solved.get_text(), solved.get_position()) == ("solved", (1.02, 0.95))
+        assert scales.reference_lines(ax, ACCURACY) == {"solved": 0.95}
     assert [line.get_ydata()[0] for line in ax.lines] == [0.95]

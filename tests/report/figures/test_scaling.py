@@ -1,7 +1,8 @@
 import numpy as np
 from timings import LOGS
 
-from ablate.report.figures.theme import colour
+from ablate.report.figures.scaling import growth
+from ablate.report.figures.theme import colour, theme
 from ablate.report.speed_tables import MEMORY, STEP
 
 
@@ -30,3 +31,14 @@ def test_one_legend_for_both(drawn, of_study):
     names = [text.get_text() for text in legend.get_texts()]
     assert names[:3] == ["baseline", "slow", "same"]
     assert len(names) == len(LOGS)
+
+
+def test_few_variants_are_named_at_their_ends(of_study):
+    picture = of_study("only_timed")["scaling"]
+    measures, names, size = picture.options
+    few = dict(list(names.items())[:2])
+    with theme():
+        figure = growth(picture.data[picture.data["variant"].isin(few)], measures, few, size)
+    assert not figure.legends
+    for ax in figure.axes:
+        assert {text.get_text() for text in ax.texts} == set(few.values())

@@ -50,4 +50,4 @@ def test_a_facet_for_each_factor_and_none_for_the_placebo(many):
         figure = validation_by_setting(data, Facets.of(evidence.facts), LABELS, Metric("max", solved=0.95))
     assert len(figure.axes) == (7 if many else 1)
     assert all(ax.get_xscale() == "log" for ax in figure.axes)
-    assert {text.get_text() for ax in figure.axes for text in ax.texts} == {"solved"}
+    assert all("solved" in {text.get_text() for text in ax.texts} for ax in figure.axes)
