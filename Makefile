@@ -50,7 +50,7 @@ studies: $(READY) ## run every study under studies/, and publish it in results/,
 		if grep -q "^search:" "$$study"; then command=sweep; fi; \
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
-	$(BIN)/ablate export take-one-part-out --only summary
+	$(BIN)/ablate export take-one-part-out --only summary --overwrite
 
 atlas: $(READY) ## run what is missing of studies/atlas, each confirmed on fresh seeds, for hours; writes results/atlas
 	for study in studies/atlas/*.yaml; do \
