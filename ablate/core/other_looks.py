@@ -13,7 +13,7 @@ _NO_OTHER_KEYS = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True)
 class SupersededRuns:
-    """The trainings of a variant that do not count, since their trials were trained again."""
+    """The trainings of a variant that do not count: trained again, or failed on seeds that are left out."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
@@ -21,6 +21,8 @@ class SupersededRuns:
     replaced: int  # They had a result, and those that count have another.
     # Task → the seeds of the replaced trainings, one for each; empty in folders of older versions.
     replaced_on: dict[str, list[int]] = field(default_factory=dict)
+    # The seeds that the report leaves out and on which the variant failed.
+    failed_on: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

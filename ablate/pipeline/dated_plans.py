@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,16 @@ from ablate.base.process import now
 from ablate.base.text import masked
 from ablate.core.dated_plan import Change, DatedPlan, PlanChanges
 from ablate.core.facts import Claim
+from ablate.core.trial import Cell
 from ablate.pipeline.plan_settings import changed_paths, trains_baseline_alike
-from ablate.pipeline.seen_plans import SeenPlan, planned_in_words, seeds_run_before, with_error_rate
+from ablate.pipeline.seen_elsewhere import seen_in_other_studies
+from ablate.pipeline.seen_plans import (
+    SeenPlan,
+    is_picked,
+    planned_in_words,
+    seeds_run_before,
+    with_error_rate,
+)
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.patch import has_path, short_label, value_at
@@ -142,22 +150,31 @@ def _may_be_seen(trial_id: str, store: Store) -> bool:
 
 
 def plan_changes(
-    folder: StudyFolder, given: Mapping[str, Any], store: Store, starts: Mapping[str, Sequence[str]]
+    folder: StudyFolder,
+    given: Mapping[str, Any],
+    store: Store,
+    *,
+    cells: Iterable[Cell],
+    starts: Mapping[str, Sequence[str]],
 ) -> PlanChanges | None:
     """Returns how the last plan of a folder differs from the first of its study that had results.
 
-    None where it does not, and where the folder has no plan. given: the study file, as options have changed it; starts:
-    variant → when its trials started.
+    None where it does not, and where the folder has no plan. given: the study file, as options have changed it; cells:
+    those of the plan; starts: variant → when its trials started.
     """
     plans = folder.plans()
-    return _changes_of(plans[-1], folder, given, store, starts) if plans else None
+    if not plans:
+        return None
+    return _changes_of(plans[-1], folder, given, store, cells=cells, starts=starts)
 
 
 def expected_changes(
     study: Study, claims: Sequence[Claim], folder: StudyFolder, store: Store
 ) -> PlanChanges | None:
     """Returns how a run now would change the plan of its study, as `plan_changes`; writes nothing."""
-    return _changes_of(_plan_of(study, claims), folder, study.document.data, store, starts={})
+    plan = _plan_of(study, claims)
+    given = study.document.data
+    return _changes_of(plan, folder, given, store, cells=study.cells(), starts={})
 
 
 def _changes_of(
@@ -165,11 +182,41 @@ def _changes_of(
     folder: StudyFolder,
     given: Mapping[str, Any],
     store: Store,
+    *,
+    cells: Iterable[Cell],
+    starts: Mapping[str, Sequence[str]],
+) -> PlanChanges | None:
+    """Returns the changes of a plan, also where its seeds may have been picked by the results of other studies.
+
+    Where they were not, the comparisons that share runs count those of other studies.
+    """
+    earlier_plans = _seen_before(plan, folder, store)
+    changes = _differences(plan, earlier_plans, folder, given, starts)
+    seen: list[SeenPlan] = []
+    if changes is not None and changes.changes_path("seeds"):
+        alike = [earlier for earlier in earlier_plans if _trains_same(earlier, plan, given)]
+        seeds_run = seeds_run_before(plan, folder, store) if alike else set()
+        seen = [SeenPlan.of(earlier, seeds_run) for earlier in alike]
+    if changes is not None and seen:
+        changes = with_error_rate(changes, plan, seen)
+        if changes.chosen:
+            return changes
+    first = min(other.declared for other in [*earlier_plans, plan] if other.seeds == plan.seeds)
+    seen = [*seen_in_other_studies(cells, folder, store, before=first), *seen]
+    if is_picked(plan.seeds, seen):
+        return with_error_rate(changes or PlanChanges(plan.declared), plan, seen)
+    return changes
+
+
+def _differences(
+    plan: DatedPlan,
+    seen: Sequence[DatedPlan],
+    folder: StudyFolder,
+    given: Mapping[str, Any],
     starts: Mapping[str, Sequence[str]],
 ) -> PlanChanges | None:
     """Returns how a plan differs from the first of its study that had results; None where it does not."""
     predating = _predating(plan, folder, starts)
-    seen = _seen_before(plan, folder, store)
     if not seen or seen[0].hash == plan.hash:
         return PlanChanges(plan.declared, predating) if predating else None
 
@@ -186,11 +233,7 @@ def _changes_of(
     )
     if not (changes.known or changes.changes or changes.changed or changes.added or changes.dropped):
         return None
-    alike = [earlier for earlier in seen if _trains_same(earlier, plan, given)]
-    if not alike or not changes.changes_path("seeds"):
-        return changes
-    seeds_run = seeds_run_before(plan, folder, store)
-    return with_error_rate(changes, plan, [SeenPlan.of(earlier, seeds_run) for earlier in alike])
+    return changes
 
 
 def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequence[str]]) -> list[str]:

@@ -75,6 +75,13 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     # The kind of a machine tells which trials can be paired, and no more.
     environment.pop("kind", None)
     selects = any(stage.chooses for stage in plan.stages)
+    replanned = plan_changes(
+        session.folder,
+        study.document.data,
+        session.store,
+        cells=plan.used,
+        starts=_starts_of(plan, records),
+    )
     facts = plan.facts()
     return replace(
         facts,
@@ -83,7 +90,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
         code_notes=standing_code_notes(code_notes(study), runs_of(plan.used, records)),
         kept=num_reused(records),
-        replanned=plan_changes(session.folder, study.document.data, session.store, _starts_of(plan, records)),
+        replanned=replanned,
         source=source_of(study.path, session.folder),
         reported=now(),
     )

@@ -26,13 +26,15 @@ _NOT_TRAINED = ("metrics", "data")
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """A trial in the store that no other study lists."""
+    """A trial in the store."""
 
     id: str
     config: str
     """The key of its config, as `key_of_config` returns it."""
     seed: int
     status: str
+    trained_as: str
+    """The id under which it was trained."""
 
 
 def other_runs(
@@ -171,13 +173,23 @@ def stored_elsewhere(folder: StudyFolder, evidence: Evidence) -> list[StoredTria
     for path in (folder.results / "store" / "trials").glob("*.json"):
         if path.stem in listed:
             continue
-        try:
-            record = json.loads(path.read_bytes())
-            config = key_of_config(record["config"])
-            stored = StoredTrial(path.stem, config, int(record["seed"]), str(record["status"]))
-            is_counted = trained_as(path.stem, record["environment"]) in trained
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # The store says what is wrong with a record when a study needs it.
-        if stored.seed < TUNING_SEEDS_FROM and not is_counted:
+        stored = stored_trial(folder, path.stem)
+        if stored is not None and stored.seed < TUNING_SEEDS_FROM and stored.trained_as not in trained:
             stored_trials.append(stored)
     return stored_trials
+
+
+def stored_trial(folder: StudyFolder, trial_id: str) -> StoredTrial | None:
+    """Returns a trial in the store of a study; None where its record is gone or cannot be read."""
+    path = folder.results / "store" / "trials" / f"{trial_id}.json"
+    try:
+        record = json.loads(path.read_bytes())
+        return StoredTrial(
+            id=trial_id,
+            config=key_of_config(record["config"]),
+            seed=int(record["seed"]),
+            status=str(record["status"]),
+            trained_as=trained_as(trial_id, record["environment"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None  # The store says what is wrong with a record when a study needs it.

@@ -16,16 +16,17 @@ from ablate.study.sections import in_words
 
 @dataclass(frozen=True)
 class SeenPlan:
-    """An earlier plan, and those of its seeds that ran."""
+    """The seeds of an earlier plan, its looks, and those of its seeds that ran."""
 
-    plan: DatedPlan
+    planned: list[int]
+    looks: list[int]
     seeds: list[int]
 
     @classmethod
     def of(cls, plan: DatedPlan, seeds_run: Collection[int]) -> SeenPlan:
         """Returns a plan with the seeds that ran, of those that were planned; with all where no trial tells."""
         ran = [seed for seed in plan.seeds if seed in seeds_run]
-        return cls(plan, ran or plan.seeds)
+        return cls(plan.seeds, plan.looks, ran or plan.seeds)
 
 
 def seeds_run_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> set[int]:
@@ -53,10 +54,10 @@ def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPl
     from ablate.analysis.earlier_looks import LEAST_CHOSEN, error_rate_of_best_subset
 
     of_looks = _with_rate_of_looks(changes, plan, seen)
-    seen_seeds = sorted({*itertools.chain(*(earlier.seeds for earlier in seen))})
-    chosen = [seed for seed in plan.seeds if seed in seen_seeds]
-    if not _is_picked(plan, seen, seen_seeds):
+    if not is_picked(plan.seeds, seen):
         return of_looks
+    seen_seeds = _seeds_of(_seen_when_picked(plan.seeds, seen))
+    chosen = [seed for seed in plan.seeds if seed in seen_seeds]
     num_fresh = len(plan.seeds) - len(chosen)
     num_chosen = len(chosen) if num_fresh or len(chosen) < LEAST_CHOSEN else 0
     rate = error_rate_of_best_subset(len(seen_seeds), num_chosen, num_fresh)
@@ -65,18 +66,35 @@ def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPl
     return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True, num_chosen=num_chosen)
 
 
-def _is_picked(plan: DatedPlan, seen: Sequence[SeenPlan], seen_seeds: Sequence[int]) -> bool:
+def is_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> bool:
     """Returns whether a plan keeps some of the seeds with results, which may have been picked, and leaves out others.
 
-    Not those of an earlier plan, as they were not picked then; nor the first ones alone, which are an interim look; nor
-    a range of consecutive seeds that goes on beyond them.
+    Not those of an earlier plan that were not picked then; nor the first ones alone, which are an interim look; nor a
+    range of consecutive seeds that goes on beyond them. seen: the first plan first.
     """
-    chosen = [seed for seed in plan.seeds if seed in seen_seeds]
-    if not chosen or len(chosen) == len(seen_seeds) or any(earlier.seeds == chosen for earlier in seen):
+    seen_seeds = _seeds_of(seen)
+    chosen = [seed for seed in seeds if seed in seen_seeds]
+    if not chosen or len(chosen) == len(seen_seeds):
         return False
-    if chosen == plan.seeds:
+    for index, earlier in enumerate(seen):
+        if earlier.seeds == chosen:
+            return is_picked(chosen, seen[:index])
+    if len(chosen) == len(seeds):
         return chosen != seen_seeds[: len(chosen)]
-    return plan.seeds != [*range(plan.seeds[0], plan.seeds[0] + len(plan.seeds))]
+    return list(seeds) != [*range(seeds[0], seeds[0] + len(seeds))]
+
+
+def _seen_when_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> Sequence[SeenPlan]:
+    """Returns the plans that were seen when these seeds were first picked; all where no earlier plan has them."""
+    for index, earlier in enumerate(seen):
+        if earlier.seeds == seeds:
+            return seen[:index]
+    return seen
+
+
+def _seeds_of(seen: Sequence[SeenPlan]) -> list[int]:
+    """Returns the seeds of earlier plans that ran, in order."""
+    return sorted({*itertools.chain(*(earlier.seeds for earlier in seen))})
 
 
 def _with_rate_of_looks(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPlan]) -> PlanChanges:
@@ -86,14 +104,14 @@ def _with_rate_of_looks(changes: PlanChanges, plan: DatedPlan, seen: Sequence[Se
     looks = looks_of(plan.seeds, plan.looks)
     for earlier in seen:
         # A sequential design that ended early would have gone on: all its looks are chances.
-        looks += looks_of(earlier.plan.seeds if earlier.plan.looks else earlier.seeds, earlier.plan.looks)
+        looks += looks_of(earlier.planned if earlier.looks else earlier.seeds, earlier.looks)
     looked = list(dict.fromkeys(_seeds_in_words(earlier) for earlier in seen))
     return replace(changes, looked=looked, level=error_rate_of_looks(looks))
 
 
 def _seeds_in_words(seen: SeenPlan) -> str:
     """Returns `0–7`, or `0–9 with looks at 5 and 10`: the seeds that ran, and the looks that were taken."""
-    return planned_in_words(seen.seeds, [look for look in seen.plan.looks if look <= len(seen.seeds)])
+    return planned_in_words(seen.seeds, [look for look in seen.looks if look <= len(seen.seeds)])
 
 
 def planned_in_words(seeds: Sequence[int], looks: Sequence[int]) -> str:

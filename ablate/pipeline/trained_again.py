@@ -1,9 +1,10 @@
-"""How often the trials of each variant failed or were trained again, before the results that count."""
+"""How often the trials of each variant failed or were trained again, beside the results that count."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ablate.base.errors import AblateError
@@ -11,6 +12,7 @@ from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
 from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
+from ablate.pipeline.left_out import failed_on_other_seeds
 from ablate.pipeline.other_runs import StoredTrial, key_of_config
 from ablate.pipeline.reused import trained_as
 from ablate.records.folder import StudyFolder
@@ -52,10 +54,12 @@ def count_superseded(
     asked_for = {cell.id for cell in cells}
     others = [stored for stored in stored_trials if stored.id not in asked_for]
     failed += _failed_with_other_code(ended, others)
+    failed_on = failed_on_other_seeds(judged, folder, others)
     superseded: dict[str, SupersededRuns] = {}
     for variant in study.variants:
         of_variant = _with_seeds(failed[variant.name], replaced_on.get(variant.name, {}))
-        if of_variant.failed or of_variant.replaced:
+        of_variant = replace(of_variant, failed_on=failed_on.get(variant.name, []))
+        if of_variant.failed or of_variant.replaced or of_variant.failed_on:
             superseded[variant.name] = of_variant
     return superseded
 

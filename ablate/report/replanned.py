@@ -94,6 +94,7 @@ def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
     replaced = {name: count.replaced for name, count in counts.items()}
     yield from _unequal("replanned.failed", failed, facts)
     yield from _unequal("replanned.replaced", replaced, facts)
+    yield from _left_out_in_words(counts, facts)
     rounds = {name: _rounds(count, name, facts) for name, count in counts.items()}
     yield from _some_again_in_words(counts, rounds, facts)
     times = _times_again(rounds, facts)
@@ -102,6 +103,25 @@ def _superseded_in_words(facts: StudyFacts) -> Iterator[str]:
         for _ in range(times + 1):
             rate = error_rate_with_another(rate)
         yield message("replanned.again", times, rate)
+
+
+def _left_out_in_words(counts: Mapping[str, SupersededRuns], facts: StudyFacts) -> Iterator[str]:
+    """Yields the seeds that are left out on which runs failed, unless each variant failed on those of the baseline."""
+    baseline = counts[facts.variants[0].name].failed_on
+    if all(superseded.failed_on == baseline for superseded in counts.values()):
+        return
+    names = names_of(facts)
+    sides: list[str] = []
+    for name, superseded in counts.items():
+        if superseded.failed_on:
+            sides.append(_on_seeds(names[name], superseded.failed_on))
+    yield message("replanned.left_out", sides)
+
+
+def _on_seeds(name: str, seeds: Sequence[int]) -> str:
+    """Returns the name of a variant with its seeds."""
+    code = "replanned.on_seeds" if len(seeds) > 1 else "replanned.on_seed"
+    return message(code, name, in_words(seeds))
 
 
 def _times_again(rounds: Mapping[str, int], facts: StudyFacts) -> int:
@@ -134,8 +154,7 @@ def _some_again_in_words(
             times = Counter(replaced)
             seeds |= {seed for seed in times if times[seed] > rounds[name]}
         if seeds:
-            code = "replanned.on_seeds" if len(seeds) > 1 else "replanned.on_seed"
-            sides.append(message(code, names[name], in_words(sorted(seeds))))
+            sides.append(_on_seeds(names[name], sorted(seeds)))
     if sides:
         yield message("replanned.some_again", sides)
 

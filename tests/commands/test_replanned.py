@@ -1,6 +1,7 @@
 """A plan that is changed after results is said so, beside the verdicts that it touches; other runs are named."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,46 @@ def test_chosen_seeds_are_chosen_beside_fresh_ones_and_two_are(
     assert words in answer(found)
     if level is not None:
         assert replanned.level == pytest.approx(level, abs=0.012)
+        # In the file itself they are no other seeds than those that were picked.
+        (tmp_path / "study.yaml").unlink()
+        found = report(tmp_path, text.replace("seeds: 10", f"seeds: [{seeds}]"))
+        assert words in answer(found)
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_chosen_seeds_are_chosen_under_another_name_too(run, tmp_path, is_removed):
+    text = STUDY.replace("seeds: 3", "seeds: 10")
+    run(text)
+    if is_removed:
+        shutil.rmtree(tmp_path / "results/toy")
+    for name, seeds, num_chosen, level in [
+        ("final", "[1, 2, 3, 6, 7, 8]", 0, 0.70),
+        # Renamed once more they are no other seeds than those that were picked.
+        ("once_more", "[1, 2, 3, 6, 7, 8]", 0, 0.70),
+        ("fresh_ones", "[0, 1, 2, 3, 6, 7, 8, 10, 11, 12]", 7, 0.204),
+    ]:
+        named = text.replace("name: toy\n", f"name: {name}\n", 1).replace("seeds: 10", f"seeds: {seeds}")
+        found = report(tmp_path, named, name=name)
+        replanned = facts(tmp_path, name)
+        assert (replanned.chosen, replanned.num_chosen) == (True, num_chosen)
+        assert replanned.level == pytest.approx(level, abs=0.012)
+        assert "chosen from seeds 0–9" in answer(found)
+    # A later change of the margin makes them no less chosen.
+    found = report(tmp_path, named.replace("margin: 0.02", "margin: 0.03"), name=name)
+    assert "7 were chosen from seeds 0–9" in answer(found)
+
+
+@pytest.mark.parametrize(
+    "seeds", ["10", "5", "[0, 1, 2, 3, 4, 10, 11]", "{from: 2, count: 9}", "{from: 5, count: 5}"]
+)
+def test_seeds_that_another_study_did_not_pick_are_not_chosen(run, tmp_path, seeds):
+    text = STUDY.replace("seeds: 3", "seeds: 5")
+    run(text)
+    named = text.replace("name: toy\n", "name: final\n", 1).replace("seeds: 5", f"seeds: {seeds}")
+    found = report(tmp_path, named, name="final")
+    assert "chosen" not in answer(found)
+    # What ran first was not chosen by what ran later.
+    assert "chosen" not in answer(report(tmp_path, text))
 
 
 def test_a_raised_max_has_the_level_of_both_designs(run, tmp_path):

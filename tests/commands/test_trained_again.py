@@ -162,3 +162,53 @@ def test_each_training_with_other_code_is_a_comparison(here, monkeypatch):
     assert others.comparisons == 4
     assert others.level == pytest.approx(1 - 0.95**4, abs=0.006)
     assert "4 comparisons in this store" in words
+
+
+CRASHING = """\
+import random, sys
+act, seed = sys.argv[1:3]
+if act == "gelu" and seed in ("2", "4"):
+    sys.exit("the run went badly")
+print("acc", 0.8 + random.Random(f"{act}{seed}").gauss(0, 0.01))
+"""
+LEFT_OUT = "Runs failed on seeds that are left out here: act GELU on seeds 2, 4."
+
+
+@pytest.mark.parametrize("how", ["option", "name", "name alone", "file", "range"])
+def test_seeds_that_are_left_out_since_runs_crashed_on_them_are_named(here, how):
+    (here / "train.py").write_text(CRASHING)
+    study = here / "study.yaml"
+    study.write_text(STUDY.replace("seeds: 3", "seeds: 6"))
+    code, words = run(here)
+    assert code == 1
+    assert "left out" not in words
+    if how == "name alone":
+        shutil.rmtree(here / "results/own")
+    if how in ("name", "name alone"):
+        study.write_text(study.read_text().replace("name: own", "name: final"))
+    if how == "file":
+        study.write_text(STUDY.replace("seeds: 3", "seeds: [0, 1, 3, 5]"))
+    options = ["--seeds", "0,1,3,5"] if how in ("option", "name", "name alone") else []
+    if how == "range":  # All other seeds, none of which was left over.
+        options = ["--seeds", "10,11,12"]
+    code, words = run(here, *options)
+    assert code == 0
+    assert (LEFT_OUT in words) == (how != "range")
+
+
+def test_further_seeds_leave_none_out_and_nor_does_what_fails_alike(here):
+    (here / "train.py").write_text(CRASHING.replace('act == "gelu" and ', ""))
+    (here / "study.yaml").write_text(STUDY.replace("seeds: 3", "seeds: 5"))
+    run(here)
+    _, words = run(here, "--seeds", "0,1,3")
+    assert "left out" not in words
+    (here / "train.py").write_text(CRASHING)
+    run(here, "--retrain")
+    _, words = run(here, "--seeds", 7)
+    assert "left out" not in words
+    assert run(here, "--seed", 0)[1].count("left out") == 0  # A single seed has no verdict.
+    (here / "train.py").write_text(CRASHING.replace('"2", "4"', '"none"'))
+    run(here, "--retrain")
+    (here / "study.yaml").write_text(STUDY.replace("seeds: 3", "seeds: [0, 1, 3]"))
+    _, words = run(here)
+    assert "left out" not in words  # The same runs went well with later code.

@@ -43,9 +43,9 @@ class Stream:
     """Runs that are drawn from recorded losses; what is kept raises the level of all later ones."""
 
     def __init__(self, rng: np.random.Generator, n: int) -> None:
-        self.draws = rng.choice(
-            recorded()[n % len(recorded())], NUM_BASE_RUNS + TRIES * (1 + 2 * PAIRS)
-        ).tolist()
+        draws = rng.choice(recorded()[n % len(recorded())], NUM_BASE_RUNS + TRIES * (1 + 2 * PAIRS))
+        # Five draws of one loss are refused, as runs that ignore their seed: no two are quite the same.
+        self.draws = (draws + 1e-6 * rng.standard_normal(len(draws))).tolist()
         first, self.level = self.runs(range(NUM_BASE_RUNS)), 0.0
         self.state = State.at_start(first)
 
