@@ -153,13 +153,19 @@ ERRORS = [
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("fail_reason", ERRORS[0]), ("what happened", ERRORS[3]), ("err", "Killed")],
+    [
+        ("fail_reason", ERRORS[0]),
+        ("what happened", ERRORS[3]),
+        ("err", "Killed"),
+        ("fail_reason", "loss is NaN"),
+        ("error_msg", "loss is NaN"),
+    ],
 )
 def test_a_text_of_an_error_ends_a_run_under_any_name(name, text):
     texts = [text if place == 5 + LOST else "" for place in range(10)]
     acc = [*BASE, *WIDE[:LOST], 0.4, *WIDE[LOST + 1 :]]
     results, row = judged(frame(**{name: texts}, acc=acc))
-    if "memory" in text:
+    if "memory" in text or "NaN" in text:
         assert results.evidence.trials["status"].tolist().count("diverged") == 1
     else:
         assert numbers_in(row) == pytest.approx(paired([seed for seed in range(5) if seed != LOST]))
