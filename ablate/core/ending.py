@@ -94,8 +94,11 @@ _NO_MEMORY = re.compile(r"out.?of.?mem|\boom|memoryerror|not enough memory|alloc
 _NO_TIME = re.compile(r"time.?limit|walltime|deadline.?exceeded", re.IGNORECASE)
 OF_TRAINING = r"\b(?:loss|gradients?|grad.norm|weights|parameters|activations?)\b"
 """The pattern of words for what a training computes, which is no number where it goes wrong."""
-NOT_A_NUMBER = r"(?<!\w)(?:nan|-?inf|infinite|not finite|non-?finite)\b"
-"""The pattern of words for what is no number, or is not finite."""
+NOT_A_NUMBER = (
+    r"(?<!\w)(?:nan|-?inf|not finite|non-?finite|infinite(?=\W*$|\W+(?:or|at|in|on|after|during|loss|gradients?)\b))"
+    r"(?![\w-])"
+)
+"""The pattern of words for what is no number, or is not finite: no `nan-safe loss`, no `infinite horizon`."""
 _NOT_FINITE = re.compile(
     rf"{OF_TRAINING}.{{0,40}}{NOT_A_NUMBER}|{NOT_A_NUMBER}.{{0,20}}{OF_TRAINING}", re.IGNORECASE
 )
