@@ -220,3 +220,19 @@ def test_a_run_without_an_end_that_others_have_is_named(name):
     for columns in ({name: ends, "state": "finished"}, {name: [""] * 10}, {name: ends[:1] * 10}):
         results, _ = judged(frame(**columns))
         assert not any("which others have" in line for line in results.evidence.facts.cautions)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stop_epoch", 31),
+        ("stopped_at", 31),
+        ("completion_tokens", 310),
+        ("end_to_end_latency", 3.5),
+        ("runtime_version", "3.11"),
+    ],
+)
+def test_what_only_sounds_like_the_end_of_a_run_is_not_missed(name, value):
+    results, row = judged(frame(**{name: [str(value)] * 9 + [""]}))
+    assert numbers_in(row) == pytest.approx(paired(range(5)))
+    assert not any("which others have" in line for line in results.evidence.facts.cautions)
