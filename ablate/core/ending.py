@@ -92,12 +92,25 @@ NO_TIME = Ending("diverged", "reached its time limit")
 
 _NO_MEMORY = re.compile(r"out.?of.?mem|\boom|memoryerror|not enough memory|allocate memory", re.IGNORECASE)
 _NO_TIME = re.compile(r"time.?limit|walltime|deadline.?exceeded", re.IGNORECASE)
+OF_TRAINING = r"\b(?:loss|gradients?|grad.norm|weights|parameters|activations?)\b"
+"""The pattern of words for what a training computes, which is no number where it goes wrong."""
+NOT_A_NUMBER = (
+    r"(?<!\w)(?:nan|-?inf|not finite|non-?finite|infinite(?=\W*$|\W+(?:or|at|in|on|after|during|loss|gradients?)\b))"
+    r"(?![\w-])"
+)
+"""The pattern of words for what is no number, or is not finite: no `nan-safe loss`, no `infinite horizon`."""
+_NOT_FINITE = re.compile(
+    rf"{OF_TRAINING}.{{0,40}}{NOT_A_NUMBER}|{NOT_A_NUMBER}.{{0,20}}{OF_TRAINING}", re.IGNORECASE
+)
+"""What is said of a training that went wrong: `The loss returned in training_step is nan`."""
 
 
 def ending_of_error(text: str, source: str) -> Ending:
-    """Returns how a run ended of which the text of an error is known: of memory, of time, or of anything else."""
+    """Returns how a run ended of which the text of an error is known: of its loss, memory, time, or anything else."""
     if _NO_MEMORY.search(text):
         return replace(NO_MEMORY, source=source)
     if _NO_TIME.search(text):
         return replace(NO_TIME, source=source)
+    if _NOT_FINITE.search(text):
+        return replace(DIVERGED, source=source)
     return replace(FAILED, source=source)

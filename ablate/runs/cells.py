@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 
@@ -19,7 +19,9 @@ MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—",
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
 NO_VALUE = "n/a"
 """The cell of a measured column that says itself that there is no value, so that none before it counts."""
-_CUT = re.compile(r"[-+−]?\d+[.,]|[-+−]?\d+[.,]?\d*[eE][-+]?")
+_CUT_AT_POINT = re.compile(r"[-+−]?\d+[.,]")
+_CUT_IN_EXPONENT = re.compile(r"[-+−]?\d+[.,]?\d*[eE][-+]?")
+_DECIMALS = re.compile(r"\d[.,]\d")
 _FLAGS = {"true": "1", "false": "0"}
 _NUMBER = r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
@@ -146,9 +148,15 @@ def is_number(text: str) -> bool:
     return not math.isnan(number_in(text)) or text.lower() in ("nan", "-nan", "+nan")
 
 
-def is_cut(text: str) -> bool:
-    """Returns whether a number ends before its digits do, as `0.` where a file was cut within 0.91."""
-    return _CUT.fullmatch(text.strip()) is not None
+def is_cut(text: str, earlier: Sequence[str]) -> bool:
+    """Returns whether a number ends before its digits do, as `0.` where a file was cut within 0.91.
+
+    earlier: the values before it. Where none of them has decimals, `1.` is a way to write whole numbers.
+    """
+    if _CUT_IN_EXPONENT.fullmatch(text.strip()):
+        return True
+    has_decimals = any(_DECIMALS.search(value) for value in earlier)
+    return _CUT_AT_POINT.fullmatch(text.strip()) is not None and (has_decimals or not earlier)
 
 
 def are_flags(cells: pd.Series) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_NOT_A_NUMBER = r"(?:nan|-?inf|infinite|not finite|non-?finite)\b"
-_OF_TRAINING = r"(?:loss|gradients?|grad norm|weights|parameters|activations?)\b"
+from ablate.core.ending import NOT_A_NUMBER, OF_TRAINING
+
 _WHO = (
     r"(?:[\w.]*error|cuda|gpu|hip|mps|host|system|container|process|job|step|run|ran|went|killed|died|was|by)"
 )
@@ -17,10 +17,11 @@ _ERROR = re.compile(
             r"(?:error|fatal|abort\w*|exception)\s*[:!]|uncaught |panicked at",
             rf"(?:{_WHO}\W+){{0,4}}(?:out[ _-]of[ _-]memory|oom(?:[ _-]?kill\w*)?)\b|not enough memory",
             r"(?:cuda|cudnn|cublas|nccl|hip|xla)\w* error\b|device-side assert",
-            r"killed\b|terminated$|segmentation fault|segfault|bus error|core dumped",
+            r"killed(?=\W*$|\W*[:(\d]| (?:by|after|at|on|due|with|because|process|job)\b)",
+            r"terminated$|segmentation fault|segfault|bus error|core dumped",
             r"(?:received |got |caught )(?:sig(?:kill|term|segv|abrt|int)|signal \d+)\b",
-            rf"(?:\w+ ){{0,3}}{_OF_TRAINING}.{{0,20}}\b{_NOT_A_NUMBER}",
-            rf"{_NOT_A_NUMBER}.{{0,20}}\b(?:{_OF_TRAINING}|encountered|detected|values?\b)",
+            rf"(?:\w+ ){{0,3}}{OF_TRAINING}.{{0,20}}{NOT_A_NUMBER}",
+            rf"{NOT_A_NUMBER}.{{0,20}}(?:{OF_TRAINING}|\b(?:encountered|detected|values?)\b)",
             r"(?:process |job |run |training )?exit(?:ed)? (?:with )?(?:exit )?(?:code|status) -?[1-9]",
             r"(?:job |run )?(?:timed out|time ?limit)\b|due to time limit",
         )

@@ -67,7 +67,7 @@ class LogPatterns:
             except AblateError as error:
                 raise Invalid("", f"{file}, line {number}: {error}") from None
             if number == len(lines):
-                matches = {name: match for name, match in matches.items() if not is_cut(match)}
+                matches = values.without_cut(number, matches)
             values.add(number, matches)
         # What stands before the last value has not ended the run.
         return values.as_rows(ending_in_lines(lines[values.last_line :], file.name))
@@ -97,6 +97,20 @@ class _LogValues:
         if row:
             self._rows.append(row)
             self.last_line = number
+
+    def without_cut(self, number: int, matches: Mapping[str, str]) -> dict[str, str]:
+        """Returns what the patterns found in the last line, without numbers that the file is cut within.
+
+        The first value of a pattern is none: a sentence may end with it.
+        """
+        whole: dict[str, str] = {}
+        for name, match in matches.items():
+            earlier = [row[name] for row in self._rows if name in row]
+            if earlier and is_cut(match, earlier):
+                self._notes[message("analyse.cut_number", f"{self._file}, line {number}", match)] = None
+            else:
+                whole[name] = match
+        return whole
 
     def _value(self, name: str, match: str) -> str:
         """Returns the number in what a pattern found, without a percent sign; `NO_VALUE` for a word."""

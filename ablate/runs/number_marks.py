@@ -130,7 +130,7 @@ class _Sizes:
 
     def leave_doubt(self, evident: set[Reading]) -> bool:
         """Returns whether points that are read as decimal points may mark thousands."""
-        return self.mark == "." and (self.are_padded or (self.says == "unclear" and len(evident) != 1))
+        return self.mark == "." and (self.are_padded or self.says == "unclear") and len(evident) != 1
 
 
 def _sizes(cells: Sequence[str]) -> _Sizes | None:

@@ -280,7 +280,7 @@ def _taken_aside(results: dict[Path, list[Path]], root: Path) -> list[Path]:
     """Removes and returns results in folders such as `debug` of folders that have results of their own."""
     owners = results.keys() - {root}
     places = [path for path in results if path.name.lower() in _ASIDE and path.parent in owners]
-    return [*itertools.chain(*(results.pop(path) for path in places))]
+    return sorted(itertools.chain(*(results.pop(path) for path in places)), key=_natural)
 
 
 def _taken_overviews(runs: dict[Path, list[Path]], folders: Mapping[Path, _Folder]) -> list[Path]:

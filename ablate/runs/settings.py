@@ -60,7 +60,7 @@ _INDEX = words_of(
 _REMARKS = words_of(
     """
     note notes comment comments description desc remark remarks host hostname node user author path dir directory folder
-    url uri link file filename log id uuid date time created updated started ended timestamp typ
+    url uri link file filename log id uuid date time created updated started ended timestamp typ reason
     """
 )
 """Words in the names of texts that say nothing about what was trained."""

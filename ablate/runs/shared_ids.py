@@ -30,6 +30,8 @@ _OTHER_NAMES = (
     *("created", "created_at", "start_time", "started_at", "started", "start", "date_started"),
 )
 """Further such names, and those of the time at which a run began."""
+_OF_VARIANTS = ("name", "experiment", "experiment_name", "exp_name")
+"""Those that usually name a variant, where each variant has one."""
 _TIME_OF_DAY = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 _EPOCH = 1e9
 """The least number that counts the seconds since 1970 of a time at which runs were trained."""
@@ -66,29 +68,33 @@ def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
     shared = []
     for name in table:
         if name not in taken and plain_name(name) in (*IDS, *NAMES, *_OTHER_NAMES):
-            is_shared, is_of_runs = _sharing(table[name], variants, runs, is_id=plain_name(name) in IDS)
+            is_shared, is_of_runs = _sharing(table[name], variants, runs)
             if is_shared:
                 shared.append(SharedId(str(name), is_of_runs))
     return min(shared, key=lambda column: not column.is_of_runs, default=None)
 
 
-def _sharing(ids: pd.Series, variants: pd.Series, runs: pd.DataFrame, *, is_id: bool) -> tuple[bool, bool]:
+def _sharing(ids: pd.Series, variants: pd.Series, runs: pd.DataFrame) -> tuple[bool, bool]:
     """Returns whether rows of one variant and task share ids, and whether these are surely of runs.
 
-    Not where an id is blank, of two variants, or the name of its variant.
+    Not where an id is blank, of two variants, or the name of its variant. ids: a column with its name.
     """
+    name = plain_name(ids.name)
     texts = ids.astype(str).str.strip()
     pairs = pd.DataFrame({"variant": variants, "id": texts}).drop_duplicates()
     if (texts == "").any() or not pairs["id"].is_unique or _are_dates(texts):
         return False, False
-    if all(_is_named_after(name, variant) for variant, name in pairs.itertuples(index=False)):
+    if all(_is_named_after(text, variant) for variant, text in pairs.itertuples(index=False)):
         return False, False
     counts = runs.assign(_id=texts).value_counts()
     if counts.max() == 1:
         return False, False
     has_several = bool(pairs["variant"].duplicated().any())
-    if is_id:
+    may_number_variants = name == "id" and texts.str.fullmatch(r"\d{1,3}").all()
+    if name in IDS and not may_number_variants:
         return True, True
+    if name in _OF_VARIANTS and not has_several:
+        return False, False
     is_usual = bool((counts > 1).mean() >= _MOST)
     return is_usual, is_usual and has_several
 

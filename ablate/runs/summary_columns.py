@@ -48,7 +48,7 @@ _BESIDE_KIND = re.compile(
 )
 _CI_IN_HEADER = re.compile(r"(?:\d\d_)?(?:ci_?\d*|cis|conf_int|confidence(?:_intervals?)?)")
 _NO_INTERVALS = (
-    "has intervals, of which neither level nor kind is known, and no standard deviation beside them"
+    "has intervals, of which the level or the kind is not known, and no standard deviation beside them"
 )
 _DEVIATION_HINT = "Add a column with the standard deviation of the runs"
 

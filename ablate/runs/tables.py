@@ -100,7 +100,7 @@ def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
     kept = lines.numbered
     notes = [*lines.notes]
     rows = _rows(path, kept, lines.delimiter)
-    if not text.endswith("\n") and is_cut(rows[-1][-1]):
+    if not text.endswith("\n") and is_cut(rows[-1][-1], [row[-1] for row in rows[1:-1]]):
         notes.append(message("analyse.cut_number", f"{path}, line {kept[-1][0]}", rows[-1][-1]))
         rows = _without_cut_number(rows)
     names = [name.strip() for name in rows[0]]

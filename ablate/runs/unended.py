@@ -8,12 +8,17 @@ from collections.abc import Collection, Iterator
 import pandas as pd
 
 from ablate.report.words import message
+from ablate.runs.cells import number_in
 
+_END = r"(?:end|finish|stop|complet|terminat)(?:p?ed|e|ion|ing)?"
 _ENDS = re.compile(
-    r"(?:end|finish|stop|complet|terminat)\w*[ _]?(?:time|at|on|date|timestamp)?|"
-    r"(?:time|date|at)_(?:end|finish|stop|complet)\w*|(?:total_|run_|training_|train_|wall_?)?(?:duration|runtime)(?:_\w+)?"
+    rf"{_END}_?(?:time|at|on|date|datetime|timestamp|ts)?(?:_utc)?|(?:time|date|at)_{_END}|"
+    r"(?:total_|run_|training_|train_|wall_?)?(?:duration|runtime)(?:_(?:s|secs?|seconds|m|mins?|minutes|h|hours|ms))?"
 )
 """The names of columns with the time at which a run ended, or how long it took, in small letters."""
+
+_EPOCH = 1e9
+"""The least number that counts the seconds since 1970 of a time at which runs ended."""
 
 
 def unended(table: pd.DataFrame, ends: pd.Series, metric: str, taken: Collection[str]) -> Iterator[str]:
@@ -26,9 +31,17 @@ def unended(table: pd.DataFrame, ends: pd.Series, metric: str, taken: Collection
         if name in taken or not _ENDS.fullmatch(_plain(str(name))):
             continue
         is_blank = table[name].astype(str).str.strip().str.lower().isin(("", "none", "nan", "nat", "-"))
+        if not _are_ends(str(name), table[name][~is_blank]):
+            continue
         lacking = table.index[is_blank & is_open]
         if len(lacking) and not is_blank.all():
             yield message("analyse.unended", str(name), [str(place) for place in lacking])
+
+
+def _are_ends(name: str, cells: pd.Series) -> bool:
+    """Returns whether cells may be times; small numbers under `stopped_at` are epochs, and few runs stop early."""
+    has_time = re.search(r"time|duration", _plain(name)) is not None
+    return has_time or not (cells.map(number_in) < _EPOCH).all()
 
 
 def _plain(name: str) -> str:

@@ -160,6 +160,7 @@ HARMLESS = {
         "data_seed": [7, 8, 9] * 2,
         "split": ["a", "b", "c"] * 2,
     },
+    "why it stopped": {"stop_reason": ["early stopping", "max epochs", "max epochs"] * 2},
     "what each variant has": {"layers": [2, 2, 2, 4, 4, 4], "model": ["s", "s", "s", "l", "l", "l"]},
 }
 

@@ -15,8 +15,14 @@ from ablate.runs.tables import read_table_file
     ("text", "is_one"),
     [("0.", True), ("-12.", True), ("0,", True), ("1.5e-", True), ("0.8", False), ("0", False)],
 )
-def test_what_ends_before_its_digits_do(text, is_one):
-    assert is_cut(text) == is_one
+@pytest.mark.parametrize("earlier", [[], ["0.91", "1"], ["0,91"]])
+def test_what_ends_before_its_digits_do(text, earlier, is_one):
+    assert is_cut(text, earlier) == is_one
+
+
+@pytest.mark.parametrize(("text", "is_one"), [("0.", False), ("-12.", False), ("1e-", True)])
+def test_a_point_at_the_end_is_a_way_to_write_whole_numbers(text, is_one):
+    assert is_cut(text, ["1.", "3"]) == is_one
 
 
 def read(folder, text):
@@ -36,7 +42,10 @@ def test_a_cut_number_of_a_run_is_blank(tmp_path):
     assert found.table["acc"].tolist() == ["0.601", ""]
 
 
-@pytest.mark.parametrize("text", ["step,acc\n1,0.6\n2,0.\n", "step,acc\n1,0.6\n2,0.7", "step,acc\n1,0.\n2,1"])
+@pytest.mark.parametrize(
+    "text",
+    ["step,acc\n1,0.6\n2,0.\n", "step,acc\n1,0.6\n2,0.7", "step,acc\n1,0.\n2,1", "step,lr\n1,1.\n2,0."],
+)
 def test_a_whole_file_keeps_its_numbers(text, tmp_path):
     found = read(tmp_path, text)
     assert (len(found.table), found.notes) == (2, [])
@@ -45,7 +54,15 @@ def test_a_whole_file_keeps_its_numbers(text, tmp_path):
 def test_a_cut_number_of_a_log_is_none(tmp_path):
     path = tmp_path / "a.log"
     path.write_text("acc: 0.61\nacc: 0.")
-    assert [row["acc"] for row in LogPatterns([("acc", r"acc: (\S+)")]).rows_of(path).rows] == ["0.61"]
+    read = LogPatterns([("acc", r"acc: (\S+)")]).rows_of(path)
+    assert read.rows == [{"acc": "0.61"}]
+    assert "line 2 ends within a number, 0.," in " ".join(read.notes)
+
+
+def test_a_sentence_of_a_log_may_end_with_its_number(tmp_path):
+    path = tmp_path / "a.log"
+    path.write_text("seed 3\nFinal reward: 826.")
+    assert LogPatterns([("reward", r"reward: ([0-9.]+)")]).rows_of(path).rows == [{"reward": "826"}]
 
 
 def test_the_run_that_was_cut_has_its_last_whole_step(tmp_path):

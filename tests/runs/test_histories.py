@@ -330,6 +330,14 @@ def test_a_name_that_all_rows_of_a_variant_share_may_be_of_one_run(name):
         rows_of(evaluations("111222", name))
 
 
+def test_an_id_of_few_digits_may_number_the_variants():
+    frame = evaluations("111111", "id")
+    frame["id"] = np.where(frame["variant"] == "base", 0, 1)
+    table = rows_of(frame)
+    assert values(table) == [*BASE, *WIDE]
+    assert any("6 rows have one id, 0, and count as so many runs" in note for note in table.notes)
+
+
 @pytest.mark.parametrize("name", ["Created", "start_time", "started_at"])
 def test_one_start_of_several_rows_is_said(name):
     frame = evaluations("111111", name)
@@ -359,6 +367,8 @@ def test_times_order_the_rows_of_a_run():
     [
         {"id": ["base"] * 6 + ["wide"] * 6},
         {"log_dir": ["out/base/"] * 6 + ["out/wide/"] * 6},
+        {"name": ["The reference"] * 6 + ["Twice as wide"] * 6},
+        {"experiment": ["exp1"] * 6 + ["exp2"] * 6},
         {"job_id": ["17"] * 12},
         {"run": [*range(1, 7)] * 2},
         {"run_id": [f"r{row}" for row in range(12)]},

@@ -50,5 +50,6 @@ def test_sizes_that_leave_points_open_are_named(cells):
 
 def test_points_in_a_table_with_decimal_points_and_commas():
     assert read("1.234 1.191 25", acc="0.9").unclear == []
+    assert read("1.125 5.250 10 20", acc="0.3000").unclear == []
     assert read("1.050 950", acc="0,8").by_size == []
     assert read("1.051 1.234 950", separates=True).of_columns == {}

@@ -153,13 +153,19 @@ ERRORS = [
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("fail_reason", ERRORS[0]), ("what happened", ERRORS[3]), ("err", "Killed")],
+    [
+        ("fail_reason", ERRORS[0]),
+        ("what happened", ERRORS[3]),
+        ("err", "Killed"),
+        ("fail_reason", "loss is NaN"),
+        ("error_msg", "loss is NaN"),
+    ],
 )
 def test_a_text_of_an_error_ends_a_run_under_any_name(name, text):
     texts = [text if place == 5 + LOST else "" for place in range(10)]
     acc = [*BASE, *WIDE[:LOST], 0.4, *WIDE[LOST + 1 :]]
     results, row = judged(frame(**{name: texts}, acc=acc))
-    if "memory" in text:
+    if "memory" in text or "NaN" in text:
         assert results.evidence.trials["status"].tolist().count("diverged") == 1
     else:
         assert numbers_in(row) == pytest.approx(paired([seed for seed in range(5) if seed != LOST]))
@@ -181,6 +187,9 @@ def test_each_text_is_of_an_error(text):
         "RuntimeError: caught, resumed from checkpoint",
         "loss is fine",
         "killedogs",
+        "killed neurons come back",
+        "loss term of infinite horizon",
+        "NaN-safe loss",
     ],
 )
 def test_other_texts_are_not(text):
@@ -211,3 +220,19 @@ def test_a_run_without_an_end_that_others_have_is_named(name):
     for columns in ({name: ends, "state": "finished"}, {name: [""] * 10}, {name: ends[:1] * 10}):
         results, _ = judged(frame(**columns))
         assert not any("which others have" in line for line in results.evidence.facts.cautions)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stop_epoch", 31),
+        ("stopped_at", 31),
+        ("completion_tokens", 310),
+        ("end_to_end_latency", 3.5),
+        ("runtime_version", "3.11"),
+    ],
+)
+def test_what_only_sounds_like_the_end_of_a_run_is_not_missed(name, value):
+    results, row = judged(frame(**{name: [str(value)] * 9 + [""]}))
+    assert numbers_in(row) == pytest.approx(paired(range(5)))
+    assert not any("which others have" in line for line in results.evidence.facts.cautions)

@@ -99,7 +99,10 @@ def test_intervals_of_one_column_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("variant,acc (95% CI),n\nbaseline,80.3 ± 0.7,5\nwide,82.6 ± 0.9,5\n")
     words = ("--baseline", "baseline", "--metric", "acc (95% CI)", "--direction", "max")
     done = CliRunner().invoke(main, ["analyse", str(tmp_path / "a.csv"), *words, "--results", str(tmp_path)])
-    assert (done.exit_code, "neither level nor kind is known" in " ".join(done.stderr.split())) == (2, True)
+    assert (done.exit_code, "the level or the kind is not known" in " ".join(done.stderr.split())) == (
+        2,
+        True,
+    )
 
 
 def test_a_number_of_runs_in_a_name_is_read(tmp_path):
@@ -136,7 +139,7 @@ REFUSED = {
         "over how many runs",
     ),
     "a deviation as metric": (wide("acc_mean", "acc_std"), "acc_std", "is a spread over runs"),
-    "an interval alone": (wide("acc_mean", "acc_ci95"), "acc", "intervals, of which neither level nor kind"),
+    "an interval alone": (wide("acc_mean", "acc_ci95"), "acc", "intervals, of which the level or the kind"),
     "half a run": (wide("acc_mean", "acc_std").assign(n_seeds=2.5), "acc", "must be a whole number"),
     "one run": (wide("acc_mean", "acc_std").assign(n_seeds=1), "acc", "two or more"),
 }
