@@ -283,5 +283,7 @@ def test_bad_input_is_refused_with_its_place(tmp_path, case):
 def test_the_folder_of_a_study_is_not_written_over(tmp_path):
     (tmp_path / "results/runs").mkdir(parents=True)
     (tmp_path / "results/runs/study.yaml").write_text("name: runs\n")
-    assert analyse(tmp_path, RUNS).returncode == 2
+    assert analyse(tmp_path, RUNS, "--name", "runs").returncode == 2
+    assert analyse(tmp_path, RUNS).returncode == 0
     assert sorted(path.name for path in tmp_path.glob("results/runs/*")) == ["study.yaml"]
+    assert (tmp_path / "results/runs-analysed/report.md").is_file()

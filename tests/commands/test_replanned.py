@@ -135,8 +135,8 @@ def test_other_seeds_and_chosen_seeds_have_theirs_and_a_confirmation_has_none(he
 @pytest.mark.parametrize(
     ("seeds", "num_chosen", "level", "words"),
     [
-        ("0,1,2,3,6,7,8,10,11,12", 7, 0.204, "Of these seeds, 7 were chosen from seeds 0–9"),
-        ("3,8", 2, 0.62, "Of these seeds, 2 were chosen from seeds 0–9"),
+        ("0,1,2,3,6,7,8,10,11,12", 7, 0.204, "7 of these seeds were chosen from seeds 0–9"),
+        ("3,8", 2, 0.62, "2 of these seeds were chosen from seeds 0–9"),
         ("1,2,3,6,7,8", 0, 0.70, "These seeds were chosen from seeds 0–9"),
         # A range that goes on is no choice, and nor are the first seeds.
         ("5,6,7,8,9,10,11,12,13,14", 0, None, "The results on seeds 0–9 were seen before"),
@@ -181,7 +181,7 @@ def test_chosen_seeds_are_chosen_under_another_name_too(run, tmp_path, is_remove
         assert "chosen from seeds 0–9" in answer(found)
     # A later change of the margin makes them no less chosen.
     found = report(tmp_path, named.replace("margin: 0.02", "margin: 0.03"), name=name)
-    assert "7 were chosen from seeds 0–9" in answer(found)
+    assert "7 of these seeds were chosen from seeds 0–9" in answer(found)
 
 
 @pytest.mark.parametrize(

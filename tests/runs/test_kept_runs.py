@@ -99,7 +99,7 @@ def test_the_rate_of_a_choice_stands_in_place_of_that_of_two_calls(tmp_path):
     place = {"name": "part", "results": tmp_path}
     ablate.analyse(frame, baseline="base", metric="loss", direction="min", where="seed != 3", **place)
     words = " ".join(StudyFolder(tmp_path, "part").answer())
-    assert "9 of 10 seeds were kept" in words
+    assert "Kept: 9 of 10 seeds" in words
     assert "up to" not in words
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import ablate
+from ablate.core.treatment import Treatment
 from ablate.runs.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, shape_of
@@ -111,7 +112,9 @@ def test_training_counted_in_what_was_seen_is_a_budget(column):
     row = rows_of(runs.assign(**{column: seen}), replicates=True)["wide"]
     assert '"seed": 3' in row["unequal_runs"]
     row = rows_of(runs.assign(**{column: [1_000_000] * 5 + [600_000] * 5}))["wide"]
-    assert row["treatment"] == f"steps {column}=600000|1e+06"
+    treatment = Treatment.parse(row["treatment"])
+    assert (treatment.kind, treatment.path) == ("steps", column)
+    assert (float(treatment.variant), float(treatment.baseline)) == (600_000, 1_000_000)
 
 
 def test_a_run_that_failed_on_one_example_is_counted_among_the_failed():
