@@ -216,7 +216,8 @@ def test_a_run_without_an_end_that_others_have_is_named(name):
     ends = ["2024-01-02 10:00:00"] * 9 + [""]
     results, row = judged(frame(**{name: ends}))
     assert numbers_in(row) == pytest.approx(paired(range(5)))
-    assert any(f"1 run without {name}, which others have" in line for line in results.evidence.facts.cautions)
+    (caution,) = [line for line in results.evidence.facts.cautions if f"without {name}" in line]
+    assert caution.endswith(": row 9")
     for columns in ({name: ends, "state": "finished"}, {name: [""] * 10}, {name: ends[:1] * 10}):
         results, _ = judged(frame(**columns))
         assert not any("which others have" in line for line in results.evidence.facts.cautions)
