@@ -10,8 +10,9 @@ from pydantic import ConfigDict
 from ablate.base.kept import STRICT
 
 _START_PER_AGE = 1.5
+"""The seconds until its first trial, for each second that a run takes to read its study: 1.1 to 2.0 were measured."""
 _REPORT_PER_AGE = 1.2
-"""The overhead per second that a run takes to read its study: 1.1 to 2.0 until its first trial, 0.6 to 1.5 after."""
+"""The seconds after its last trial, for each of those seconds: 0.6 to 1.5 were measured."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Overhead:
         return self.start + self.report
 
     def left(self, age: float) -> float:
-        """Returns the seconds that are left, other than for training, `age` seconds after the run began."""
+        """Returns the seconds that a run of this age has left beside training, before its first trial begins."""
         return max(0.0, self.start - age) + self.report
 
 

@@ -169,12 +169,11 @@ def plan_changes(
 
 
 def expected_changes(
-    study: Study, claims: Sequence[Claim], folder: StudyFolder, store: Store
+    study: Study, claims: Sequence[Claim], folder: StudyFolder, store: Store, *, cells: Iterable[Cell]
 ) -> PlanChanges | None:
     """Returns how a run now would change the plan of its study, as `plan_changes`; writes nothing."""
     plan = _plan_of(study, claims)
-    given = study.document.data
-    return _changes_of(plan, folder, given, store, cells=study.cells(), starts={})
+    return _changes_of(plan, folder, study.document.data, store, cells=cells, starts={})
 
 
 def _changes_of(
@@ -195,17 +194,27 @@ def _changes_of(
     seen: list[SeenPlan] = []
     if changes is not None and changes.changes_path("seeds"):
         alike = [earlier for earlier in earlier_plans if _trains_same(earlier, plan, given)]
-        seeds_run = seeds_run_before(plan, folder, store) if alike else set()
-        seen = [SeenPlan.of(earlier, seeds_run) for earlier in alike]
-    if changes is not None and seen:
-        changes = with_error_rate(changes, plan, seen)
+        seen = _with_seeds_that_ran(alike, plan, folder, store)
+        if seen:
+            changes = with_error_rate(changes, plan, seen)
         if changes.chosen:
             return changes
+
     first = min(other.declared for other in [*earlier_plans, plan] if other.seeds == plan.seeds)
     seen = [*seen_in_other_studies(cells, folder, store, before=first), *seen]
     if is_picked(plan.seeds, seen):
         return with_error_rate(changes or PlanChanges(plan.declared), plan, seen)
     return changes
+
+
+def _with_seeds_that_ran(
+    earlier_plans: Sequence[DatedPlan], plan: DatedPlan, folder: StudyFolder, store: Store
+) -> list[SeenPlan]:
+    """Returns earlier plans of a study with their seeds on which a trial had begun before a plan was dated."""
+    if not earlier_plans:
+        return []
+    seeds_run = seeds_run_before(plan, folder, store)
+    return [SeenPlan.of(earlier, seeds_run) for earlier in earlier_plans]
 
 
 def _differences(

@@ -14,12 +14,12 @@ from ablate.study.schema import PLACEBO
 def failed_on_other_seeds(
     cells: Sequence[Cell], folder: StudyFolder, stored_trials: Sequence[StoredTrial]
 ) -> dict[str, list[int]]:
-    """Returns variant → the seeds that a report leaves out, and on which the variant failed.
+    """Returns variant → the seeds that a report does not judge, and on which that variant only failed.
 
-    Those count of plans and of other studies that have some of its seeds, too: seeds that are all others are not what
-    was left of these. A single seed has no verdict, and leaves none out.
+    They are sought in plans of its study and in other studies that share a seed with the report; those that share none
+    are separate experiments. A report on a single seed has no verdict, and leaves none out.
 
-    cells: the judged ones of the report, without placebos. stored_trials: those in no report.
+    cells: the judged ones of the report, without placebos. stored_trials: those that no other study lists.
     """
     variants = {key_of_config(cell.trial.config): cell.variant for cell in cells}
     judged = {cell.seed for cell in cells}
@@ -29,12 +29,12 @@ def failed_on_other_seeds(
     for plan in folder.readable_plans():
         if not judged.isdisjoint(plan.seeds):
             planned |= {*plan.seeds}
-    failed = [stored for stored in stored_trials if stored.seed in planned]
-    failed += _listed_elsewhere(folder, judged)
+    candidates = [stored for stored in stored_trials if stored.seed in planned]
+    candidates += _listed_elsewhere(folder, judged)
     with_results = {(stored.config, stored.seed) for stored in stored_trials if stored.status != "failed"}
 
     seeds: dict[str, set[int]] = {}
-    for stored in failed:
+    for stored in candidates:
         variant = variants.get(stored.config)
         if variant is None or stored.status != "failed" or stored.seed in judged:
             continue
@@ -44,7 +44,7 @@ def failed_on_other_seeds(
 
 
 def _listed_elsewhere(folder: StudyFolder, judged: Collection[int]) -> Iterator[StoredTrial]:
-    """Yields trials of other studies on other seeds than these: those that may have failed, of studies that have some.
+    """Yields trials on other seeds, which may have failed, of other studies that share a seed with a report.
 
     judged: the seeds of the report.
     """

@@ -157,7 +157,7 @@ def plan_study(
             *limitations(study, selects=any(stage.chooses for stage in selecting)),
             *(note.text for note in code_notes(study)),
         ],
-        changes=_changes_in_words(study, judged, folder, store),
+        changes=_changes_in_words(study, judged, cells, folder, store),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
@@ -175,9 +175,11 @@ def _facts_as_judged(study: Study, stages: Sequence[Stage], folder: StudyFolder,
     return replace(facts, variants=[*facts.variants, *added], claims=claims)
 
 
-def _changes_in_words(study: Study, facts: StudyFacts, folder: StudyFolder, store: Store) -> str:
+def _changes_in_words(
+    study: Study, facts: StudyFacts, cells: Iterable[Cell], folder: StudyFolder, store: Store
+) -> str:
     """Returns what a run would change of a plan that has results, in words."""
-    changes = expected_changes(study, facts.claims, folder, store)
+    changes = expected_changes(study, facts.claims, folder, store, cells=cells)
     if changes is None:
         return ""
     # With pandas, which most plans do not need.

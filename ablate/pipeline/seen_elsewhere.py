@@ -1,13 +1,15 @@
-"""The seeds on which other studies had results by the very trials of a study, before it was planned."""
+"""The seeds on which other studies had begun to compare by the very trials of a study, before it was planned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Cell
-from ablate.pipeline.seen_plans import SeenPlan
+from ablate.pipeline.seen_plans import SeenPlan, had_begun
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 
@@ -18,20 +20,23 @@ _Pairs = dict[tuple[str, str], dict[int, tuple[str, str]]]
 def seen_in_other_studies(
     cells: Iterable[Cell], folder: StudyFolder, store: Store, before: str
 ) -> list[SeenPlan]:
-    """Returns the seeds that each other study had results on, in the order in which these studies were planned.
+    """Returns a plan of the seeds on which each other study had begun a comparison, in the order of their last plans.
 
-    Those count on which a pair of variant and baseline had begun that has trials of this study on some seed, under
-    whichever name. Folders that were removed count by their lists of trials.
+    A comparison of a variant with the baseline counts if it shares the trials of both with this study on any seed,
+    whatever the names are. Folders that were removed count by their lists of trials.
 
     before: the date of the first plan on the seeds of this study.
     """
-    pairs = {pair for of_seeds in _pairs(cells).values() for pair in of_seeds.values()}
+    pairs: set[tuple[str, str]] = set()
+    for of_seeds in _pairs(cells).values():
+        pairs |= {*of_seeds.values()}
+    ids = {*itertools.chain.from_iterable(pairs)}
     of_study = {own.name for own in folder.of_study()}
     seen: list[tuple[str, SeenPlan]] = []
     for other in StudyFolder.listed(folder.results):
         if other.name in of_study:
             continue
-        seeds = _seeds_seen(other, pairs, store, before)
+        seeds = _seeds_seen(other, pairs, store, before) if _lists_some(other, ids) else []
         # As in a study itself, a single seed shows no verdict.
         if len(seeds) > 1:
             seen.append((_planned_at(other), SeenPlan(planned=seeds, looks=[], seeds=seeds)))
@@ -39,12 +44,16 @@ def seen_in_other_studies(
     return [plan for _, plan in seen]
 
 
+def _lists_some(other: StudyFolder, ids: Collection[str]) -> bool:
+    """Returns whether another study lists any of these trials; not where its list cannot be read."""
+    with suppress(AblateError):  # A run of that study says what is wrong.
+        return not other.trial_list.ids().isdisjoint(ids)
+    return False
+
+
 def _seeds_seen(other: StudyFolder, pairs: set[tuple[str, str]], store: Store, before: str) -> list[int]:
-    """Returns the seeds on which another study had results of the variants that share one of these pairs."""
-    ids = {trial_id for pair in pairs for trial_id in pair}
+    """Returns the seeds on which another study had begun the comparisons that share one of these pairs."""
     try:
-        if ids.isdisjoint(other.trial_list.ids()):
-            return []
         others = _pairs(other.trial_list.cells())
     except AblateError:
         return []  # As a run of that study says.
@@ -53,15 +62,9 @@ def _seeds_seen(other: StudyFolder, pairs: set[tuple[str, str]], store: Store, b
         if pairs.isdisjoint(of_seeds.values()):
             continue
         for seed, pair in of_seeds.items():
-            if seed not in seeds and all(_had_begun(trial_id, store, before) for trial_id in pair):
+            if seed not in seeds and all(had_begun(trial_id, store, before) for trial_id in pair):
                 seeds.add(seed)
     return sorted(seeds)
-
-
-def _had_begun(trial_id: str, store: Store, before: str) -> bool:
-    """Returns whether a trial with a record had begun before a date."""
-    record = store.load(trial_id)
-    return record is not None and record.started_at < before
 
 
 def _planned_at(other: StudyFolder) -> str:

@@ -40,10 +40,15 @@ def seeds_run_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> set[
         for cell in cells:
             if not cell.judged or cell.seed in seeds:
                 continue
-            record = store.load(cell.id)
-            if record is not None and record.started_at < plan.declared:
+            if had_begun(cell.id, store, before=plan.declared):
                 seeds.add(cell.seed)
     return seeds
+
+
+def had_begun(trial_id: str, store: Store, before: str) -> bool:
+    """Returns whether a trial with a record had begun before a date."""
+    record = store.load(trial_id)
+    return record is not None and record.started_at < before
 
 
 def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPlan]) -> PlanChanges:
@@ -67,10 +72,10 @@ def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPl
 
 
 def is_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> bool:
-    """Returns whether a plan keeps some of the seeds with results, which may have been picked, and leaves out others.
+    """Returns whether a plan may have picked its seeds by their results: it has some seen seeds, and leaves out others.
 
-    Not those of an earlier plan that were not picked then; nor the first ones alone, which are an interim look; nor a
-    range of consecutive seeds that goes on beyond them. seen: the first plan first.
+    Three are not picked: the lowest seen seeds alone, which are an interim look; consecutive seeds with unseen ones
+    among them; the seen seeds of an earlier plan that did not pick them. seen: the first plan first.
     """
     seen_seeds = _seeds_of(seen)
     chosen = [seed for seed in seeds if seed in seen_seeds]

@@ -165,38 +165,75 @@ def _of_stored(times: Mapping[int, int]) -> Iterator[SharedComparison]:
             yield SharedComparison(frozenset(runs))
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """A variant of a plan, which is compared with the baseline."""
+
+    training: str
+    """A digest of how all variants train; empty where they do so as in the last plan."""
+    metric: str
+    variant: str
+    """Its name and levels, as JSON."""
+    seeds: tuple[int, ...]
+
+    @property
+    def without_seeds(self) -> _Planned:
+        """The same on no seed, to be compared with those on other seeds."""
+        return replace(self, seeds=())
+
+    def pairs(self, task: str, baseline: Mapping[int, str]) -> frozenset[tuple[object, object]]:
+        """Returns its runs and those of the baseline on each seed, by name, as they are no longer listed.
+
+        baseline: seed → the id of its run, where the report still has it.
+        """
+        training = (self.training,) if self.training else ()
+        pairs = set()
+        for seed in self.seeds:
+            run = (*training, self.variant, task, seed, self.metric)
+            beside = (*training, baseline.get(seed, f"baseline {task} {seed}"), self.metric)
+            pairs.add((run, beside))
+        return frozenset(pairs)
+
+
 def _of_earlier_plans(folder: StudyFolder, facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedComparison]:
     """Yields the comparisons of earlier plans of this folder that it no longer has, and that no other report has.
 
     These are of variants that only they have, by another metric, or by another training of all. Seeds alone are no
     difference: earlier looks count those (`seen_plans`). As in a report, placebos and plans of a single seed have none.
-    The runs are no longer listed, and have the names of training, variant, levels and seed.
     """
     plans = folder.readable_plans()
     if not plans:
         return
     *earlier, last = plans
-    metric = str(last.settings.get("metric.name", facts.metric))
-    current = {(*_trained(last, last), metric, variant) for variant in _variants(last)}
-    told = _planned_elsewhere(folder, last, facts)
+    current = {planned.without_seeds for planned in _planned_in(last, last, facts)}
+    of_other_reports = _planned_in_other_reports(folder, last, facts)
     for plan in earlier:
         if not plan.decides:
             continue
-        of_metric = str(plan.settings.get("metric.name", facts.metric))
-        trained = _trained(plan, last)
         alpha = _alpha(plan, last)
-        for variant in _variants(plan):
-            key = (*trained, of_metric, variant)
-            if key in current or (*key, *plan.seeds) in told:
+        for planned in _planned_in(plan, last, facts):
+            if planned.without_seeds in current or planned in of_other_reports:
                 continue
             for task in facts.tasks:
-                ran = ids.get((facts.variants[0].name, task.name), {}) if not trained else {}
-                pairs = set()
-                for seed in plan.seeds:
-                    run = (*trained, variant, task.name, seed, of_metric)
-                    baseline = (*trained, ran.get(seed, f"baseline {task.name} {seed}"), of_metric)
-                    pairs.add((run, baseline))
-                yield SharedComparison(frozenset(pairs), alpha)
+                listed = {} if planned.training else ids.get((facts.variants[0].name, task.name), {})
+                yield SharedComparison(planned.pairs(task.name, listed), alpha)
+
+
+def _planned_in(plan: DatedPlan, last: DatedPlan, facts: StudyFacts) -> list[_Planned]:
+    """Returns what a plan compares with its baseline; `last`: the plan whose training is that of the report."""
+    training = _training(plan, last)
+    metric = str(plan.settings.get("metric.name", facts.metric))
+    return [_Planned(training, metric, variant, tuple(plan.seeds)) for variant in _variants(plan)]
+
+
+def _planned_in_other_reports(folder: StudyFolder, last: DatedPlan, facts: StudyFacts) -> set[_Planned]:
+    """Returns what the other reports of a study compare, which are counted as such."""
+    planned: set[_Planned] = set()
+    for other in folder.of_study():
+        plans = other.readable_plans()
+        if other.name != folder.name and other.has_report and plans:
+            planned |= {*_planned_in(plans[-1], last, facts)}
+    return planned
 
 
 def _variants(plan: DatedPlan) -> list[str]:
@@ -208,12 +245,12 @@ def _variants(plan: DatedPlan) -> list[str]:
     ]
 
 
-def _trained(plan: DatedPlan, last: DatedPlan) -> tuple[str, ...]:
-    """Returns a name for how a plan trains its baseline; empty where it does so as the last plan."""
+def _training(plan: DatedPlan, last: DatedPlan) -> str:
+    """Returns a digest of how a plan trains its variants; empty where the baseline trains as in the last plan."""
     if trains_baseline_alike(plan, last, given={}):
-        return ()
+        return ""
     of_training = {path: value for path, value in plan.settings.items() if path not in OF_COMPARISONS}
-    return (digest_of_data(json.loads(json.dumps(of_training, default=str))),)
+    return digest_of_data(json.loads(json.dumps(of_training, default=str)))
 
 
 def _alpha(plan: DatedPlan, last: DatedPlan) -> float:
@@ -222,20 +259,6 @@ def _alpha(plan: DatedPlan, last: DatedPlan) -> float:
     if {*_variants(last)} < {*_variants(plan)} and plan.seeds == last.seeds:
         num_comparisons = max(min(num_comparisons, last.comparisons), 1)
     return NOMINAL / num_comparisons
-
-
-def _planned_elsewhere(folder: StudyFolder, last: DatedPlan, facts: StudyFacts) -> set[tuple[object, ...]]:
-    """Returns training, metric, variant and seeds of what other reports of a study compare, which they count."""
-    told: set[tuple[object, ...]] = set()
-    for other in folder.of_study():
-        plans = other.readable_plans()
-        if other.name == folder.name or not other.has_report or not plans:
-            continue
-        plan = plans[-1]
-        metric = str(plan.settings.get("metric.name", facts.metric))
-        for variant in _variants(plan):
-            told.add((*_trained(plan, last), metric, variant, *plan.seeds))
-    return told
 
 
 def _runs_of(comparisons: Iterable[SharedComparison]) -> set[object]:
