@@ -18,7 +18,7 @@ from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import RunColumns, bare, joined_column
-from ablate.runs.settings import is_fold
+from ablate.runs.settings import is_fold, underscored
 
 IDS = ("run_id", "runid", "trial_id", "trialid", "id", "uuid", "run_uuid", "wandb_id")
 """Names of columns with ids, of which a run has one and no other run has the same, in small letters."""
@@ -161,6 +161,5 @@ def rows_of_one_run(columns: RunColumns, found: RunsFound) -> Iterator[str]:
 
 
 def plain_name(name: object) -> str:
-    """Returns the name of a column in small letters with underscores: `JobID` and `Job ID` are `job_id`."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip())
-    return re.sub(r"[\s_-]+", "_", bare(parted))
+    """Returns the name of a column with underscores, without what says that it is a setting: `Job ID` is `job_id`."""
+    return bare(underscored(str(name)))

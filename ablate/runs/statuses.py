@@ -28,7 +28,7 @@ from ablate.core.ending import (
 )
 from ablate.runs.cells import MISSING
 from ablate.runs.error_texts import is_error_text
-from ablate.runs.settings import PREFIXES
+from ablate.runs.settings import PREFIXES, underscored
 from ablate.runs.status_words import KEPT, WORDS, bare_word, ending_in_word, ending_of_code
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
@@ -295,8 +295,7 @@ def _bare(column: str) -> str:
 
     `FailureReason` is `failure_reason`. That of a setting keeps what says that it is one.
     """
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())
-    lower = re.sub(r"[\s_-]+", "_", parted.lower()).removeprefix("tags.")
+    lower = underscored(column).removeprefix("tags.")
     is_whole = lower in STATUSES or lower.startswith(PREFIXES)
     return lower if is_whole else lower.rpartition(".")[2]
 
