@@ -18,9 +18,10 @@ from ablate.base.errors import Invalid, listed
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import STEPS, RunColumns
+from ablate.runs.roles import STEPS, RunColumns, plain_name
 from ablate.runs.settings import settings_within
-from ablate.runs.shared_ids import IDS, NAMES, plain_name, shared_id, times_in
+from ablate.runs.shared_ids import IDS, NAMES, shared_id
+from ablate.runs.times import times_in
 
 _RUN = ("variant", "task", "seed", "example")
 """The roles that tell runs, and examples of runs, apart."""

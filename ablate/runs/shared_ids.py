@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
-from ablate.runs.cells import number_in
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import RunColumns, bare, joined_column
-from ablate.runs.settings import is_fold, underscored
+from ablate.runs.roles import RunColumns, joined_column, plain_name
+from ablate.runs.settings import is_fold
 
 IDS = ("run_id", "runid", "trial_id", "trialid", "id", "uuid", "run_uuid", "wandb_id")
 """Names of columns with ids, of which a run has one and no other run has the same, in small letters."""
@@ -32,12 +31,6 @@ _OTHER_NAMES = (
 """Further such names, and those of the time at which a run began."""
 _OF_VARIANTS = ("name", "experiment", "experiment_name", "exp_name")
 """Those that usually name a variant, where each variant has one."""
-_TIME_OF_DAY = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
-_EPOCH = 1e9
-"""The least number that counts the seconds since 1970 of a time at which runs were trained."""
-_WORDS_OF_TIMES = re.compile(
-    r"(?:^|_)(?:time|timestamp|datetime|date|ts|at|logged|created|updated)(?:_|$)", re.I
-)
 _MOST = 0.5
 """The least share of names that stand in several rows, if they are of runs with several rows each."""
 
@@ -114,29 +107,6 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def times_in(table: pd.DataFrame, run: Sequence[str], taken: Collection[str]) -> str | None:
-    """Returns the column of times by which the rows of each run have an order; None where there is none."""
-    for name in table:
-        if name in taken or not _WORDS_OF_TIMES.search(plain_name(name)):
-            continue
-        if seconds_of(table[name]).notna().all() and not table.duplicated([*run, str(name)]).any():
-            return str(name)
-    return None
-
-
-def seconds_of(times: pd.Series) -> pd.Series:
-    """Returns times, dates with a time of day or seconds since 1970, as seconds; NaN for anything else."""
-    numbers = times.map(number_in).astype(float)
-    if (numbers >= _EPOCH).all():
-        return numbers
-    texts = times.astype(str).str.strip()
-    dates = pd.to_datetime(
-        texts.where(texts.str.fullmatch(_TIME_OF_DAY)), errors="coerce", utc=True, format="ISO8601"
-    )
-    seconds: pd.Series = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    return seconds
-
-
 def rows_of_one_run(columns: RunColumns, found: RunsFound) -> Iterator[str]:
     """Yields the sentence on an id that rows of one variant share, and that may be of one run.
 
@@ -158,8 +128,3 @@ def rows_of_one_run(columns: RunColumns, found: RunsFound) -> Iterator[str]:
         "--column example NAME for its examples; --seed NAME where a column numbers runs; "
         "--replicates states that each is a run",
     )
-
-
-def plain_name(name: object) -> str:
-    """Returns the name of a column with underscores, without what says that it is a setting: `Job ID` is `job_id`."""
-    return bare(underscored(str(name)))
