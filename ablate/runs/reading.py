@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ablate.analysis.length_names import sets_length
 from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
@@ -48,7 +47,7 @@ from ablate.runs.sources import find_runs
 from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
-from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
+from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps, shared_lengths
 from ablate.runs.unended import unended
 from ablate.runs.visible import visible_options, visible_runs
 
@@ -128,7 +127,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     used |= {*found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
     notes += [message("analyse.second_column", name, first) for name, first in _second_columns(unused, used)]
-    lengths = _lengths(unused, rows["variant"])
+    lengths = shared_lengths(unused, rows["variant"])
     names_of_lengths = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
@@ -317,18 +316,6 @@ def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, ends: pd.Series, statu
     for name in statuses:
         is_by_status |= ~left[name].isin(kept[name])
     return sum(ending.what_counts != "its number" for ending in ends[left.index[is_by_status]])
-
-
-def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
-    """Returns variant → column → how long all its runs trained, where the column has the name of a length."""
-    lengths: dict[str, dict[str, str]] = {}
-    for name in others:
-        if not sets_length(str(name)):
-            continue
-        for variant, values in others[name].groupby(variants):
-            if (values != "").all() and values.nunique() == 1:
-                lengths.setdefault(str(variant), {})[str(name)] = str(values.iloc[0])
-    return lengths
 
 
 def _differing_settings(
