@@ -26,7 +26,7 @@ from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
-from ablate.runs.filters import chosen_by_metric, left_out_unequally, named_columns, rows_where
+from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.kept_runs import KeptRuns, kept_runs
 from ablate.runs.options import AnalysisOptions
@@ -112,8 +112,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     notes += own_best(columns.table, columns.options)
     ends = _ends(found, columns)
     filtered = _kept_rows(columns, ends, notes)
-    named = named_columns(columns.table, columns.options.where)
-    counts = kept_runs(columns, filtered, named, {*metrics, *found.metrics})
+    counts = kept_runs(columns, filtered, {*metrics, *found.metrics})
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
     used = {*itertools.chain(*roles.values()), *metrics}
     unclear = unclear_columns(kept, used)
