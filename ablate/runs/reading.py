@@ -114,16 +114,9 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     filtered = _kept_rows(columns, ends, notes)
     counts = kept_runs(columns, filtered, {*metrics, *found.metrics})
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    used = {*itertools.chain(*roles.values()), *metrics}
-    unclear = unclear_columns(kept, used)
-    doubtful = doubtful_columns(kept, {*used, *unclear})
-    notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
-    notes += unended(kept, ends[kept.index], metrics[0], used)
-    notes += _notes_on_settings(replace(columns, table=kept), [*metrics, *found.metrics, *unclear], steps)
-    if steps is None:
-        notes += rows_of_one_run(replace(columns, table=kept), found)
+    notes += _notes_on_rows(replace(columns, table=kept), ends[kept.index], found, steps)
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
-    used |= {*found.metrics}
+    used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
     notes += [message("analyse.second_column", name, first) for name, first in _second_columns(unused, used)]
     lengths = shared_lengths(unused, rows["variant"])
@@ -167,6 +160,25 @@ def _with_numbers_for_flags(columns: RunColumns, metrics: Sequence[str], notes: 
         return columns
     notes.append(message("analyse.flags", flags))
     return replace(columns, table=table.assign(**{name: table[name].map(number_of_flag) for name in flags}))
+
+
+def _notes_on_rows(columns: RunColumns, ends: pd.Series, found: RunsFound, steps: Steps | None) -> list[str]:
+    """Returns what to say of columns without a role that may hold the ends, settings, seeds or ids of runs.
+
+    columns: of a table with one row a run. ends: how the run of each row ended. Raises `Invalid` for rows that are no
+    replicates.
+    """
+    kept = columns.table
+    metrics = [*columns.options.metrics()]
+    used = {*itertools.chain(*columns.roles.values()), *metrics}
+    unclear = unclear_columns(kept, used)
+    doubtful = doubtful_columns(kept, {*used, *unclear})
+    notes = [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
+    notes += unended(kept, ends, metrics[0], used)
+    notes += _notes_on_settings(columns, [*metrics, *found.metrics, *unclear], steps)
+    if steps is None:
+        notes += rows_of_one_run(columns, found)
+    return notes
 
 
 def _notes_on_settings(columns: RunColumns, measured: Sequence[str], steps: Steps | None) -> list[str]:
