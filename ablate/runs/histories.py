@@ -77,13 +77,11 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     taken = {*itertools.chain(*roles.values()), *metrics}
     named = [str(name) for name in table if str(name).lower() in STEPS and name not in taken]
     named = sorted(named, key=lambda name: STEPS.index(name.lower()))
-    naming = [str(name) for name in table if plain_name(name) in (*IDS, *NAMES) and name not in taken]
-    naming = [name for name in naming if not _numbers_rows(table[name])]
-    ids = [
-        name for name in naming if plain_name(name) in IDS and _is_of_one_run_each(table[name], table[run])
-    ]
+    naming = _naming_columns(table, taken)
     if not named:
         return _rows_in_order(columns, found, run, naming)
+    with_ids = [name for name in naming if plain_name(name) in IDS]
+    ids = [name for name in with_ids if _is_of_one_run_each(table[name], table[run])]
     run += naming
     are_runs = found.rows_are_runs or not table.duplicated(run).any()
     if ids and not are_runs:
@@ -107,6 +105,12 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
         hint = "--at last takes them for steps; --replicates for runs, which nothing pairs"
         raise Invalid("RUNS", rule, f"they differ in {listed(differing)}", hint=hint)
     return None
+
+
+def _naming_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
+    """Returns the columns that tell runs apart by ids or names, by what they are called."""
+    named = [str(name) for name in table if plain_name(name) in (*IDS, *NAMES) and name not in taken]
+    return [name for name in named if not _numbers_rows(table[name])]
 
 
 def _rows_in_order(

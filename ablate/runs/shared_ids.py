@@ -50,9 +50,8 @@ def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
     None where seeds, examples, steps or folds tell such rows apart, or the call says that they are runs.
     """
     table, roles = columns.table, columns.roles
-    is_told = not {"seed", "example", "step", "run"}.isdisjoint(roles) or any(
-        is_fold(str(name)) for name in table
-    )
+    has_folds = any(is_fold(str(name)) for name in table)
+    is_told = has_folds or not {"seed", "example", "step", "run"}.isdisjoint(roles)
     if is_told or found.rows_are_runs or found.are_summaries or columns.options.replicates:
         return None
     taken = {*itertools.chain(*roles.values()), *columns.options.metrics()}
@@ -61,35 +60,33 @@ def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
     shared = []
     for name in table:
         if name not in taken and plain_name(name) in (*IDS, *NAMES, *_OTHER_NAMES):
-            is_shared, is_of_runs = _sharing(table[name], variants, runs)
-            if is_shared:
-                shared.append(SharedId(str(name), is_of_runs))
-    return min(shared, key=lambda column: not column.is_of_runs, default=None)
+            shared.append(_sharing(table[name], variants, runs))
+    return min(filter(None, shared), key=lambda column: not column.is_of_runs, default=None)
 
 
-def _sharing(ids: pd.Series, variants: pd.Series, runs: pd.DataFrame) -> tuple[bool, bool]:
-    """Returns whether rows of one variant and task share ids, and whether these are surely of runs.
+def _sharing(ids: pd.Series, variants: pd.Series, runs: pd.DataFrame) -> SharedId | None:
+    """Returns a column by which rows of one variant and task share ids; None where they do not.
 
-    Not where an id is blank, of two variants, or the name of its variant. ids: a column with its name.
+    None too where an id is blank, of two variants, or the name of its variant. ids: a column with its name.
     """
     name = plain_name(ids.name)
     texts = ids.astype(str).str.strip()
     pairs = pd.DataFrame({"variant": variants, "id": texts}).drop_duplicates()
     if (texts == "").any() or not pairs["id"].is_unique or _are_dates(texts):
-        return False, False
+        return None
     if all(_is_named_after(text, variant) for variant, text in pairs.itertuples(index=False)):
-        return False, False
+        return None
     counts = runs.assign(_id=texts).value_counts()
     if counts.max() == 1:
-        return False, False
+        return None
     has_several = bool(pairs["variant"].duplicated().any())
     may_number_variants = name == "id" and texts.str.fullmatch(r"\d{1,3}").all()
     if name in IDS and not may_number_variants:
-        return True, True
+        return SharedId(str(ids.name), is_of_runs=True)
     if name in _OF_VARIANTS and not has_several:
-        return False, False
-    is_usual = bool((counts > 1).mean() >= _MOST)
-    return is_usual, is_usual and has_several
+        return None
+    is_usual = (counts > 1).mean() >= _MOST
+    return SharedId(str(ids.name), is_of_runs=has_several) if is_usual else None
 
 
 def _are_dates(texts: pd.Series) -> bool:
