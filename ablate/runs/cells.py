@@ -153,10 +153,12 @@ def is_cut(text: str, earlier: Sequence[str]) -> bool:
 
     earlier: the values before it. Where none of them has decimals, `1.` is a way to write whole numbers.
     """
-    if _CUT_IN_EXPONENT.fullmatch(text.strip()):
+    written = text.strip()
+    if _CUT_IN_EXPONENT.fullmatch(written):
         return True
-    has_decimals = any(_DECIMALS.search(value) for value in earlier)
-    return _CUT_AT_POINT.fullmatch(text.strip()) is not None and (has_decimals or not earlier)
+    if not _CUT_AT_POINT.fullmatch(written):
+        return False
+    return not earlier or any(_DECIMALS.search(value) for value in earlier)
 
 
 def are_flags(cells: pd.Series) -> bool:

@@ -124,7 +124,8 @@ def _rows_in_order(
     """
     table, roles, options = columns.table, columns.roles, columns.options
     shared = shared_id(columns, found)
-    names = [*dict.fromkeys([*run, *naming, *([] if shared is None else [shared.name])])]
+    ids = [] if shared is None else [shared.name]
+    names = [*dict.fromkeys([*run, *naming, *ids])]
     is_told = shared is not None or "seed" in roles
     are_runs = found.rows_are_runs or not is_told or not table.duplicated(names).any()
     if are_runs and options.at:
