@@ -47,10 +47,10 @@ _AT_BEST = re.compile(r"\w+_(at|by|of)_best")
 
 def doubtful_choice(name: str) -> str:
     """Returns why a metric of this name may be the best of a run; nothing where its name does not say."""
-    spelled = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-    extreme = _EXTREME.fullmatch(spelled)
+    joined = _joined(name)
+    extreme = _EXTREME.fullmatch(joined)
     is_best_end = extreme is not None and extreme[1] == usual_direction(name)
-    if not (_CHOSEN.fullmatch(spelled) or is_best_end) or _AT_BEST.fullmatch(spelled):
+    if not (_CHOSEN.fullmatch(joined) or is_best_end) or _AT_BEST.fullmatch(joined):
         return ""
     return (
         f"{name} seems to be the best value of each run: chosen by the number that is judged, it looks better than it "
@@ -60,8 +60,8 @@ def doubtful_choice(name: str) -> str:
 
 def usual_direction(name: str) -> Direction | None:
     """Returns the direction that a metric of this name usually has; None where the name tells nothing."""
-    spelled = re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()
-    joined = re.sub(r"[^a-z0-9]+", "_", spelled)
+    spelled = _spelled(name)
+    joined = _joined(name)
     if _SCORER.fullmatch(joined):
         return "max"
     words = set(re.findall(r"[a-z]+\d?", spelled))
@@ -74,6 +74,16 @@ def usual_direction(name: str) -> Direction | None:
     if words & turning or _MINUS.match(spelled) or is_count_until:
         return None
     return "min" if is_usually_less else "max"
+
+
+def _spelled(name: str) -> str:
+    """Returns a name in small letters with its words apart: `valAcc` is `val acc`."""
+    return re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()
+
+
+def _joined(name: str) -> str:
+    """Returns the words of a name with underscores: `valAcc` and `val/acc` are `val_acc`."""
+    return re.sub(r"[^a-z0-9]+", "_", _spelled(name))
 
 
 def doubtful_direction(name: str, direction: Direction) -> str:

@@ -61,7 +61,7 @@ _LIFE = re.compile(
 )
 _ENDED_WELL = re.compile(r"\b(?:done|finished|completed|successfully|saved)\b", re.IGNORECASE)
 """Words of a run that ended well, and of a script that goes on whatever has become of the run."""
-_OF_TRAINING = re.compile(
+_ABOUT_TRAINING = re.compile(
     r"\b(?:train\w*|evaluat\w*|epochs?|models?|weights|checkpoints?|ckpts?)\b|\.(?:pt|pth|ckpt|safetensors)\b",
     re.IGNORECASE,
 )
@@ -199,7 +199,7 @@ def _is_of_life(line: str, exits_well: bool) -> bool:
     """Returns whether a line shows that the run went on: values, progress, reports, or words of the training."""
     if not _ENDED_WELL.search(line):
         return bool(_LIFE.search(line) or _REPORT.search(line))
-    if exits_well or _OF_TRAINING.search(line):
+    if exits_well or _ABOUT_TRAINING.search(line):
         return True
     return bool(_LIFE.search(_TIMES.sub("", line)) or _REPORT.search(line))
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
-from ablate.runs.number_marks import comma_readings, is_marked_number, without_marks
+from ablate.runs.number_marks import comma_readings, is_marked_number, is_not_finite, without_marks
 
 MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—", "?", "missing")
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
@@ -83,7 +83,7 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
 
 def _are_percent(name: str, present: pd.Series) -> bool:
     """Returns whether the finite numbers of a column end with a percent sign. Raises `Invalid` where only some do."""
-    finite = present[~present.map(_is_not_finite)]
+    finite = present[~present.map(is_not_finite)]
     is_percent = finite.map(_ends_with_percent).astype(bool)
     if is_percent.any() and not is_percent.all():
         mixed = [*finite[is_percent].head(1), *finite[~is_percent].head(1)]
@@ -153,10 +153,12 @@ def is_cut(text: str, earlier: Sequence[str]) -> bool:
 
     earlier: the values before it. Where none of them has decimals, `1.` is a way to write whole numbers.
     """
-    if _CUT_IN_EXPONENT.fullmatch(text.strip()):
+    written = text.strip()
+    if _CUT_IN_EXPONENT.fullmatch(written):
         return True
-    has_decimals = any(_DECIMALS.search(value) for value in earlier)
-    return _CUT_AT_POINT.fullmatch(text.strip()) is not None and (has_decimals or not earlier)
+    if not _CUT_AT_POINT.fullmatch(written):
+        return False
+    return not earlier or any(_DECIMALS.search(value) for value in earlier)
 
 
 def are_flags(cells: pd.Series) -> bool:
@@ -185,10 +187,6 @@ def is_spread_of_last_digits(text: str) -> bool:
 
 def _is_typed_number(cell: object) -> bool:
     return isinstance(cell, Number) and not isinstance(cell, bool)
-
-
-def _is_not_finite(text: str) -> bool:
-    return text.lower().lstrip("+-") in ("nan", "inf")
 
 
 def _ends_with_percent(text: str) -> bool:

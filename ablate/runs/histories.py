@@ -18,9 +18,10 @@ from ablate.base.errors import Invalid, listed
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import STEPS, RunColumns
+from ablate.runs.roles import STEPS, RunColumns, plain_name
 from ablate.runs.settings import settings_within
-from ablate.runs.shared_ids import IDS, NAMES, plain_name, shared_id, times_in
+from ablate.runs.shared_ids import IDS, NAMES, shared_id
+from ablate.runs.times import times_in
 
 _RUN = ("variant", "task", "seed", "example")
 """The roles that tell runs, and examples of runs, apart."""
@@ -76,13 +77,11 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     taken = {*itertools.chain(*roles.values()), *metrics}
     named = [str(name) for name in table if str(name).lower() in STEPS and name not in taken]
     named = sorted(named, key=lambda name: STEPS.index(name.lower()))
-    naming = [str(name) for name in table if plain_name(name) in (*IDS, *NAMES) and name not in taken]
-    naming = [name for name in naming if not _numbers_rows(table[name])]
-    ids = [
-        name for name in naming if plain_name(name) in IDS and _is_of_one_run_each(table[name], table[run])
-    ]
+    naming = _naming_columns(table, taken)
     if not named:
         return _rows_in_order(columns, found, run, naming)
+    with_ids = [name for name in naming if plain_name(name) in IDS]
+    ids = [name for name in with_ids if _is_of_one_run_each(table[name], table[run])]
     run += naming
     are_runs = found.rows_are_runs or not table.duplicated(run).any()
     if ids and not are_runs:
@@ -108,6 +107,12 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     return None
 
 
+def _naming_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
+    """Returns the columns that tell runs apart by ids or names, by what they are called."""
+    named = [str(name) for name in table if plain_name(name) in (*IDS, *NAMES) and name not in taken]
+    return [name for name in named if not _numbers_rows(table[name])]
+
+
 def _rows_in_order(
     columns: RunColumns, found: RunsFound, run: Sequence[str], naming: Sequence[str]
 ) -> Steps | None:
@@ -119,7 +124,8 @@ def _rows_in_order(
     """
     table, roles, options = columns.table, columns.roles, columns.options
     shared = shared_id(columns, found)
-    names = [*dict.fromkeys([*run, *naming, *([] if shared is None else [shared.name])])]
+    ids = [] if shared is None else [shared.name]
+    names = [*dict.fromkeys([*run, *naming, *ids])]
     is_told = shared is not None or "seed" in roles
     are_runs = found.rows_are_runs or not is_told or not table.duplicated(names).any()
     if are_runs and options.at:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -11,6 +11,7 @@ from ablate.analysis.earlier_looks import error_rate_of_best_subset
 from ablate.analysis.shared_runs import error_rate_of_best_variant
 from ablate.core.other_looks import RunChoice
 from ablate.runs.cells import NO_VALUE, is_number
+from ablate.runs.filters import named_columns
 from ablate.runs.roles import STEPS, RunColumns, joined_column
 
 
@@ -66,14 +67,17 @@ class KeptRuns:
         return choices
 
 
-def kept_runs(
-    columns: RunColumns, kept: pd.DataFrame, named: Sequence[str], measured: Collection[str]
-) -> KeptRuns:
+def kept_runs(columns: RunColumns, kept: pd.DataFrame, measured: Collection[str]) -> KeptRuns:
     """Returns what the rows that conditions keep have of the variants and seeds of a table.
 
-    named: the columns that the conditions name. measured: those that hold results.
+    measured: the columns that hold results.
     """
     table, roles = columns.table, columns.roles
+    given = _counts_of(table, columns)
+    if len(kept) == len(table):
+        return KeptRuns(kept=given, seen=given, given=given, has_seeds="seed" in roles)
+
+    named = named_columns(table, columns.options.where)
     choosing = {*roles["variant"], *roles.get("seed", ()), *measured}
     slices = [*roles.get("task", ())]
     taken = {*choosing, *slices}
@@ -87,7 +91,7 @@ def kept_runs(
     return KeptRuns(
         kept=_counts_of(kept, columns),
         seen=RunCounts(_counts_of(seen, columns).variants, _counts_of(of_kept_variants, columns).repeats),
-        given=_counts_of(table, columns),
+        given=given,
         has_seeds="seed" in roles,
     )
 

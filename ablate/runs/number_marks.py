@@ -19,6 +19,7 @@ _NOT_FINITE = re.compile(r"[-+]?(nan|inf)", re.IGNORECASE)
 _JUMP = 10.0
 """How many times as far apart the values of a column are, at least, in a reading that is wrong by a factor of 1,000."""
 _MARK_OF_MISSING = 999.0
+"""A number that stands for a missing value, and so says nothing of the sizes of others."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class CommaReadings:
     """Columns of which only the sizes of the values say that a mark is one of thousands."""
     unclear: list[str]
     """Columns whose points are read as decimal points, though they may mark thousands."""
+
+
+def is_not_finite(text: str) -> bool:
+    """Returns whether a text is `nan` or `inf`, with a sign or without."""
+    return _NOT_FINITE.fullmatch(text) is not None
 
 
 def is_marked_number(text: str) -> bool:
@@ -135,7 +141,7 @@ class _Sizes:
 
 def _sizes(cells: Sequence[str]) -> _Sizes | None:
     """Returns what the sizes of `950` and `1.050` say; None for other numbers than whole and marked ones as these."""
-    finite = [cell for cell in cells if not _NOT_FINITE.fullmatch(cell)]
+    finite = [cell for cell in cells if not is_not_finite(cell)]
     marked = [cell for cell in finite if _ONE_MARK.fullmatch(cell)]
     whole = [cell for cell in finite if _BELOW_THOUSAND.fullmatch(cell)]
     small = {_size(cell) for cell in whole} - {0.0}

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ablate.analysis.length_names import sets_length
 from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
@@ -27,7 +26,7 @@ from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
-from ablate.runs.filters import chosen_by_metric, left_out_unequally, named_columns, rows_where
+from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.kept_runs import KeptRuns, kept_runs
 from ablate.runs.options import AnalysisOptions
@@ -48,7 +47,7 @@ from ablate.runs.sources import find_runs
 from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
-from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps
+from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps, shared_lengths
 from ablate.runs.unended import unended
 from ablate.runs.visible import visible_options, visible_runs
 
@@ -113,22 +112,14 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     notes += own_best(columns.table, columns.options)
     ends = _ends(found, columns)
     filtered = _kept_rows(columns, ends, notes)
-    named = named_columns(columns.table, columns.options.where)
-    counts = kept_runs(columns, filtered, named, {*metrics, *found.metrics})
+    counts = kept_runs(columns, filtered, {*metrics, *found.metrics})
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    used = {*itertools.chain(*roles.values()), *metrics}
-    unclear = unclear_columns(kept, used)
-    doubtful = doubtful_columns(kept, {*used, *unclear})
-    notes += [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
-    notes += unended(kept, ends[kept.index], metrics[0], used)
-    notes += _notes_on_settings(replace(columns, table=kept), [*metrics, *found.metrics, *unclear], steps)
-    if steps is None:
-        notes += rows_of_one_run(replace(columns, table=kept), found)
+    notes += _notes_on_rows(replace(columns, table=kept), ends[kept.index], found, steps)
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
-    used |= {*found.metrics}
+    used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
     notes += [message("analyse.second_column", name, first) for name, first in _second_columns(unused, used)]
-    lengths = _lengths(unused, rows["variant"])
+    lengths = shared_lengths(unused, rows["variant"])
     names_of_lengths = {*itertools.chain(*lengths.values())}
     return RunTable(
         rows,
@@ -169,6 +160,25 @@ def _with_numbers_for_flags(columns: RunColumns, metrics: Sequence[str], notes: 
         return columns
     notes.append(message("analyse.flags", flags))
     return replace(columns, table=table.assign(**{name: table[name].map(number_of_flag) for name in flags}))
+
+
+def _notes_on_rows(columns: RunColumns, ends: pd.Series, found: RunsFound, steps: Steps | None) -> list[str]:
+    """Returns what to say of columns without a role that may hold the ends, settings, seeds or ids of runs.
+
+    columns: of a table with one row a run. ends: how the run of each row ended. Raises `Invalid` for rows that are no
+    replicates.
+    """
+    kept = columns.table
+    metrics = [*columns.options.metrics()]
+    used = {*itertools.chain(*columns.roles.values()), *metrics}
+    unclear = unclear_columns(kept, used)
+    doubtful = doubtful_columns(kept, {*used, *unclear})
+    notes = [message("analyse.other_status", name) for name in [*unclear, *doubtful]]
+    notes += unended(kept, ends, metrics[0], used)
+    notes += _notes_on_settings(columns, [*metrics, *found.metrics, *unclear], steps)
+    if steps is None:
+        notes += rows_of_one_run(columns, found)
+    return notes
 
 
 def _notes_on_settings(columns: RunColumns, measured: Sequence[str], steps: Steps | None) -> list[str]:
@@ -317,18 +327,6 @@ def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, ends: pd.Series, statu
     for name in statuses:
         is_by_status |= ~left[name].isin(kept[name])
     return sum(ending.what_counts != "its number" for ending in ends[left.index[is_by_status]])
-
-
-def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
-    """Returns variant → column → how long all its runs trained, where the column has the name of a length."""
-    lengths: dict[str, dict[str, str]] = {}
-    for name in others:
-        if not sets_length(str(name)):
-            continue
-        for variant, values in others[name].groupby(variants):
-            if (values != "").all() and values.nunique() == 1:
-                lengths.setdefault(str(variant), {})[str(name)] = str(values.iloc[0])
-    return lengths
 
 
 def _differing_settings(

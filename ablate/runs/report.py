@@ -63,11 +63,16 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
         if place.name != folder.name:
             say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
         earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
-        now = replace(now, level=ledger.level_of(earlier.choices))
         _save_evidence(place, evidence, earlier)
         publish(place, warn)
         write_text(place.path / _CARD, printable(_card(place)))
-        line = replace(now, report=place.name, date=place.facts().reported, verdicts=verdicts_in(place))
+        line = replace(
+            now,
+            report=place.name,
+            date=place.facts().reported,
+            verdicts=verdicts_in(place),
+            level=ledger.level_of(earlier.choices),
+        )
         last = ledger.last_of(place.name, kept.lines)
         if last is None or not _is_kept_as(last, line):
             kept.add(line)
@@ -85,13 +90,12 @@ def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> Non
     evidence = _evidence_of(table, folder)
     now = ledger.line_of(table, evidence, source=source)
     earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
-    now = replace(now, level=ledger.level_of(earlier.choices))
     _save_evidence(folder, evidence, earlier)
     for part in make_report(folder):
         if isinstance(part, Verdicts):
             folder.save_verdicts(part.tables, part.answer)
             break
-    kept.add(replace(now, verdicts=verdicts_in(folder)))
+    kept.add(replace(now, verdicts=verdicts_in(folder), level=ledger.level_of(earlier.choices)))
 
 
 def _earlier_calls(

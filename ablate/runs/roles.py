@@ -22,7 +22,7 @@ from ablate.runs.seeds_in_names import (
     holds_name,
     with_seeds,
 )
-from ablate.runs.settings import PREFIXES, is_seed
+from ablate.runs.settings import PREFIXES, is_seed, underscored
 from ablate.runs.statuses import is_kept, status_columns
 
 JOINED = ("variant", "task")
@@ -65,6 +65,11 @@ def bare(name: object) -> str:
     text = str(name).lower()
     prefix = next((prefix for prefix in PREFIXES if text.startswith(prefix)), "")
     return text.removeprefix(prefix)
+
+
+def plain_name(name: object) -> str:
+    """Returns the name of a column with underscores, without what says that it is a setting: `Job ID` is `job_id`."""
+    return bare(underscored(str(name)))
 
 
 def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:

@@ -40,13 +40,13 @@ _STATUS_FILES = re.compile(
 _LOG_ENDINGS = (".log", ".out", ".err", ".txt")
 _OF_BATCH = re.compile(r"\.[oe]\d+")
 """The endings of the logs of PBS and Grid Engine: `train.sh.e1234567`."""
+_RANK = r"(?:rank|worker|node|gpu|process)[-_]?\d+"
+"""The pattern of what names one process of several that run at once."""
 _TEXTS = re.compile(
     r"(?:std)?_?(?:out|err)(?:put|ors?)?|log|logs|cout|console|train\w*|main|app|run\w*|slurm.*|job.*|"
-    r".*[-_.]log|(?:std_)?log_.*|.*_log_process_\d+|(?:local_)?(?:rank|worker|node|gpu|process)[-_]?\d+"
+    rf".*[-_.]log|(?:std_)?log_.*|.*_log_process_\d+|(?:local_)?{_RANK}"
 )
 """The names of texts, without `.txt`, that are logs."""
-_OF_RANK = re.compile(r"(?:rank|worker|node|gpu|process)[-_]?\d+")
-"""What names one process of several that run at once."""
 _FOLDERS_OF_LOGS = ("logs", "log")
 """The folders below that of a run in which its logs are."""
 _BARE_LOGS = ("stdout", "stderr")
@@ -268,8 +268,8 @@ def _last_of_series(files: Iterator[Path]) -> list[Path]:
     """Returns files without those that a later one of the same name replaces: `slurm-101.out` after `slurm-100.out`."""
     last: dict[str, tuple[list[int], list[Path]]] = {}
     for file in files:
-        ranks = " ".join(_OF_RANK.findall(file.stem))
-        stem = _OF_RANK.sub("", file.stem)
+        ranks = " ".join(re.findall(_RANK, file.stem))
+        stem = re.sub(_RANK, "", file.stem)
         series = re.sub(r"\d+", "#", stem) + ranks
         numbers = [int(number) for number in re.findall(r"\d+", stem)]
         latest, same = last.get(series, (numbers, []))

@@ -265,6 +265,12 @@ def in_one_form_each(values: pd.Series) -> pd.Series:
     return texts.map(forms)
 
 
+def underscored(name: str) -> str:
+    """Returns a name in small letters with underscores: `EndTime` and `End time` are `end_time`."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s_-]+", "_", parted.lower())
+
+
 def _words_in(name: str) -> set[str]:
     """Returns the words of a name in small letters: `valLoss`, `val_loss` and `val/loss` have two."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)

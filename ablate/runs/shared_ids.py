@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
-from ablate.runs.cells import number_in
 from ablate.runs.reader import RunsFound
-from ablate.runs.roles import RunColumns, bare, joined_column
+from ablate.runs.roles import RunColumns, joined_column, plain_name
 from ablate.runs.settings import is_fold
 
 IDS = ("run_id", "runid", "trial_id", "trialid", "id", "uuid", "run_uuid", "wandb_id")
@@ -32,12 +31,6 @@ _OTHER_NAMES = (
 """Further such names, and those of the time at which a run began."""
 _OF_VARIANTS = ("name", "experiment", "experiment_name", "exp_name")
 """Those that usually name a variant, where each variant has one."""
-_TIME_OF_DAY = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
-_EPOCH = 1e9
-"""The least number that counts the seconds since 1970 of a time at which runs were trained."""
-_WORDS_OF_TIMES = re.compile(
-    r"(?:^|_)(?:time|timestamp|datetime|date|ts|at|logged|created|updated)(?:_|$)", re.I
-)
 _MOST = 0.5
 """The least share of names that stand in several rows, if they are of runs with several rows each."""
 
@@ -57,9 +50,8 @@ def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
     None where seeds, examples, steps or folds tell such rows apart, or the call says that they are runs.
     """
     table, roles = columns.table, columns.roles
-    is_told = not {"seed", "example", "step", "run"}.isdisjoint(roles) or any(
-        is_fold(str(name)) for name in table
-    )
+    has_folds = any(is_fold(str(name)) for name in table)
+    is_told = has_folds or not {"seed", "example", "step", "run"}.isdisjoint(roles)
     if is_told or found.rows_are_runs or found.are_summaries or columns.options.replicates:
         return None
     taken = {*itertools.chain(*roles.values()), *columns.options.metrics()}
@@ -68,35 +60,33 @@ def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
     shared = []
     for name in table:
         if name not in taken and plain_name(name) in (*IDS, *NAMES, *_OTHER_NAMES):
-            is_shared, is_of_runs = _sharing(table[name], variants, runs)
-            if is_shared:
-                shared.append(SharedId(str(name), is_of_runs))
-    return min(shared, key=lambda column: not column.is_of_runs, default=None)
+            shared.append(_sharing(table[name], variants, runs))
+    return min(filter(None, shared), key=lambda column: not column.is_of_runs, default=None)
 
 
-def _sharing(ids: pd.Series, variants: pd.Series, runs: pd.DataFrame) -> tuple[bool, bool]:
-    """Returns whether rows of one variant and task share ids, and whether these are surely of runs.
+def _sharing(ids: pd.Series, variants: pd.Series, runs: pd.DataFrame) -> SharedId | None:
+    """Returns a column by which rows of one variant and task share ids; None where they do not.
 
-    Not where an id is blank, of two variants, or the name of its variant. ids: a column with its name.
+    None too where an id is blank, of two variants, or the name of its variant. ids: a column with its name.
     """
     name = plain_name(ids.name)
     texts = ids.astype(str).str.strip()
     pairs = pd.DataFrame({"variant": variants, "id": texts}).drop_duplicates()
     if (texts == "").any() or not pairs["id"].is_unique or _are_dates(texts):
-        return False, False
+        return None
     if all(_is_named_after(text, variant) for variant, text in pairs.itertuples(index=False)):
-        return False, False
+        return None
     counts = runs.assign(_id=texts).value_counts()
     if counts.max() == 1:
-        return False, False
+        return None
     has_several = bool(pairs["variant"].duplicated().any())
     may_number_variants = name == "id" and texts.str.fullmatch(r"\d{1,3}").all()
     if name in IDS and not may_number_variants:
-        return True, True
+        return SharedId(str(ids.name), is_of_runs=True)
     if name in _OF_VARIANTS and not has_several:
-        return False, False
-    is_usual = bool((counts > 1).mean() >= _MOST)
-    return is_usual, is_usual and has_several
+        return None
+    is_usual = (counts > 1).mean() >= _MOST
+    return SharedId(str(ids.name), is_of_runs=has_several) if is_usual else None
 
 
 def _are_dates(texts: pd.Series) -> bool:
@@ -112,29 +102,6 @@ def _is_named_after(name: str, variant: str) -> bool:
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
-
-
-def times_in(table: pd.DataFrame, run: Sequence[str], taken: Collection[str]) -> str | None:
-    """Returns the column of times by which the rows of each run have an order; None where there is none."""
-    for name in table:
-        if name in taken or not _WORDS_OF_TIMES.search(plain_name(name)):
-            continue
-        if seconds_of(table[name]).notna().all() and not table.duplicated([*run, str(name)]).any():
-            return str(name)
-    return None
-
-
-def seconds_of(times: pd.Series) -> pd.Series:
-    """Returns times, dates with a time of day or seconds since 1970, as seconds; NaN for anything else."""
-    numbers = times.map(number_in).astype(float)
-    if (numbers >= _EPOCH).all():
-        return numbers
-    texts = times.astype(str).str.strip()
-    dates = pd.to_datetime(
-        texts.where(texts.str.fullmatch(_TIME_OF_DAY)), errors="coerce", utc=True, format="ISO8601"
-    )
-    seconds: pd.Series = (dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    return seconds
 
 
 def rows_of_one_run(columns: RunColumns, found: RunsFound) -> Iterator[str]:
@@ -158,9 +125,3 @@ def rows_of_one_run(columns: RunColumns, found: RunsFound) -> Iterator[str]:
         "--column example NAME for its examples; --seed NAME where a column numbers runs; "
         "--replicates states that each is a run",
     )
-
-
-def plain_name(name: object) -> str:
-    """Returns the name of a column in small letters with underscores: `JobID` and `Job ID` are `job_id`."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip())
-    return re.sub(r"[\s_-]+", "_", bare(parted))

@@ -23,7 +23,7 @@ _FRACTION = 0.1
 """The margin below which it looks like a fraction."""
 _INVISIBLE = re.compile(r"\\(?:u[0-9a-f]{4}|x[0-9a-f]{2})")
 """What stands in a name for a character that nobody sees, see `visible`."""
-_MISSING = (-1.0, *(sign * float("9" * digits) for digits in range(2, 7) for sign in (1, -1)))
+_MARKS_OF_MISSING = (-1.0, *(sign * float("9" * digits) for digits in range(2, 7) for sign in (1, -1)))
 """The numbers that stand for a missing value in many tables: -1, 99, -999."""
 _FAR = 10.0
 """How many times the range of all other values such a number lies away from them, at least."""
@@ -76,7 +76,7 @@ def _alike(names: Sequence[str]) -> list[str]:
 
 def _marks_of_missing(values: pd.Series) -> list[str]:
     """Returns the values that are a usual mark of a missing one, and lie far from all others."""
-    is_mark = values.isin(_MISSING)
+    is_mark = values.isin(_MARKS_OF_MISSING)
     others = values[~is_mark]
     if others.nunique() < _FEWEST_OTHERS:
         return []

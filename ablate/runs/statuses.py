@@ -28,7 +28,7 @@ from ablate.core.ending import (
 )
 from ablate.runs.cells import MISSING
 from ablate.runs.error_texts import is_error_text
-from ablate.runs.settings import PREFIXES
+from ablate.runs.settings import PREFIXES, underscored
 from ablate.runs.status_words import KEPT, WORDS, bare_word, ending_in_word, ending_of_code
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
@@ -84,12 +84,12 @@ def status_columns(table: pd.DataFrame, taken: Collection[str], *, has_examples:
 
     has_examples: whether rows are examples of runs, of which each may have an error that did not end the run.
     """
-    names = [str(name) for name in table if name not in taken]
-    return [
-        name
-        for name in names
-        if _speaks_of_ends(name, table[name]) or (not has_examples and _has_errors(name, table[name]))
-    ]
+    columns = []
+    for name in [str(name) for name in table if name not in taken]:
+        texts = [*map(str, table[name].unique())]
+        if _speaks_of_ends(name, texts) or (not has_examples and _has_errors(name, texts)):
+            columns.append(name)
+    return columns
 
 
 def unclear_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
@@ -120,24 +120,22 @@ def _is_doubtful(lower: str, texts: Collection[str]) -> bool:
     return is_end or any(is_error_text(text) for text in present)
 
 
-def _speaks_of_ends(name: str, cells: pd.Series) -> bool:
+def _speaks_of_ends(name: str, texts: Collection[str]) -> bool:
     """Returns whether a column says how runs ended: it has the name of one, and some cell that is known.
 
     A column of any name says it where all its cells are words for ends, of runs that ended well and of others.
     """
-    texts = [*map(str, cells.unique())]
     is_error = _bare(name) in _ERRORS
     if is_error and not any(_is_no_error(text) for text in texts):
         return False
     return _speaks(name, texts) or (not _bare(name).startswith(PREFIXES) and _are_ends(texts))
 
 
-def _has_errors(name: str, cells: pd.Series) -> bool:
+def _has_errors(name: str, texts: Collection[str]) -> bool:
     """Returns whether a column of any name has the texts of errors for some runs, and nothing for all others."""
     lower = _bare(name)
     if lower.startswith(PREFIXES) or lower.rpartition("_")[2] in _REMARKS:
         return False
-    texts = [*map(str, cells.unique())]
     present = [text for text in texts if not _is_no_error(text)]
     return 0 < len(present) < len(texts) and all(is_error_text(text) for text in present)
 
@@ -295,8 +293,7 @@ def _bare(column: str) -> str:
 
     `FailureReason` is `failure_reason`. That of a setting keeps what says that it is one.
     """
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.strip())
-    lower = re.sub(r"[\s_-]+", "_", parted.lower()).removeprefix("tags.")
+    lower = underscored(column).removeprefix("tags.")
     is_whole = lower in STATUSES or lower.startswith(PREFIXES)
     return lower if is_whole else lower.rpartition(".")[2]
 

@@ -16,7 +16,7 @@ from ablate.core.metric import Direction
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.histories import ROW, Steps
-from ablate.runs.shared_ids import seconds_of
+from ablate.runs.times import seconds_of
 
 LAST = "last"
 STEP = "step"

@@ -65,7 +65,8 @@ def _may_share_numbers(now: Analysis, place: StudyFolder) -> bool:
 
 def _line_of(place: StudyFolder) -> Analysis:
     """Returns the report of a study as a line of the ledger. Raises `AblateError`."""
-    table = by_roles(trials_of(place), AnalysisOptions())
+    reported = place.evidence()
+    table = by_roles(trials_of(reported), AnalysisOptions())
     evidence = evidence_of(table, table.options.metrics(), table.options, place.name)
     line = line_of(table, evidence, source=str(place.path))
-    return replace(line, report=place.name, date=place.facts().reported, verdicts=verdicts_in(place))
+    return replace(line, report=place.name, date=reported.facts.reported, verdicts=verdicts_in(place))

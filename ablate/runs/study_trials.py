@@ -12,6 +12,7 @@ from ablate.analysis.family import crossed_levels
 from ablate.base.errors import Invalid
 from ablate.base.text import typed
 from ablate.core.facts import ALL_PAIRS, Evidence, StudyFacts
+from ablate.pipeline.publish import report_data
 from ablate.records.evidence_folder import TRIALS
 from ablate.records.folder import StudyFolder
 from ablate.report.words import message
@@ -44,13 +45,13 @@ class StudyTrialsReader(Reader):
         if path.is_file() and path.name != TRIALS:
             hint = f"They are in {TRIALS}: {typed('analyse', folder.path)}"
             raise Invalid("RUNS", "is a file of a study that has no runs", path.name, hint=hint)
-        found = trials_of(folder)
-        return replace(found, notes=[*_notes(folder), *warnings_of_report(folder)])
+        data = report_data(folder)
+        notes = [*_notes(folder, data.facts), *warnings_of_report(data)]
+        return replace(trials_of(data.evidence), notes=notes)
 
 
-def trials_of(folder: StudyFolder) -> RunsFound:
-    """Returns the trials of a study, without what its report says beside them. Raises `AblateError`."""
-    evidence = folder.evidence()
+def trials_of(evidence: Evidence) -> RunsFound:
+    """Returns the trials of a study, without what its report says beside them."""
     facts = evidence.facts
     roles = {name: [name] for name in ("variant", "seed", "status")}
     if len(facts.tasks) > 1 or facts.tasks[0].name_for_readers:
@@ -150,9 +151,8 @@ def _declared(facts: StudyFacts) -> dict[str, object]:
     return declared
 
 
-def _notes(folder: StudyFolder) -> Iterator[str]:
+def _notes(folder: StudyFolder, facts: StudyFacts) -> Iterator[str]:
     """Yields what the report of the study counts beside its trials, with the command that judges it again."""
-    facts = folder.facts()
     beside = []
     if facts.claims:
         beside.append("its claims")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.pipeline.publish import report_data
-from ablate.records.folder import StudyFolder
 from ablate.report.repeats import repeat_lines
+from ablate.report.section import ReportData
 from ablate.report.treatment_words import treatment_mark
 from ablate.report.verdicts import names_of, plan_mark, planned_rows, row_name
 from ablate.report.words import message
 
 
-def warnings_of_report(folder: StudyFolder) -> Iterator[str]:
-    """Yields each warning of the report of a study, and the marks of its rows. Raises `AblateError`.
+def warnings_of_report(data: ReportData) -> Iterator[str]:
+    """Yields each warning of the report of a study, and the marks of its rows.
 
     Nothing of equal runs, which an analysis finds in the trials itself.
     """
     from ablate.report.sections import HEADLINE
 
-    data = report_data(folder)
     found_again = {*repeat_lines(data)}
     for warning in HEADLINE.warnings(data):
         if warning not in found_again:

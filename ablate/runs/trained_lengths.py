@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from ablate.analysis.length_names import counts_training
+from ablate.analysis.length_names import counts_training, sets_length
 from ablate.analysis.run_lengths import unequal_runs, usual_lengths
 from ablate.analysis.treatments import REACHED
 from ablate.runs.cells import number_in
@@ -61,6 +61,21 @@ def columns_of_length(table: pd.DataFrame, others: Sequence[str]) -> list[Length
         if ((table[name] == "") | (values >= 0)).all() and values.notna().any():
             columns.append(LengthColumn(name, values, is_of_steps=False))
     return columns
+
+
+def shared_lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
+    """Returns variant → column → how long all its runs trained, where the column has the name of a length.
+
+    others: columns of a table of one row a run. variants: the variant of each row.
+    """
+    lengths: dict[str, dict[str, str]] = {}
+    for name in others:
+        if not sets_length(str(name)):
+            continue
+        for variant, values in others[name].groupby(variants):
+            if (values != "").all() and values.nunique() == 1:
+                lengths.setdefault(str(variant), {})[str(name)] = str(values.iloc[0])
+    return lengths
 
 
 def unequally_trained(columns: Sequence[LengthColumn], trials: pd.DataFrame) -> UnequallyTrained:

@@ -9,6 +9,8 @@ import pandas as pd
 
 from ablate.report.words import message
 from ablate.runs.cells import number_in
+from ablate.runs.settings import underscored
+from ablate.runs.times import LEAST_TIMESTAMP
 
 _END = r"(?:end|finish|stop|complet|terminat)(?:p?ed|e|ion|ing)?"
 _ENDS = re.compile(
@@ -16,9 +18,6 @@ _ENDS = re.compile(
     r"(?:total_|run_|training_|train_|wall_?)?(?:duration|runtime)(?:_(?:s|secs?|seconds|m|mins?|minutes|h|hours|ms))?"
 )
 """The names of columns with the time at which a run ended, or how long it took, in small letters."""
-
-_EPOCH = 1e9
-"""The least number that counts the seconds since 1970 of a time at which runs ended."""
 
 
 def unended(table: pd.DataFrame, ends: pd.Series, metric: str, taken: Collection[str]) -> Iterator[str]:
@@ -28,7 +27,7 @@ def unended(table: pd.DataFrame, ends: pd.Series, metric: str, taken: Collection
     """
     is_open = ends.map(lambda ending: ending.kind == "unknown").astype(bool) & (table[metric] != "")
     for name in table:
-        if name in taken or not _ENDS.fullmatch(_plain(str(name))):
+        if name in taken or not _ENDS.fullmatch(underscored(str(name))):
             continue
         is_blank = table[name].astype(str).str.strip().str.lower().isin(("", "none", "nan", "nat", "-"))
         if not _are_ends(str(name), table[name][~is_blank]):
@@ -40,11 +39,5 @@ def unended(table: pd.DataFrame, ends: pd.Series, metric: str, taken: Collection
 
 def _are_ends(name: str, cells: pd.Series) -> bool:
     """Returns whether cells may be times; small numbers under `stopped_at` are epochs, and few runs stop early."""
-    has_time = re.search(r"time|duration", _plain(name)) is not None
-    return has_time or not (cells.map(number_in) < _EPOCH).all()
-
-
-def _plain(name: str) -> str:
-    """Returns a name in small letters with underscores: `EndTime` and `End time` are `end_time`."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
-    return re.sub(r"[\s_-]+", "_", parted.lower())
+    has_time = re.search(r"time|duration", underscored(name)) is not None
+    return has_time or not (cells.map(number_in) < LEAST_TIMESTAMP).all()
