@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Dashes of variants as lengths of dash and gap, none for a solid line: colour is never the only difference.
-DASHES: tuple[Any, ...] = ("", (5, 1.4), (1.6, 1.2), (6, 1.4, 1.4, 1.4))
+Dashes = str | tuple[float, tuple[float, ...]]
+"""Dashes of a line as matplotlib takes them: the lengths of dashes and gaps, behind an offset."""
+SOLID = "-"
+# Dashes of variants: colour is never the only difference.
+DASHES: tuple[Dashes, ...] = (SOLID, (0, (5, 1.4)), (0, (1.6, 1.2)), (0, (6, 1.4, 1.4, 1.4)))
 MAX_LINES = len(LEVELS) * len(DASHES)  # Variants that differ by colour or dashes.
 MAX_FACETS = 12  # Facets of one figure: nobody looks through more.
 FACET_HEIGHT = 1.3  # Inches of a facet with its title.
@@ -156,20 +159,15 @@ class Facets:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The look of a variant's lines: a colour, and the lengths of its dashes and gaps."""
+    """The look of a variant's lines."""
 
     colour: str
-    dashes: Any
-
-    @property
-    def pattern(self) -> Any:
-        """The dashes as matplotlib takes them."""
-        return (0, self.dashes) if self.dashes else "-"
+    dashes: Dashes
 
 
 def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
     """Returns the look of the baseline, in solid ink, and of the variants; no two are alike."""
-    styles = {BASELINE: LineStyle(colour("ink"), "")}
+    styles = {BASELINE: LineStyle(colour("ink"), SOLID)}
     for i, variant in enumerate(variants):
         # Their numbers have no common divisor: each colour meets each of the dashes.
         styles[variant] = LineStyle(colour(LEVELS[i % len(LEVELS)]), DASHES[i % len(DASHES)])
@@ -223,7 +221,7 @@ def line_facets(
                 continue
             line = lines[variant]
             style = facets.styles[variant]
-            ax.plot(line[x], line["mean"], color=style.colour, ls=style.pattern, **look)
+            ax.plot(line[x], line["mean"], color=style.colour, ls=style.dashes, **look)
             if band:
                 ax.fill_between(line[x], line["min"], line["max"], color=style.colour, alpha=0.2, lw=0)
             ends[title][variant] = float(line["mean"].iloc[-1])
@@ -289,5 +287,5 @@ def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[
     for variant, name in names.items():
         style = styles[variant]
         label = in_lines(name, MAX_NAME, 1)
-        handles.append(Line2D([], [], color=style.colour, ls=style.pattern, label=label))
+        handles.append(Line2D([], [], color=style.colour, ls=style.dashes, label=label))
     figure.legend(handles=handles, loc="outside upper left", ncols=_legend_columns(names))

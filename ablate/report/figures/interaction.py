@@ -47,7 +47,7 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
             order=list(dict.fromkeys(rows["x"])),
             hue_order=levels,
             palette={level: style.colour for level, style in zip(levels, styles, strict=True)},
-            linestyles=[style.pattern for style in styles],
+            linestyles=[style.dashes for style in styles],
             errorbar=_interval,
             dodge=0.03 * len(levels),
             linewidth=1.3,

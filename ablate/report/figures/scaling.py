@@ -52,7 +52,7 @@ def growth(
             if line.empty:
                 continue
             style = styles[variant]
-            ax.plot(line["size"], line["value"], color=style.colour, ls=style.pattern, marker="o", ms=3.5)
+            ax.plot(line["size"], line["value"], color=style.colour, ls=style.dashes, marker="o", ms=3.5)
             ends.append(LineEnd(float(line["value"].iloc[-1]), name, style.colour))
         mark_round(ax.yaxis, (float(rows["value"].min()), float(rows["value"].max())), shown[metric].say)
         mark_values(ax, sorted(set(data["size"])))
