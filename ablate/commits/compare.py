@@ -48,10 +48,10 @@ def compare(
         is_same = bench.base.digest == bench.head.digest
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))
+            base_runs = dict(enumerate(base))
+            head_runs = dict(enumerate(head))
             # Commits of the same files have no evidence to count.
-            seeds = (
-                range(num_seeds) if is_same else distinct_seeds(dict(enumerate(base)), dict(enumerate(head)))
-            )
+            seeds = range(num_seeds) if is_same else distinct_seeds(base_runs, head_runs)
             pairs = np.array([head, base])[:, seeds]
             differences = Differences.between(pairs[0], pairs[1], grid_step(pairs))
             verdict = "equivalent" if is_same else _verdict(differences, margin, alpha)
@@ -60,9 +60,9 @@ def compare(
         if is_same:
             notes = [SAME]
         else:
-            sides = {bench.base.name: dict(enumerate(base)), bench.head.name: dict(enumerate(head))}
+            runs = {bench.base.name: base_runs, bench.head.name: head_runs}
             sentences = (
-                not_counted(num_seeds, len(seeds)) or repeating(sides),
+                not_counted(num_seeds, len(seeds)) or repeating(runs),
                 earlier_answers(bench, looks, margin),
                 measured_otherwise(changed),
                 slower(bench),

@@ -4,7 +4,7 @@ Which runs are copies of one another decide the rules of reports: `analysis.alik
 not make, and `analysis.alike_seeds` of copies but for jitter.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -66,29 +66,20 @@ def _has_repeats(place: int, groups: Mapping[tuple[int, int], int]) -> bool:
 
 def _groups(sides: Sequence[Side]) -> dict[tuple[int, int], int]:
     """Returns the place of the side and the seed of each run with copies → the number of its group."""
-    rows = [*_rows(sides)]
-    trials = pd.DataFrame(rows, columns=["id", "variant", "seed", "value", "task", "status"])
-    metrics = {"value": Metric("max")}
-    runs = [(int(row["variant"]), int(row["seed"])) for row in trials.to_dict("records")]
-    groups: dict[tuple[int, int], int] = {}
-    for number, ids in enumerate(alike_runs(trials, trials[:0], metrics)):
-        _add(groups, [runs[int(one)] for one in ids], number)
-    if not groups:
-        for number, seeds in enumerate(alike_seeds(trials, metrics)):
-            _add(groups, [run for run in runs if run[1] in seeds], number)
-    return groups
-
-
-def _rows(sides: Sequence[Side]) -> Iterator[tuple[int, int, int, float, str, str]]:
-    """Yields a row for each run: its id, the place of its side, its seed and its number."""
-    number = 0
+    runs: list[tuple[int, int]] = []
+    values: list[float] = []
     for place, side in enumerate(sides):
         for seed, value in side.items():
-            yield number, place, seed, value, "", "completed"
-            number += 1
-
-
-def _add(groups: dict[tuple[int, int], int], runs: Collection[tuple[int, int]], number: int) -> None:
-    """Adds runs as the group of a number."""
-    for run in runs:
-        groups[run] = number
+            runs.append((place, seed))
+            values.append(value)
+    trials = pd.DataFrame(runs, columns=["variant", "seed"])
+    # A run's id is its place in the list.
+    trials = trials.assign(id=range(len(runs)), value=values, task="", status="completed")
+    metrics = {"value": Metric("max")}
+    groups: dict[tuple[int, int], int] = {}
+    for number, ids in enumerate(alike_runs(trials, trials[:0], metrics)):
+        groups |= dict.fromkeys([runs[int(one)] for one in ids], number)
+    if not groups:
+        for number, seeds in enumerate(alike_seeds(trials, metrics)):
+            groups |= dict.fromkeys([run for run in runs if run[1] in seeds], number)
+    return groups

@@ -57,9 +57,7 @@ def freeze(tree: Tree, folder: Path) -> Path:
         raise AblateError(f"{error.filename} vanished while the code was copied; run again") from None
     except OSError as error:
         if not frozen.is_dir():  # Another process was faster.
-            raise StoreError(
-                f"{frozen}: cannot be written: {error.strerror or error}; free space or choose --results"
-            ) from error
+            raise _unwritten(frozen, error.strerror or str(error)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return frozen
@@ -68,7 +66,7 @@ def freeze(tree: Tree, folder: Path) -> Path:
 def make_copy(frozen: Path, place: Path) -> None:
     """Copies a frozen tree into a folder that does not exist, with the times of its files.
 
-    No file of the copy has been read since it changed, by its times.
+    No file of the copy has been read since it changed, by its times. Raises `StoreError` where it cannot be written.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
     if sys.platform == "linux" and not _is_small(frozen):
@@ -101,9 +99,7 @@ def _copy_by_loop(frozen: Path, place: Path) -> None:
     try:
         shutil.copytree(frozen, place, symlinks=True)
     except OSError as error:
-        raise StoreError(
-            f"{place}: cannot be written: {str(error)[:200]}; free space or choose --results"
-        ) from error
+        raise _unwritten(place, str(error)) from error
 
 
 def _copy_by_program(frozen: Path, place: Path) -> None:
@@ -115,9 +111,7 @@ def _copy_by_program(frozen: Path, place: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise StoreError(
-            f"{place}: cannot be written: {done.stderr.strip()[:200]}; free space or choose --results"
-        )
+        raise _unwritten(place, done.stderr.strip())
 
 
 def _freeze_by_program(root: Path, files: Sequence[str], place: Path) -> None:
@@ -131,9 +125,12 @@ def _freeze_by_program(root: Path, files: Sequence[str], place: Path) -> None:
         for path in some:
             if not os.path.lexists(root / path):
                 raise FileNotFoundError(errno.ENOENT, "vanished", str(root / path))
-        raise StoreError(
-            f"{place}: cannot be written: {done.stderr.strip()[:200]}; free space or choose --results"
-        )
+        raise _unwritten(place, done.stderr.strip())
+
+
+def _unwritten(place: Path, reason: str) -> StoreError:
+    """Returns the error of a copy that cannot be written."""
+    return StoreError(f"{place}: cannot be written: {reason[:200]}; free space or choose --results")
 
 
 def _freeze_link(source: Path, target: Path, root: Path) -> None:

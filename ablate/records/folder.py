@@ -16,7 +16,6 @@ evaluation.csv, attention.npz            evaluations of kept weights
 
 from __future__ import annotations
 
-import heapq
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +36,7 @@ from ablate.core.judged_variants import JudgedVariants
 from ablate.core.overhead import Overhead
 from ablate.core.trial import Cell
 from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
-from ablate.records.store import time_of_change
+from ablate.records.store import newest
 from ablate.records.tables import read_csv, rows_and_facts, write_csv
 from ablate.records.trial_list import TrialList
 
@@ -89,7 +88,7 @@ class StudyFolder(EvidenceFolder):
         self.results = results
         self.name = name
         self.path = results / name
-        self.trial_list = TrialList(results / "store" / "studies" / f"{name}.json")
+        self.trial_list = TrialList(_trial_lists(results) / f"{name}.json")
         self.study_file = self.path / _STUDY
         self.report_file = self.path / _PAGE
         self.markdown_file = self.path / _MARKDOWN
@@ -110,7 +109,7 @@ class StudyFolder(EvidenceFolder):
     @classmethod
     def listed(cls, results: Path) -> list[StudyFolder]:
         """Returns the studies of which the store has a list of trials, by name, also those whose folder was removed."""
-        lists = (results / "store" / "studies").glob("*.json")
+        lists = _trial_lists(results).glob("*.json")
         return [cls(results, name) for name in sorted(path.stem for path in lists)]
 
     @property
@@ -157,9 +156,8 @@ class StudyFolder(EvidenceFolder):
 
         None where none of the newest lists of trials has any.
         """
-        lists = (self.results / "store" / "studies").glob("*.json")
-        newest = heapq.nlargest(_NEWEST, lists, key=time_of_change)
-        for trial_list in (self.trial_list, *map(TrialList, newest)):
+        lists = newest(_trial_lists(self.results).glob("*.json"), _NEWEST)
+        for trial_list in (self.trial_list, *map(TrialList, lists)):
             with suppress(AblateError):
                 report = trial_list.report()
                 if report is not None and report.overhead is not None:
@@ -342,3 +340,8 @@ class StudyFolder(EvidenceFolder):
             files[name] = None if empty else frame.to_csv(index=False)
         files[ANSWER] = "".join(f"{' '.join(printable(sentence).split())}\n" for sentence in answer)
         write_files(self.path, files)
+
+
+def _trial_lists(results: Path) -> Path:
+    """Returns the folder of the lists of trials, a file a study."""
+    return results / "store" / "studies"

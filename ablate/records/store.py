@@ -177,8 +177,7 @@ class Store:
         if not compute:
             return None
         seconds: dict[int, float] = {}  # FLOPs → of the newest training of so many.
-        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=time_of_change)
-        for path in newest:
+        for path in newest(self.trials.glob(f"{ANY_ID}.json"), NEWEST):
             record = self.load(path.stem)
             if record is None or record.environment.get("machine") != machine():
                 continue
@@ -264,7 +263,12 @@ def stored(folder: Path) -> dict[str, list[Path]]:
     return files
 
 
-def time_of_change(path: Path) -> float:
+def newest(paths: Iterable[Path], most: int) -> list[Path]:
+    """Returns at most so many files, those that were changed last, from the newest."""
+    return heapq.nlargest(most, paths, key=_time_of_change)
+
+
+def _time_of_change(path: Path) -> float:
     """Returns when a file was changed last, in seconds since 1970; 0 for one that is gone, or a link to nothing."""
     try:
         return path.stat().st_mtime

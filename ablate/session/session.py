@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -62,10 +62,8 @@ class Session:
         # What a user's own workload needs is not known before the study is read.
         is_built_in = "workload" not in document.data
         self._starts_early = is_built_in and has_processes(options) and not self._forks_driver
-        # A notebook has begun long before.
+        # When the run began, later by the time in which it awaited others; a notebook has begun long before.
         self._began = BEGAN if options.forks else time.monotonic()
-        # Seconds in which other runs were awaited.
-        self._waited = 0.0
         # When the last training and measurement had ended.
         self._trained_until = self._began
         self._open = ExitStack()
@@ -90,9 +88,7 @@ class Session:
     @contextmanager
     def lock(self, study: Study, *, selects: bool) -> Iterator[None]:
         """Waits until no other driver runs the study; an interruption inside says what is kept."""
-        asked = time.monotonic()
-        with locks.exclusive(self.store.root, self.folder.name, self.say), interruptible():
-            self._waited += time.monotonic() - asked
+        with self._awaited(locks.exclusive(self.store.root, self.folder.name, self.say)), interruptible():
             self._workers = Workers(study, self.options, self.server)
             self._display = self._display_of(study, self._workers, selects=selects)
             try:
@@ -112,11 +108,20 @@ class Session:
         self.workers.freeze()
         if self._forks_driver:
             self.server.fork_driver()  # Before the display has a thread.
+        with (
+            self._awaited(locks.training(self.store.root, self.folder.name, self.say)),
+            closing(self.workers),
+            self.display,
+        ):
+            yield
+
+    @contextmanager
+    def _awaited(self, lock: AbstractContextManager[None]) -> Iterator[None]:
+        """Holds a lock; the time until it is free is none of the run's own."""
         asked = time.monotonic()
-        with locks.training(self.store.root, self.folder.name, self.say):
-            self._waited += time.monotonic() - asked
-            with closing(self.workers), self.display:
-                yield
+        with lock:
+            self._began += time.monotonic() - asked
+            yield
 
     @property
     def workers(self) -> Workers:
@@ -190,7 +195,7 @@ class Session:
         """Returns the overhead of the run, which ends now."""
         assert self.display.trains_since is not None, "a run ends after its training"
         return Overhead(
-            start=self.display.trains_since - self._began - self._waited,
+            start=self.display.trains_since - self._began,
             report=time.monotonic() - self._trained_until,
         )
 
@@ -204,7 +209,6 @@ class Session:
 
     def _display_of(self, study: Study, workers: Workers, *, selects: bool) -> Display:
         compute = study.describe(study.variants[0])[0].compute
-        began = self._began + self._waited
         return Display(
             self.console,
             study.config.name,
@@ -213,8 +217,8 @@ class Session:
             at_most=selects or bool(study.config.seeds.looks),
             compute=compute,
             usual=self.store.usual_seconds(compute),
-            overhead=self.folder.usual_overhead() or guessed(time.monotonic() - began),
-            began=began,
+            overhead=self.folder.usual_overhead() or guessed(time.monotonic() - self._began),
+            began=self._began,
             ends_at_failure=not self.options.keep_going and not self.options.fail_fast,
         )
 

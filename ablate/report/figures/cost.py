@@ -27,9 +27,8 @@ LINE = 0.13  # Inches from one line of text to the next.
 LETTER = 0.062  # Inches of a letter, on average.
 MARKER = 0.04  # Inches from the middle of a point to its edge.
 GAP = 0.08  # Inches from a point to its name.
-ALONE = (
-    1.5 * LINE
-)  # Inches to the nearest other point, from which on a name is read as that of its own point.
+# Inches to the nearest other point, from which on a name is read as that of its own point.
+ALONE = 1.5 * LINE
 MAX_NAMED = 16  # Names in a panel.
 # Lines from a point up to the middle of its name: first clear of the front, which goes to the right of a point.
 RISES = (5 / 8, 0, -5 / 8, 5 / 4, -5 / 4)

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Dashes of variants as lengths of dash and gap, none for a solid line: colour is never the only difference.
-DASHES: tuple[Any, ...] = ("", (5, 1.4), (1.6, 1.2), (6, 1.4, 1.4, 1.4))
+Dashes = str | tuple[float, tuple[float, ...]]
+"""Dashes of a line as matplotlib takes them: the lengths of dashes and gaps, behind an offset."""
+SOLID = "-"
+# Dashes of variants: colour is never the only difference.
+DASHES: tuple[Dashes, ...] = (SOLID, (0, (5, 1.4)), (0, (1.6, 1.2)), (0, (6, 1.4, 1.4, 1.4)))
 MAX_LINES = len(LEVELS) * len(DASHES)  # Variants that differ by colour or dashes.
 MAX_FACETS = 12  # Facets of one figure: nobody looks through more.
 FACET_HEIGHT = 1.3  # Inches of a facet with its title.
@@ -133,10 +136,11 @@ class Facets:
         """
         if self.is_named:
             return {BASELINE: BASELINE, self.variants[0].variant: message("figures.named_above")}
+        named_at_ends = self.named_at_ends
         names: dict[str, str] = {}
         for title, members in self.members.items():
-            if title not in self.named_at_ends:
-                names |= {BASELINE: BASELINE, **{entry.variant: entry.label for entry in members}}
+            if title not in named_at_ends:
+                names |= _with_baseline(members)
         return names
 
     def left_out(self, facts: StudyFacts) -> str:
@@ -148,28 +152,28 @@ class Facets:
     def spread(self, data: pd.DataFrame) -> pd.DataFrame:
         """Returns the rows of each facet with its title in the column `facet`: the baseline's stand in every one."""
         parts = [
-            data[data["variant"].isin([BASELINE, *(entry.variant for entry in members)])].assign(facet=title)
+            data[data["variant"].isin(_with_baseline(members))].assign(facet=title)
             for title, members in self.members.items()
         ]
         return pd.concat(parts, ignore_index=True)
 
 
+def _with_baseline(members: Sequence[Entry]) -> dict[str, str]:
+    """Returns the variants of a facet by their names for readers, the baseline first."""
+    return {BASELINE: BASELINE, **{entry.variant: entry.label for entry in members}}
+
+
 @dataclass(frozen=True)
 class LineStyle:
-    """The look of a variant's lines: a colour, and the lengths of its dashes and gaps."""
+    """The look of a variant's lines."""
 
     colour: str
-    dashes: Any
-
-    @property
-    def pattern(self) -> Any:
-        """The dashes as matplotlib takes them."""
-        return (0, self.dashes) if self.dashes else "-"
+    dashes: Dashes
 
 
 def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
     """Returns the look of the baseline, in solid ink, and of the variants; no two are alike."""
-    styles = {BASELINE: LineStyle(colour("ink"), "")}
+    styles = {BASELINE: LineStyle(colour("ink"), SOLID)}
     for i, variant in enumerate(variants):
         # Their numbers have no common divisor: each colour meets each of the dashes.
         styles[variant] = LineStyle(colour(LEVELS[i % len(LEVELS)]), DASHES[i % len(DASHES)])
@@ -208,29 +212,48 @@ def line_facets(
     across = min(3 if figure_width() > 6 else 2, len(facets.members))
     rows_of_facets = -(-len(facets.members) // across)
     height = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
-    figure = new_figure(rows_of_facets * height + legend_height(facets.legend) * LEGEND_ROW + 0.4)
+    legend = facets.legend
+    styles = facets.styles
+    figure = new_figure(rows_of_facets * height + legend_height(legend) * LEGEND_ROW + 0.4)
     panels = new_panels(figure, list(facets.members), across, sharey=True)
-    draw_legend(figure, facets.styles, facets.legend)
-    lines = _lines(data, x, y)
+    draw_legend(figure, styles, legend)
+    lines = mean_lines(data, x, y)
     ends: dict[str, dict[str, float]] = {}
     for title, ax in panels.items():
         ax.set(**limits)
         if len(panels) > 1:
             ax.set_title(title)
-        ends[title] = {}
-        for variant in [BASELINE, *(entry.variant for entry in facets.members[title])]:
-            if variant not in lines:
-                continue
-            line = lines[variant]
-            style = facets.styles[variant]
-            ax.plot(line[x], line["mean"], color=style.colour, ls=style.pattern, **look)
-            if band:
-                ax.fill_between(line[x], line["min"], line["max"], color=style.colour, alpha=0.2, lw=0)
-            ends[title][variant] = float(line["mean"].iloc[-1])
+        shown = {variant: styles[variant] for variant in _with_baseline(facets.members[title])}
+        ends[title] = draw_lines(ax, lines, shown, x, band=band, **look)
     return LinePanels(figure, panels, ends, across, height - PANEL_EDGES)
 
 
-def _lines(data: pd.DataFrame, x: str, y: str) -> dict[str, pd.DataFrame]:
+def draw_lines(
+    ax: Axes,
+    lines: Mapping[str, pd.DataFrame],
+    styles: Mapping[str, LineStyle],
+    x: str,
+    *,
+    band: bool = False,
+    **look: Any,
+) -> dict[str, float]:
+    """Draws the lines of the variants of `styles` that have one; returns variant → y at its end.
+
+    lines: as `mean_lines` returns them. A `band` and `look`: as `line_facets` takes them.
+    """
+    ends = {}
+    for variant, style in styles.items():
+        if variant not in lines:
+            continue
+        line = lines[variant]
+        ax.plot(line[x], line["mean"], color=style.colour, ls=style.dashes, **look)
+        if band:
+            ax.fill_between(line[x], line["min"], line["max"], color=style.colour, alpha=0.2, lw=0)
+        ends[variant] = float(line["mean"].iloc[-1])
+    return ends
+
+
+def mean_lines(data: pd.DataFrame, x: str, y: str) -> dict[str, pd.DataFrame]:
     """Returns variant → its mean, min and max of `y` by rising `x`, without those that have no value."""
     values = data[["variant", x, y]].astype({y: float}).dropna(subset=[y])
     means = values.groupby(["variant", x], as_index=False)[y].agg(["mean", "min", "max"])
@@ -254,7 +277,7 @@ def name_lines(lines: LinePanels, facets: Facets, metric: Metric | None = None) 
 
     Their names stand beside the last panel of each row as well. All else is drawn, and the limits are final.
     """
-    names = {BASELINE: BASELINE, **{entry.variant: entry.label for entry in facets.variants}}
+    names = _with_baseline(facets.variants)
     styles = facets.styles
     for i, (title, ax) in enumerate(lines.panels.items()):
         references = {} if metric is None else reference_lines(ax, metric)
@@ -289,5 +312,5 @@ def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[
     for variant, name in names.items():
         style = styles[variant]
         label = in_lines(name, MAX_NAME, 1)
-        handles.append(Line2D([], [], color=style.colour, ls=style.pattern, label=label))
+        handles.append(Line2D([], [], color=style.colour, ls=style.dashes, label=label))
     figure.legend(handles=handles, loc="outside upper left", ncols=_legend_columns(names))

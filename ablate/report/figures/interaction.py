@@ -13,6 +13,7 @@ from ablate.report.figures.theme import SMALL, new_figure
 from ablate.report.words import in_lines
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MAX_PAIRS = 6  # Pairs of factors that a figure shows.
@@ -27,8 +28,6 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
     the order of the study, the baseline's first), x_name and line_name (what these are levels of) and value. Lines that
     are not parallel are an interaction.
     """
-    import seaborn
-
     pairs = list(dict.fromkeys(data["pair"]))[:MAX_PAIRS]
     across = min(2, len(pairs))
     down = -(-len(pairs) // across)
@@ -36,44 +35,49 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
     figure = new_figure(down * (HEIGHT + (1 + lines) * LEGEND_ROW) + 0.2)
     panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
     for ax, pair in zip(panels, pairs, strict=False):
-        rows = data[data["pair"] == pair]
-        levels = list(dict.fromkeys(rows["line"]))
-        styles = list(line_styles(levels[1:]).values())  # The first is the baseline's.
-        seaborn.pointplot(
-            rows,
-            x="x",
-            y="value",
-            hue="line",
-            order=list(dict.fromkeys(rows["x"])),
-            hue_order=levels,
-            palette={level: style.colour for level, style in zip(levels, styles, strict=True)},
-            linestyles=[style.pattern for style in styles],
-            errorbar=_interval,
-            dodge=0.03 * len(levels),
-            linewidth=1.3,
-            markersize=4,
-            err_kws={"linewidth": 1.0},
-            ax=ax,
-        )
-        ax.set(
-            xlabel=rows["x_name"].iloc[0], ylabel="", title=in_lines(pair, TITLE, 1) if len(pairs) > 1 else ""
-        )
-        ax.margins(x=0.15)
-        ax.locator_params(axis="y", nbins=5)
-        seaborn.move_legend(
-            ax,
-            "lower left",
-            bbox_to_anchor=(0, 1.0 if len(pairs) == 1 else 1.1),
-            ncols=1,
-            title=rows["line_name"].iloc[0],
-            title_fontsize=SMALL,
-            alignment="left",
-            frameon=False,
-        )
+        title = in_lines(pair, TITLE, 1) if len(pairs) > 1 else ""
+        _draw_pair(ax, data[data["pair"] == pair], title)
     for ax in panels[len(pairs) :]:
         ax.remove()
     figure.supylabel(label, size=SMALL)
     return figure
+
+
+def _draw_pair(ax: Axes, rows: pd.DataFrame, title: str) -> None:
+    """Draws the panel of a pair of factors; its title may be empty."""
+    import seaborn
+
+    levels = list(dict.fromkeys(rows["line"]))
+    styles = list(line_styles(levels[1:]).values())  # The first is the baseline's.
+    seaborn.pointplot(
+        rows,
+        x="x",
+        y="value",
+        hue="line",
+        order=list(dict.fromkeys(rows["x"])),
+        hue_order=levels,
+        palette={level: style.colour for level, style in zip(levels, styles, strict=True)},
+        linestyles=[style.dashes for style in styles],
+        errorbar=_interval,
+        dodge=0.03 * len(levels),
+        linewidth=1.3,
+        markersize=4,
+        err_kws={"linewidth": 1.0},
+        ax=ax,
+    )
+    ax.set(xlabel=rows["x_name"].iloc[0], ylabel="", title=title)
+    ax.margins(x=0.15)
+    ax.locator_params(axis="y", nbins=5)
+    seaborn.move_legend(
+        ax,
+        "lower left",
+        bbox_to_anchor=(0, 1.1 if title else 1.0),
+        ncols=1,
+        title=rows["line_name"].iloc[0],
+        title_fontsize=SMALL,
+        alignment="left",
+        frameon=False,
+    )
 
 
 def _interval(values: pd.Series) -> tuple[float, float]:

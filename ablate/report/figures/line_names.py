@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ablate.report.figures.theme import NARROW, SMALL, figure_width
 from ablate.report.words import in_lines
 
@@ -38,9 +40,8 @@ def name_ends(ax: Axes, ends: Sequence[LineEnd], height: float) -> None:
     sizes = [TEXT_LINE * (1 + name.count("\n")) / height for name in names]
     low, high = ax.yaxis.get_transform().transform(ax.get_ylim())
     places = (ax.yaxis.get_transform().transform([end.y for end in named]) - low) / (high - low)
-    for end, name, place in zip(
-        named, names, spread([min(1.0, max(0.0, y)) for y in places], sizes), strict=True
-    ):
+    inside = np.clip(places, 0.0, 1.0).tolist()
+    for end, name, place in zip(named, names, moved_apart(inside, sizes), strict=True):
         ax.annotate(
             name,
             (1, place),
@@ -55,7 +56,7 @@ def name_ends(ax: Axes, ends: Sequence[LineEnd], height: float) -> None:
         )
 
 
-def spread(places: Sequence[float], sizes: Sequence[float]) -> list[float]:
+def moved_apart(places: Sequence[float], sizes: Sequence[float]) -> list[float]:
     """Returns rising places moved apart until each has room for its size, those in one another's way about their mean.
 
     All lie from 0 to 1, unless they need more room.

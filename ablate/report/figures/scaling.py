@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.core.facts import BASELINE
-from ablate.report.figures.facets import LEGEND_ROW, draw_legend, legend_height, line_styles, new_panels
+from ablate.report.figures.facets import (
+    LEGEND_ROW,
+    draw_legend,
+    draw_lines,
+    legend_height,
+    line_styles,
+    mean_lines,
+    new_panels,
+)
 from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
 from ablate.report.figures.scales import mark_round, mark_values
 from ablate.report.figures.theme import SMALL, new_figure
@@ -46,17 +54,11 @@ def growth(
     for metric, ax in panels.items():
         rows = data[data["metric"] == metric].astype({"value": float})
         ax.set(xscale="log", yscale="log", title=shown[metric].title)
-        ends = []
-        for variant, name in names.items():
-            line = rows[rows["variant"] == variant].sort_values("size")
-            if line.empty:
-                continue
-            style = styles[variant]
-            ax.plot(line["size"], line["value"], color=style.colour, ls=style.pattern, marker="o", ms=3.5)
-            ends.append(LineEnd(float(line["value"].iloc[-1]), name, style.colour))
+        ends = draw_lines(ax, mean_lines(rows, "size", "value"), styles, "size", marker="o", ms=3.5)
         mark_round(ax.yaxis, (float(rows["value"].min()), float(rows["value"].max())), shown[metric].say)
         mark_values(ax, sorted(set(data["size"])))
         if not legend:
-            name_ends(ax, ends, HEIGHT - 0.5)
+            named = [LineEnd(y, names[variant], styles[variant].colour) for variant, y in ends.items()]
+            name_ends(ax, named, HEIGHT - 0.5)
     figure.supxlabel(f"{size}, log scale", size=SMALL)
     return figure

@@ -43,18 +43,7 @@ def seed_differences(
     figure, panels = panels_of_rows(rows, headings, limits, axis_label, pitch=0.28)
     for ax, view in zip(panels, limits, strict=True):
         draw_zero(ax, margin)
-        shown = pairs[~is_crowded & pairs["difference"].between(*view)]
-        # A seed at the edge is seen whole.
-        ax.scatter(
-            shown["difference"],
-            shown["y"],
-            s=3.6**2,
-            color=colour("ink"),
-            alpha=0.45,
-            lw=0,
-            zorder=2,
-            clip_on=False,
-        )
+        _draw_single(ax, pairs[~is_crowded], view)
         _draw_crowded(ax, pairs[is_crowded], view)
         _mark_outside(ax, pairs, view)
         for row in means[means["value"].notna()].to_dict("records"):
@@ -65,6 +54,21 @@ def seed_differences(
     told = (lost["count"].astype(str) + " " + lost["lost"]).groupby(lost["y"]).agg("\n".join)
     write_right(panels[-1], told.to_dict(), dict.fromkeys(told.index, "purple"))
     return figure
+
+
+def _draw_single(ax: Axes, pairs: pd.DataFrame, view: Limits) -> None:
+    """Draws the seeds of each row one by one; one at the edge is seen whole."""
+    within = pairs[pairs["difference"].between(*view)]
+    ax.scatter(
+        within["difference"],
+        within["y"],
+        s=3.6**2,
+        color=colour("ink"),
+        alpha=0.45,
+        lw=0,
+        zorder=2,
+        clip_on=False,
+    )
 
 
 def _draw_crowded(ax: Axes, pairs: pd.DataFrame, view: Limits) -> None:

@@ -62,7 +62,6 @@ DOTTED = (0, (1, 1.6))  # The dashes of lines of reference.
 # What the page changes of seaborn's style `ticks` in its context `paper`.
 PAGE: Mapping[str, Any] = {
     "figure.figsize": (WIDTH, WIDTH),
-    "figure.max_open_warning": 0,
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.sans-serif": ["DejaVu Sans", "Arial", "Liberation Sans"],
     "font.size": TEXT_SIZE,

@@ -130,8 +130,9 @@ def _settings(row: Row, names: Names) -> str:
     """Returns the settings that a row was judged at, with variants by their names for readers."""
     parts = []
     for part in text(row["settings"]).split("; "):
-        runner_up = part.removeprefix(ALSO)
-        parts.append(part if runner_up == part else ALSO + runner_up_name(runner_up, names))
+        if part.startswith(ALSO):
+            part = ALSO + runner_up_name(part.removeprefix(ALSO), names)
+        parts.append(part)
     return "; ".join(parts)
 
 

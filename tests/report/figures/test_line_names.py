@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.report.figures.line_names import LineEnd, name_ends, spread
+from ablate.report.figures.line_names import LineEnd, moved_apart, name_ends
 from ablate.report.figures.theme import colour, new_axes, theme
 from figures import looks
 
@@ -14,7 +14,7 @@ PLACES = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.1, 0.2])), min_s
 @given(PLACES)
 def test_each_has_room_and_keeps_its_turn(ends):
     places, sizes = zip(*sorted(ends), strict=True)
-    moved = spread(places, sizes)
+    moved = moved_apart(places, sizes)
     for (low, high), (below, above) in zip(itertools.pairwise(moved), itertools.pairwise(sizes), strict=True):
         assert high - low >= (below + above) / 2 - 1e-9
     assert -1e-9 <= moved[0] <= moved[-1] <= 1 + 1e-9
@@ -32,7 +32,7 @@ def test_each_has_room_and_keeps_its_turn(ends):
     ],
 )
 def test_only_what_is_in_the_way_is_moved_and_no_farther_than_it_must(places, moved):
-    assert spread(places, [0.1] * len(places)) == pytest.approx(moved)
+    assert moved_apart(places, [0.1] * len(places)) == pytest.approx(moved)
 
 
 def test_names_stand_beside_the_panel_at_their_ends():
