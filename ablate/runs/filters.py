@@ -19,7 +19,7 @@ _CONDITION = re.compile(
     r"\s*(?![^=]*[\[(]\s*[\"'])(?P<column>[^=<>!&|]*[^=<>!&|\s])\s*={1,2}\s*"
     r"(?:(?P<quote>[\"'])(?P<quoted>[^\"']*)(?P=quote)|(?P<plain>[^=<>&|\"'\s][^=<>&|]*?)?)\s*"
 )
-"""A condition `COLUMN=VALUE`; none is a query such as `arch.isin(["a=b"])`, of which a text in brackets has the sign."""
+"""A condition `COLUMN=VALUE`; a query such as `arch.isin(["a=b"])`, whose text has the sign, is none."""
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 """A value in quotes, in a query of pandas."""
 
