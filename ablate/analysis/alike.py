@@ -60,44 +60,43 @@ def alike_runs(
     return alike
 
 
-def alike_groups(evidence: Evidence, task: TaskFacts) -> list[pd.DataFrame]:
+def alike_groups(runs: Runs, task: TaskFacts) -> list[pd.DataFrame]:
     """Returns the judged runs of a task that have the same numbers, a frame a group; see `alike_runs`.
 
     By the metrics of which every run has a value, and without examples, since verdicts compare whole runs.
     """
-    trials = evidence.trials
-    is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(evidence.facts.placebos)
-    runs = trials[is_judged & (trials["task"] == task.name)]
-    metrics = {}
-    for name, metric in task.metrics.items():
-        if name in runs and runs[name].notna().all():
-            metrics[name] = metric
-    if not metrics or runs.empty:
-        return []
-    return [runs[runs["id"].isin(ids)] for ids in alike_runs(runs, runs[:0], metrics)]
 
+    def groups(evidence: Evidence) -> list[pd.DataFrame]:
+        trials = evidence.trials
+        is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(evidence.facts.placebos)
+        of_task = trials[is_judged & (trials["task"] == task.name)]
+        metrics = {}
+        for name, metric in task.metrics.items():
+            if name in of_task and of_task[name].notna().all():
+                metrics[name] = metric
+        if not metrics or of_task.empty:
+            return []
+        return [of_task[of_task["id"].isin(ids)] for ids in alike_runs(of_task, of_task[:0], metrics)]
 
-def variants_without_seeds(evidence: Evidence, task: TaskFacts) -> list[str]:
-    """Returns the variants of which all completed runs on a task, several, have the same numbers."""
-    trials = evidence.trials
-    is_completed = (trials["status"] == "completed") & (trials["task"] == task.name)
-    num_runs = trials.loc[is_completed, "variant"].value_counts()
-    variants: list[str] = []
-    for group in alike_groups(evidence, task):
-        for variant, count in group["variant"].value_counts().items():
-            if count > 1 and count == num_runs[variant]:
-                variants.append(str(variant))
-    return variants
+    return runs.memo(f"alike on {task.name}", groups)
 
 
 def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool:
-    """Returns whether the seed changes none of these variants, so that more seeds would show nothing new."""
+    """Returns whether the seed changes none of these variants, so that more seeds would show nothing new.
+
+    Then all completed runs of each on the task, several, have the same numbers.
+    """
     if runs.facts.given:
         return False
-    without_seeds = runs.memo(
-        f"without seeds on {task.name}", lambda evidence: variants_without_seeds(evidence, task)
-    )
-    return {*variants} <= {*without_seeds}
+    trials = runs.trials
+    is_completed = (trials["status"] == "completed") & (trials["task"] == task.name)
+    num_runs = trials.loc[is_completed, "variant"].value_counts()
+    without_seeds = set()
+    for group in alike_groups(runs, task):
+        for variant, count in group["variant"].value_counts().items():
+            if count > 1 and count == num_runs[variant]:
+                without_seeds.add(variant)
+    return {*variants} <= without_seeds
 
 
 def _share(values: pd.Series) -> float:

@@ -21,7 +21,7 @@ from ablate.analysis.judge import Judged, deciding, judge, on_all
 from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.treatments import Treatments
 from ablate.core.facts import LIKENESS, Claim, Evidence
 from ablate.core.reason import Reason
@@ -201,7 +201,7 @@ def _to_be_shown(claim: Claim, mean: float) -> tuple[float | None, float | None]
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
     """Returns the table of claims, in the order of the study, with the columns of `ClaimRow`."""
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     return frame_of_rows([judged_claim(runs, claim).row() for claim in runs.facts.claims], ClaimRow)
 
 

@@ -22,7 +22,7 @@ from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.treatments import Treatments
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain, sign
@@ -37,7 +37,7 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
 
     Without `planned`, all of them count as exploratory. Raises `Invalid` where the metric chooses its own best step.
     """
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     refuse_own_guides(runs.evidence)
     comparisons = all_comparisons(runs, planned=planned)
     return frame_of_rows([comparison.row() for comparison in comparisons], ComparisonRow)

@@ -6,7 +6,7 @@ from ablate.analysis.compare import primary_comparison
 from ablate.analysis.family import planned_pairs
 from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.looks import looks_taken
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import runs_of
 from ablate.core.facts import Evidence
 
 Place = tuple[str, str]
@@ -18,7 +18,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
 
     The baseline and the placebos are needed there too.
     """
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     refuse_own_guides(runs.evidence)
     facts = runs.facts
     last_look = looks_taken(facts)[-1]
@@ -41,7 +41,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
 
 def depends_on_tuning(evidence: Evidence) -> set[Place]:
     """Returns the (variant, task) pairs on whose choice of settings a verdict depends."""
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     refuse_own_guides(runs.evidence)
     places: set[Place] = set()
     for pair in planned_pairs(runs.facts):

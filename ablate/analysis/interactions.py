@@ -14,7 +14,7 @@ from ablate.analysis.family import Levels, crossed_levels, family_size
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import Runs, runs_of
 from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.rows import frame_of_rows
 
@@ -91,7 +91,7 @@ class _Interaction:
 
 def interactions(evidence: Evidence) -> pd.DataFrame:
     """Returns the table of interactions, with the columns of `InteractionRow`; empty unless factors are crossed."""
-    found = [*_interactions(Runs(evidence))]
+    found = [*_interactions(runs_of(evidence))]
     alpha = ALPHA / max(1, family_size(evidence.facts) + len(found))
     return frame_of_rows([interaction.row(alpha) for interaction in found], InteractionRow)
 

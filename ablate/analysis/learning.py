@@ -12,7 +12,8 @@ import pandas as pd
 from ablate.analysis.contrast import at_floor
 from ablate.analysis.paired import NAN, Differences, Floats, mean_of, sd_of
 from ablate.analysis.power import ALPHA
-from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.analysis.runs import Side, runs_of, solving_metric
+from ablate.base.once_per import once_per_owner
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, sign, validated
 from ablate.core.rows import frame_of_rows
@@ -36,13 +37,14 @@ class Learned:
     """The standard deviation of the metric over seeds; NaN of a single one, and of an all-or-nothing task."""
 
 
+@once_per_owner
 def baseline_learned(evidence: Evidence) -> list[Learned]:
     """Returns whether the baseline learned each task, without the tasks of which its runs cannot tell.
 
     It learned an all-or-nothing task where every run with an outcome solved it, and a graded one where some run is
     better than guessing on the primary metric.
     """
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     baseline = evidence.facts.variants[0]
     tasks = []
     for task in evidence.facts.tasks:
@@ -87,6 +89,7 @@ class ConvergenceRow:
     """Whether the variant is still improving, "not converged"."""
 
 
+@once_per_owner
 def convergence(evidence: Evidence) -> pd.DataFrame:
     """Returns a table of `ConvergenceRow`, in the order of the study, for tasks that have the primary metric.
 
@@ -96,7 +99,7 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     """
     curves = _validation_curves(evidence)
     rows = []
-    for side in Runs(evidence).sides():
+    for side in runs_of(evidence).sides():
         metric = side.task.metrics.get(evidence.facts.metric)
         if metric is None:
             continue

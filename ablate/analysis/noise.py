@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.paired import NAN, MeanSquares, sd_of
-from ablate.analysis.runs import Runs, Side
+from ablate.analysis.runs import Side, runs_of
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.rows import frame_of_rows
 
@@ -48,7 +48,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     `comparisons` is the result of `compare`.
     """
     facts = evidence.facts
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     rows = []
     for task in facts.tasks:
         if facts.metric not in task.metrics or not facts.is_planned(facts.variants[0].name, task.name):

@@ -23,7 +23,7 @@ from ablate.analysis.power import (
     equivalence_power,
     smallest,
 )
-from ablate.analysis.runs import Runs, solving_metric
+from ablate.analysis.runs import Runs, runs_of, solving_metric
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.reason import Reason
 
@@ -159,7 +159,7 @@ def _prospects(
     if evidence is None or known_task is None:
         return [Prospect(pair.name, why=str(Reason("pairs")), against=pair.against) for pair in pairs]
 
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     prospects = []
     for pair in pairs:
         contrast = _most_varying(runs, pair, known_task, name)

@@ -16,6 +16,7 @@ from ablate.analysis.clusters import Sources, by_source
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError, Gather
 from ablate.base.numerals import NOT_NEGATIVE, POSITIVE
+from ablate.base.once_per import once_per_owner
 from ablate.core.facts import RUNNER_UPS, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import sign
 from ablate.core.metric_range import check_numbers
@@ -132,6 +133,12 @@ class Runs:
             return np.append(values, np.nan)
 
         return self.memo(f"column {name}", numbers)
+
+
+@once_per_owner
+def runs_of(evidence: Evidence) -> Runs:
+    """Returns the runs of the evidence, which share what is looked up. Raises as `Runs` does."""
+    return Runs(evidence)
 
 
 def _with_runner_ups(evidence: Evidence) -> Evidence:

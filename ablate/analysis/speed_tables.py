@@ -85,7 +85,9 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
     The study's own size comes first.
     """
     facts = evidence.facts
-    timing = SpeedFacts.of(facts) or SpeedFacts()
+    timing = SpeedFacts.of(facts)
+    if timing is None:
+        return frame_of_rows([], SpeedRow)
     rows = []
     for task, metric, size in product(facts.tasks, CALL_OF, [None, *sizes(evidence)]):
         timed = group(evidence, task.name, metric, size)

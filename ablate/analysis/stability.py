@@ -16,7 +16,7 @@ from ablate.analysis.measure import Measure
 from ablate.analysis.measures import ESTIMATORS, measure_of
 from ablate.analysis.paired import NAN, Floats, mean_interval, mean_of, sd_of
 from ablate.analysis.power import ALPHA, sd_interval
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import Runs, runs_of
 from ablate.core.derived import DERIVED, MetricKind
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.reason import Interval
@@ -67,7 +67,7 @@ def stability(evidence: Evidence) -> pd.DataFrame:
     A variant that was settled on fewer seeds than others is described on these.
     """
     facts = evidence.facts
-    runs = Runs(evidence)
+    runs = runs_of(evidence)
     rows: list[StabilityRow] = []
     if not facts.has_seeds:
         # It is told of pairs alone.

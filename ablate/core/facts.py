@@ -300,7 +300,7 @@ def frame_of(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=None if columns is None else list(columns))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """The records of one study as frames, with the facts."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ablate.analysis.chosen_values import variants_with_chosen_values
 from ablate.analysis.learning import baseline_learned, convergence
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import runs_of
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.report.answer import learned_words
@@ -19,7 +19,7 @@ def gaps(evidence: Evidence) -> Iterator[str]:
     baseline = evidence.trials[evidence.trials["variant"] == BASELINE]
     if not baseline["status"].isin(["completed", "diverged"]).any():
         yield message("limits.no_baseline")
-    missing = sum(int((side.asked & ~side.ended).sum()) for side in Runs(evidence).sides())
+    missing = sum(int((side.asked & ~side.ended).sum()) for side in runs_of(evidence).sides())
     if missing:
         yield message("limits.missing", missing, evidence.facts.planned)
 
@@ -47,7 +47,7 @@ def training_warnings(report_data: ReportData) -> Iterator[str]:
         code = "limits.chosen_though_stated" if is_held_out(facts) else "limits.chosen_by_judged"
         yield message(code, facts.metric)
     yield from _chosen_values_lines(evidence)
-    groups = [task.name for task in facts.tasks if Runs(evidence).suspect(task, facts.metric)]
+    groups = [task.name for task in facts.tasks if runs_of(evidence).suspect(task, facts.metric)]
     if groups:
         yield message("limits.groups", [name for name in groups if name], facts.unit)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import runs_of
 from ablate.analysis.wide_margin import WideMargin, wide_margin
 from ablate.core.facts import LIKENESS, TaskFacts
 from ablate.report.section import ReportData
@@ -12,7 +12,7 @@ from ablate.report.words import message, rows_of
 def margin_words(report_data: ReportData, task: TaskFacts) -> str:
     """Returns why the margin of a study is wide for its metric on a task; "" where it is not."""
     facts = report_data.facts
-    wide = wide_margin(Runs(report_data.evidence), task, facts.metric, facts.margin)
+    wide = wide_margin(runs_of(report_data.evidence), task, facts.metric, facts.margin)
     return "" if wide is None else _in_words(wide)
 
 
@@ -20,7 +20,7 @@ def claimed_margin_lines(report_data: ReportData) -> Iterator[str]:
     """Yields a line on each margin of a supported claim that is wide for its metric, and not that of the study."""
     facts = report_data.facts
     supported = {row["claim"] for row in rows_of(report_data.claims) if row["verdict"] == "supported"}
-    runs = Runs(report_data.evidence)
+    runs = runs_of(report_data.evidence)
     lines: list[str] = []
     for claim in facts.claims:
         if claim.kind not in LIKENESS or claim.text not in supported or claim.by == facts.margin:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.analysis.family import family_size
-from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.analysis.runs import Side, runs_of, solving_metric
 from ablate.core.derived import DERIVED
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.report.data_words import (
@@ -190,7 +190,7 @@ def _family(report_data: ReportData) -> Iterator[str]:
 def _outcomes(report_data: ReportData) -> Iterator[str]:
     """Yields how many runs diverged, were left out, or are missing."""
     facts = report_data.facts
-    sides = Runs(report_data.evidence).sides()
+    sides = runs_of(report_data.evidence).sides()
     num_runs = sum(int(side.asked.sum()) for side in sides)
     yield _diverged(sides, num_runs, facts)
     if facts.lost:

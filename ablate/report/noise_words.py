@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ablate.analysis.noise import noise
+from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.metric import Metric
 from ablate.report.section import ReportData
@@ -13,14 +14,16 @@ MATTERS = 0.25
 """The share of the variance over seeds from which on a larger test set is worth a word."""
 
 
-def noise_lines(report_data: ReportData) -> Iterator[str]:
-    """Yields a line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
+@once_per_owner
+def noise_lines(report_data: ReportData) -> list[str]:
+    """Returns a line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
     if report_data.evidence.only_measured:
-        return
+        return []
     facts = report_data.facts
     frame = noise(report_data.evidence, report_data.comparisons)
     frame.loc[frame["test_share"] < MATTERS, "test_share"] = None
     frame = frame.astype(object).where(frame.notna(), None)
+    lines = []
     for row in rows_of(frame):
         sentences = [_spread(row, facts)]
         if row["diverged"]:
@@ -31,7 +34,8 @@ def noise_lines(report_data: ReportData) -> Iterator[str]:
         placebo = _placebo(row, facts)
         if placebo:
             sentences.append(message("noise.placebo", placebo))
-        yield message("noise.line", row["task"] if len(frame) > 1 else "", sentences)
+        lines.append(message("noise.line", row["task"] if len(frame) > 1 else "", sentences))
+    return lines
 
 
 def _metric_of(row: Row, facts: StudyFacts) -> Metric:

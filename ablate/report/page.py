@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from ablate.report.verdict_words import verdict_parts
 from ablate.report.words import Column, Table, templates, text
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
 
 
@@ -91,9 +93,27 @@ def written(
     folded: the sections of which markdown names only the figures and files. as_png: the figures to which the page
     links as PNG files too.
     """
+    environment = _environment(autoescape=name.endswith(".html"))
+    page = environment.get_template(f"{name}.j2").render(
+        facts=report_data.facts,
+        sections=sections,
+        folded=folded,
+        inline=inline,
+        as_png=as_png,
+        folder=FIGURES,
+        marks=VERDICTS,
+        light=Markup(css_variables(dark=False)),
+        dark=Markup(css_variables(dark=True)),
+    )
+    return printable(page)
+
+
+@cache
+def _environment(*, autoescape: bool) -> Environment:
+    """Returns the templates of pages, with the filters that they use."""
     environment = templates(
         Path(__file__).parent / "templates",
-        autoescape=name.endswith(".html"),
+        autoescape=autoescape,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -110,18 +130,7 @@ def written(
         # What stands between backticks is code.
         coded=lambda words: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words)))),
     )
-    page = environment.get_template(f"{name}.j2").render(
-        facts=report_data.facts,
-        sections=sections,
-        folded=folded,
-        inline=inline,
-        as_png=as_png,
-        folder=FIGURES,
-        marks=VERDICTS,
-        light=Markup(css_variables(dark=False)),
-        dark=Markup(css_variables(dark=True)),
-    )
-    return printable(page)
+    return environment
 
 
 def _unbroken(words: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ablate.analysis.alike import alike_groups
 from ablate.analysis.alike_seeds import judged_alike_seeds
 from ablate.analysis.repeats import is_seed_unheard
+from ablate.analysis.runs import runs_of
 from ablate.report.verdicts import Names, names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
@@ -31,7 +32,7 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
     for task in facts.tasks:
         evidence = report_data.evidence
         where = task.name if len(facts.tasks) > 1 else ""
-        lines = [*_lines_of_task(alike_groups(evidence, task), task, evidence)]
+        lines = [*_lines_of_task(alike_groups(runs_of(evidence), task), task, evidence)]
         copies = judged_alike_seeds(evidence, task)
         if copies and not lines:
             lines.append(message("repeats.copies", [in_words(seeds) for seeds in copies], where))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.paired import mean_interval
-from ablate.analysis.runs import Runs
+from ablate.analysis.runs import runs_of
 from ablate.base import wording
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.spelling import spelled
@@ -83,7 +83,7 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
     columns = [cost.column for cost in known_costs()]
     placebos = facts.placebos
     rows: list[dict[str, Any]] = []
-    for side in Runs(evidence).sides():
+    for side in runs_of(evidence).sides():
         values = side.values(facts.metric)
         values = np.sort(values[~np.isnan(values)])
         if side.task.name != task or not len(values) or side.variant in placebos:

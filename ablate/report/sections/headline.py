@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.learning import baseline_learned
+from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence
 from ablate.report.answer import answers_by_task, baseline_line
@@ -42,6 +43,7 @@ class Headline(Section, title="Answer", needs_trials=False):
         if warnings:
             yield Items(warnings, "findings")
 
+    @once_per_owner
     def answers(self, report_data: ReportData) -> list[str]:
         """Returns a paragraph a task, then what other sections answer: those of a search, of speed."""
         answers = answers_by_task(report_data)
@@ -53,6 +55,7 @@ class Headline(Section, title="Answer", needs_trials=False):
                 answers += section.answers(report_data)
         return answers
 
+    @once_per_owner
     def warnings(self, report_data: ReportData) -> list[str]:
         """Returns what training, tuning and other sections warn of, cautions, and a plan changed after results."""
         warnings = [*training_warnings(report_data), *claimed_margin_lines(report_data)]

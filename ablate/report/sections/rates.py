@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.sensitivity import rate_curves
+from ablate.analysis.sensitivity import rate_curves, rates_of
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.rates import loss_by_rate
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
@@ -17,6 +17,9 @@ class Rates(
     inside="the loss of each variant over the grid of learning rates",
 ):
     """A figure a task."""
+
+    def applies(self, report_data: ReportData) -> bool:
+        return bool(rates_of(report_data.facts))
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts

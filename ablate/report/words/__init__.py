@@ -191,7 +191,11 @@ def _cell(column: Column, row: Row) -> str:
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """Returns the rows of a frame, or of a sequence of mappings, as dicts."""
-    return table.to_dict("records") if hasattr(table, "to_dict") else [dict(row) for row in table]
+    if not hasattr(table, "to_dict"):
+        return [dict(row) for row in table]
+    # What `table.to_dict("records")` gives, which takes milliseconds for a few rows of many columns.
+    columns = [column.tolist() for _, column in table.items()]
+    return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 # Text
