@@ -32,6 +32,7 @@ def rows(folder, name="runs"):
     return {row["variant"]: row for row in StudyFolder(folder / "results", name).comparisons()}
 
 
+@pytest.mark.slow
 def test_runs_are_judged_and_reported_without_torch(tmp_path):
     (tmp_path / "runs.csv").write_text(RUNS)
     words = (*LOSS, "--margin", "0.002", "--claim", "wide beats base on loss by 0.01", "--strict", "--json")
@@ -153,6 +154,7 @@ def test_the_same_runs_under_two_names_are_named(tmp_path):
     assert "The same numbers" not in analyse(tmp_path, "variant,seed,loss\n" + rounded).stdout
 
 
+@pytest.mark.slow
 def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
     rng = np.random.default_rng(0)
     hard = rng.uniform(-0.3, 0.3, 120)

@@ -22,6 +22,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -70,6 +71,7 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(run, made, wr
     assert content(made) == before
 
 
+@pytest.mark.slow
 def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path, monkeypatch):
     run(STUDY, seeds=2)
     # A name is that of a study in the results, also where a folder of reports is called so.

@@ -180,6 +180,7 @@ def test_nothing_is_touched_while_a_study_is_run_or_begins_before_the_answer(ran
     assert len(stored(ran)) == 9
 
 
+@pytest.mark.slow
 def test_on_the_command_line_it_asks_or_wants_yes(ran, tmp_path):
     strange(ran)
     done = ablate("clean", cwd=tmp_path, stdin=subprocess.DEVNULL)

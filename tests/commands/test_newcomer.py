@@ -150,6 +150,7 @@ def ran(folder: Path, text: dict[str, Any], *words: str) -> str:
     return " ".join(done.output.split())
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("command", "train", "reason", "said", "unsaid"),
     [

@@ -97,6 +97,7 @@ def test_a_study_of_several_variants_has_one_level_for_all_of_them(here):
     assert 0.06 < others(here, "two").level < 0.1
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("now", "edits"),
     [
@@ -114,6 +115,7 @@ def test_each_metric_and_setting_that_was_edited_in_place_is_a_comparison(here, 
     assert f"{num_tests} comparisons in this store" in words
 
 
+@pytest.mark.slow
 def test_what_is_left_of_a_family_was_one_of_all_at_its_level(here):
     family = STUDY.replace("name: one\n", "name: all\n", 1).replace("0.1001", "0.102, 0.103, 0.104, 0.105")
     run(here, family.replace("seeds: 8", "seeds: 5"))
@@ -145,6 +147,7 @@ def test_a_report_is_written_again_where_the_plans_are_damaged(here):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_placebo_of_an_earlier_plan_is_no_comparison(here):
     run(here, STUDY + "placebo: on\n")
     run(here, STUDY)

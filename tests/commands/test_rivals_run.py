@@ -38,6 +38,7 @@ def judged(folder: Path):
     return results.comparisons.query("metric == 'score'").iloc[0], trained
 
 
+@pytest.mark.slow
 def test_a_rival_of_the_baseline_makes_inconclusive_what_the_chosen_setting_decides(tmp_path):
     (tmp_path / "study.yaml").write_text(TWINS)
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=tmp_path)

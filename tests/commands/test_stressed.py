@@ -72,6 +72,7 @@ def test_every_variant_is_trained_over_the_grid(run, folder, write):
     assert message("plan.cached") in plan_here(write(MADE))
 
 
+@pytest.mark.slow
 def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(
     run, ran, folder, tmp_path
 ):

@@ -124,6 +124,7 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     assert sum("run" in line for line in repository.lines("ledger.jsonl")) == NUM_BASE_RUNS + 1 + 2 * PAIRS
 
 
+@pytest.mark.slow
 def test_a_second_process_waits_for_the_ledger(repository):
     tags = [repository.losses(f"try{n}", drawn(n, 0.1)) for n in (1, 2)]
     slow = ("sh", "-c", 'sleep .05; exec "$@"', "sh", *PRINTED)

@@ -85,6 +85,7 @@ def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_its_level_of
     assert 3 <= np.mean(runs) <= 4
 
 
+@pytest.mark.slow
 def test_of_changes_that_are_worth_as_many_standard_deviations_so_many_are_kept():
     rng, kept, runs = np.random.default_rng(2), {0: [], 1: [], 2: [], 3: []}, []
     for n in range(300):

@@ -217,6 +217,7 @@ def test_a_relative_path_out_of_the_code_stops_the_study(results, tmp_path):
     assert ablate_here("clean", "--results", results, "--yes", cwd=folder).returncode == 0
 
 
+@pytest.mark.slow
 def test_caches_that_a_variable_names_may_be_shared(tmp_path, monkeypatch):
     folder = script(
         tmp_path, SHARES.replace("gain = 50 if", "gain = 0 if"), SHARED=str(tmp_path / "hub/model.bin")

@@ -5,7 +5,6 @@ import re
 
 import pytest
 from harness import TOY, ablate_here
-from one_fast import one_fast
 
 from ablate.records.folder import StudyFolder
 from ablate.report.levels import family
@@ -55,7 +54,8 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", one_fast(SHAPES, 3))
+@pytest.mark.fast_cases(3)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_the_plan_and_the_report_agree(shape, tmp_path):
     changes, size = SHAPES[shape]
     study = BASE | changes

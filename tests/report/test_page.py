@@ -198,6 +198,7 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
         assert r"\u202eesrever" in written[name].replace("\\\\", "\\")
 
 
+@pytest.mark.slow
 def test_a_figure_that_is_seen_without_unfolding_is_a_png_file_too(publish, evidence):
     folder = publish(evidence)
     [image] = folder.rglob("*.png")
@@ -225,6 +226,7 @@ def without_floors(evidence):
     return Evidence(facts, evidence.trials, evidence.curves)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("status", ["diverged", "failed", "pruned"])
 def test_a_study_without_any_result_has_a_report(publish, status):
     few = with_status(study(factors=SMALL, num_seeds=2, named={}), status)
@@ -267,6 +269,7 @@ def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_p
     assert (folder.path / "figures/forest.svg").exists()
 
 
+@pytest.mark.slow
 def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(tmp_path, evidence, monkeypatch):
     def fail(*given):
         raise ValueError("broken <b>")

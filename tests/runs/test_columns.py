@@ -46,6 +46,7 @@ def test_a_metric_with_the_name_of_another_column_is_refused(name, tmp_path):
         assert (done.returncode, f"given '{name}'" in done.stderr) == (2, True)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", ["base", "baseline", "values", "metric", "index", "level_0", "wide"])
 def test_any_other_name_is_judged_by_run_and_by_example(name, tmp_path):
     assert analyse(tmp_path, table(name), metric=name).returncode == 0

@@ -69,6 +69,7 @@ FAILED = {
 }
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("case", FAILED)
 def test_a_run_that_failed_does_not_count(tmp_path, case):
     root = written(tmp_path / "runs", *FAILED[case])

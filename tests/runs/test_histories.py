@@ -58,6 +58,7 @@ def values(table):
 NUM_RUNS = 2 * len(SEEDS)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("column", ["_step", "epoch", "step", "global_step"])
 @pytest.mark.parametrize(
     ("setting", "names"), [("lr", (0.1, 0.3)), ("dataset", ("a", "b")), ("config.width", (8, 16))]
@@ -194,6 +195,7 @@ def test_rows_without_seeds_that_may_be_either_are_refused():
 NUMBERS = some.integers(0, 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=some.lists(

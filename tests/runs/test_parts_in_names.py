@@ -45,6 +45,7 @@ def judged(folder, train, test, num_train_rows=2, train_in=range(5)):
     return row, " ".join(done.stderr.split())
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("train", "test"),
     [

@@ -193,6 +193,7 @@ LOST_FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("case", LOST_FILES)
 def test_the_pair_of_a_run_that_did_not_end_well_is_left_out(tmp_path, case):
     files, kind = LOST_FILES[case]
@@ -481,6 +482,7 @@ ACCOUNTS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", ACCOUNTS)
 @pytest.mark.parametrize(("state", "n"), [("CANCELLED by 1000", 4), ("FAILED", 4), ("COMPLETED", 5)])
 def test_the_accounts_of_slurm_say_how_the_jobs_of_folders_ended(tmp_path, name, state, n):

@@ -52,6 +52,7 @@ TABLES = {
 LOOKED_AT = {"flat.jsonl": "b", "named.csv": "ours"}
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_read_at_the_first_try(name, tmp_path):
     words, known, said = TABLES[name]
@@ -306,6 +307,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("shape", PUBLISHED.values(), ids=PUBLISHED)
 def test_a_shape_that_people_publish_is_read_at_the_first_try(shape, tmp_path):
     name, text, values, said = shape
@@ -417,6 +419,7 @@ DOCUMENTS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("shape", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_json_documents_as_people_write_them(shape, tmp_path):
     document, words = shape

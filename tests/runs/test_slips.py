@@ -83,6 +83,7 @@ def test_folds_as_seeds(tmp_path):
     assert "folds as seeds" in said(tmp_path, runs, "--column", "seed", "fold")
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("metric", "is_named"),
     [

@@ -52,6 +52,7 @@ NAMES = {
 }
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("case", NAMES)
 def test_a_run_that_failed_does_not_count_whatever_its_column_is_called(case):
     name, good, bad = NAMES[case]
@@ -211,6 +212,7 @@ def test_texts_that_may_be_of_errors_are_named(columns):
     assert any(f"{name} may say how runs ended" in line for line in results.evidence.facts.cautions)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["finished_at", "EndTime", "Duration"])
 def test_a_run_without_an_end_that_others_have_is_named(name):
     ends = ["2024-01-02 10:00:00"] * 9 + [""]

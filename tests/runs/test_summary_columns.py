@@ -45,6 +45,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(("mean", "spread", "count", "scale"), NAMES)
 def test_means_and_deviations_in_columns_are_judged_by_welchs_t(mean, spread, count, scale, tmp_path):
     wide(mean, spread, count, scale).to_csv(tmp_path / "table.csv", index=False)

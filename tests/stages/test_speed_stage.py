@@ -47,6 +47,7 @@ def measure(tmp_path, monkeypatch):
     return measure
 
 
+@pytest.mark.slow
 def test_every_variant_is_timed_once_whatever_it_is_called(write, measure, monkeypatch):
     frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
     assert [*frame.columns] == [*COLUMNS]

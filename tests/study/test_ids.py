@@ -88,6 +88,7 @@ def reread(tmp_path):
     return reread
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [
@@ -155,6 +156,7 @@ GAPS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("case", GAPS)
 def test_an_edit_that_no_plain_name_leads_to(reread, case):
     extra, body, edit = GAPS[case]

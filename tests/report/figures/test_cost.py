@@ -225,6 +225,7 @@ CLOUDS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(CLOUDS, st.booleans())
 @settings(max_examples=25)
 def test_no_two_names_overlap_wherever_the_points_lie(cloud, in_paper):
