@@ -25,7 +25,7 @@ from ablate.runs.study_trials import folder_of, trials_of
 def reports_of_studies(
     now: Analysis, lines: Sequence[Analysis], results: Path, source: str
 ) -> Iterator[Analysis]:
-    """Yields the reports of studies that judge runs of an analysis, unless it, or one in the ledger, is the same judgement.
+    """Yields the reports of studies that judge runs of an analysis, unless it or one in the ledger judges the same so.
 
     results: the folder of results whose studies are looked at, beside the one that `source` is in.
     """
