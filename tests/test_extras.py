@@ -27,6 +27,7 @@ def test_the_core_names_nothing_of_an_extra():
         assert DISTRIBUTIONS.get(package, package) in names(PROJECT["optional-dependencies"][extra])
 
 
+@pytest.mark.slow
 def test_the_core_alone_judges_runs_that_exist(tmp_path):
     analyse = ("analyse", CASES / "five_runs_each.csv", "--baseline", "baseline", "--metric", "final_loss")
     others = (

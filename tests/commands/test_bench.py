@@ -109,6 +109,7 @@ def test_other_commands_know_a_study_without_trials(copy):
     assert kept(copy) == before
 
 
+@pytest.mark.slow
 def test_a_claim_that_another_study_has_measured_already_is_late(copy):
     (copy / "study.yaml").write_text(STUDY.replace("name: toy", "name: again"))
     before = kept(copy)

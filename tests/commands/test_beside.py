@@ -22,7 +22,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -48,6 +48,7 @@ def test_a_run_that_differs_gets_a_folder_of_its_own(run, ran, options, name):
         assert line in again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", pytest.param(TUNE, marks=pytest.mark.slow)])
 def test_a_run_that_differs_keeps_dates_rates_and_settings_of_its_study(run, write, text):
     claim = "claims: [model.kind=wide beats baseline on score]\n"

@@ -62,6 +62,7 @@ def test_only_trials_of_no_study_go_and_none_without_consent(ran):
     assert cleaned(ran)[0].endswith("nothing to remove; all 9 trials belong to a study.")
 
 
+@pytest.mark.slow
 def test_what_another_version_of_the_study_has_left_goes(ran):
     old = stored(ran)
     study = ran.parent / "study.yaml"

@@ -67,7 +67,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("words", "differs", "level"), OTHERWISE.values(), ids=[*OTHERWISE])
 def test_another_call_names_the_first_and_writes_beside_it(here, words, differs, level):
     before = {path: path.read_bytes() for path in (here / "results/runs").rglob("*.*")}
@@ -86,6 +86,7 @@ def test_another_call_names_the_first_and_writes_beside_it(here, words, differs,
         assert "report runs" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_the_same_call_again_is_no_other_look(here):
     assert analyse(here, *CALL, "--direction", "max").returncode == 0  # What was guessed, outright.
     assert analyse(here, *CALL, "--at", "last", "--column", "variant", "variant").returncode == 0
@@ -105,6 +106,7 @@ def test_runs_are_known_by_their_content_under_any_name_and_in_any_order(here):
     assert calls(here, "others") == EarlierCalls()
 
 
+@pytest.mark.slow
 def test_runs_that_were_added_are_another_look_in_the_same_report(here):
     grown = pd.concat([frame_of(), frame_of(seeds=range(5, 9), shift=0.001)])
     grown.to_csv(here / "runs.csv", index=False)
@@ -208,6 +210,7 @@ SAME = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("act", SAME)
 def test_runs_are_known_again_by_their_numbers_whatever_they_are_called(act, monkeypatch):
     monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
@@ -239,7 +242,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("act", HARMLESS)
 @pytest.mark.parametrize("digits", [2, 16])
 def test_a_column_beside_the_judged_numbers_makes_no_other_look(act, digits, monkeypatch):

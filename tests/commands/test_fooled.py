@@ -146,6 +146,7 @@ def without_a_variant(project: Project) -> Outcome:
     return project.run(factors={"config.act": ["gelu"]})
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("change", "mark", "words"),
     [

@@ -76,6 +76,7 @@ def test_each_study_by_one_baseline_counts_all_of_them_and_has_their_level(here)
     assert "8 comparisons in this store" in run(here, STUDY, "--fresh")
 
 
+@pytest.mark.slow
 def test_a_study_by_another_baseline_shares_nothing(here):
     text = study("wide", 0.3).replace("task:", "model: {width: 8}\ntask:", 1)
     assert "in this store" not in run(here, text)
@@ -97,7 +98,7 @@ def test_a_study_of_several_variants_has_one_level_for_all_of_them(here):
     assert 0.06 < others(here, "two").level < 0.1
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("now", "edits"),
     [

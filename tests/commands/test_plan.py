@@ -200,6 +200,7 @@ def test_the_time_of_a_training_of_ones_own_code_counts_the_start_of_its_process
     assert record.seconds > 0.5
 
 
+@pytest.mark.slow
 def test_the_budget_of_a_search(plan):
     over = "{model.mixer: {choice: [attention, lstm]}, model.mixer.num_heads: {choice: [1, 2], when: %s}}"
     search = "search: {over: %s, trials: 6, seeds: 2, winners: 2}\n" % (over % "model.mixer=attention")

@@ -46,7 +46,7 @@ class Total(Generated, Regression):
 '''
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "sign", "guessing"), [("loss", -1, 49 / 36), ("r2", 1, 0.0)])
 def test_numbers_are_judged_and_claimed(tmp_path, metric, sign, guessing):
     (tmp_path / "s.yaml").write_text(STUDY.replace("METRIC", metric))

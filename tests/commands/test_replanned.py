@@ -134,7 +134,7 @@ def test_other_seeds_and_chosen_seeds_have_theirs_and_a_confirmation_has_none(he
     assert facts(here, again["study"]).level == pytest.approx(0.0975, abs=0.002)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "num_chosen", "level", "words"),
     [
@@ -164,7 +164,7 @@ def test_chosen_seeds_are_chosen_beside_fresh_ones_and_two_are(
         assert words in answer(found)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_chosen_seeds_are_chosen_under_another_name_too(run, tmp_path, is_removed):
     text = STUDY.replace("seeds: 3", "seeds: 10")
@@ -188,7 +188,7 @@ def test_chosen_seeds_are_chosen_under_another_name_too(run, tmp_path, is_remove
     assert "7 of these seeds were chosen from seeds 0–9" in answer(found)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", ["10", "5", "[0, 1, 2, 3, 4, 10, 11]", "{from: 2, count: 9}", "{from: 5, count: 5}"]
 )

@@ -150,7 +150,7 @@ def test_workers_of_the_built_in_workload_come_first_and_others_where_something_
             run(built_in, jobs=jobs)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "lost", ["toy/report.html", "toy/comparisons.csv", "toy/figures", "a record", "half a record"]
 )
@@ -281,6 +281,7 @@ def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_se
     assert means[0] - means[2] == pytest.approx(0.3)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

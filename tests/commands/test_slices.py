@@ -38,7 +38,7 @@ claims:
 """
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy@longer", "accuracy"])
 def test_slices_are_measured_judged_and_claimed(tmp_path, metric):
     (tmp_path / "parts.py").write_text(PLUGIN)

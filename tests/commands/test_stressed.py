@@ -31,6 +31,7 @@ def folder(tmp_path: Path) -> StudyFolder:
     return StudyFolder(tmp_path / "results", "rated")
 
 
+@pytest.mark.slow
 def test_every_variant_is_trained_over_the_grid(run, folder, write):
     planned = plan_here(write(MADE))
     assert message("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in planned

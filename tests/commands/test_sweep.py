@@ -152,6 +152,7 @@ def test_several_objectives_and_several_winners_and_a_placebo(sweep):
     assert variants(folder) == {"baseline", "placebo", *chosen.chosen}
 
 
+@pytest.mark.slow
 def test_other_commands_know_a_sweep(made, tmp_path):
     results = made / "results"
     trials = ablate.load(results / "peaks").trials

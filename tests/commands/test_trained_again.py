@@ -179,7 +179,7 @@ print("acc", 0.8 + random.Random(f"{act}{seed}").gauss(0, 0.01))
 LEFT_OUT = "Runs failed on seeds that are left out here: act GELU on seeds 2, 4."
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["option", "name", "name alone", "file", "range"])
 def test_seeds_that_are_left_out_since_runs_crashed_on_them_are_named(here, how):
     (here / "train.py").write_text(CRASHING)

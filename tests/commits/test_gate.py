@@ -101,6 +101,7 @@ def test_a_run_that_fails_is_not_judged(repository, head, seed, state):
     )
 
 
+@pytest.mark.slow
 def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(repository, monkeypatch):
     repository.losses("good", drawn(1, -0.05))
     monkeypatch.setenv("HOME", str(repository.folder.parent))

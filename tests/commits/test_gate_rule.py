@@ -74,6 +74,7 @@ def test_shares_of_the_level_add_up_to_it():
     assert sum(ALPHAS) < TOTAL_ALPHA < sum(ALPHAS) + ALPHAS[-1] * len(ALPHAS) / 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [200, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_its_level_of_streams(streams):
     rng, false, runs = np.random.default_rng(1), 0, []

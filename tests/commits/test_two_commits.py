@@ -45,7 +45,7 @@ def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t
 
 
 # Twenty runs of each commit are five, four times, with or without the jitter of a GPU.
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter", [0.0, 1e-8])
 def test_seeds_that_repeat_earlier_ones_are_no_further_evidence(tmp_path, jitter):
     made = Repository(tmp_path / "repository")
@@ -65,6 +65,7 @@ def test_seeds_that_repeat_earlier_ones_are_no_further_evidence(tmp_path, jitter
     assert "; 5 seeds detect" in text
 
 
+@pytest.mark.slow
 def test_seeds_that_repeat_in_one_commit_alone_are_named(tmp_path):
     made = Repository(tmp_path / "repository")
     made.losses("base", np.tile([1.0123451, 0.9912347, 1.0034562, 0.9851233, 1.0209874], 4))
@@ -85,6 +86,7 @@ def test_accuracies_that_are_equal_by_chance_are_all_evidence(tmp_path):
     assert not any("numbers of" in note or "same numbers" in note for note in row["notes"])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("losses", "verdict", "code"),
     [
@@ -195,6 +197,7 @@ def test_commits_of_the_same_files_differ_by_nothing_and_run_once(repository):
     assert [line["seed"] for line in repository.lines(KEPT)] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_an_interruption_says_what_is_kept(repository):
     repository.losses("head", drawn(1))
     script = '[ {seed} = 1 ] && sleep 60; exec "$@"'
@@ -257,7 +260,7 @@ def with_data(repository):
     repository.losses("head", drawn(1))
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_a_run_that_changes_linked_data_ends_the_call_and_other_data_are_other_runs(repository, command):
     with_data(repository)

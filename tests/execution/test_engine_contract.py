@@ -126,6 +126,7 @@ def test_output_goes_into_the_record(pool_of, tmp_path):
     ]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
 )
@@ -209,6 +210,7 @@ def test_a_stopped_trial_is_lost(pool_of, trials):
     assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(pool_of, tmp_path):
     study, plugin = tmp_path / "study.yaml", tmp_path / "changing.py"
     study.write_text(toy_changed(tmp_path, "changing"))

@@ -78,7 +78,7 @@ def test_a_local_run_does_not_import_ray(write, tmp_path):
     ablate_without({"ray"}, "run", study, "--jobs", "1", cwd=tmp_path)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no.such.host:6379", "ray://127.0.0.1:10001", "nonsense"])
 def test_where_no_cluster_answers_it_says_so(write, tmp_path, monkeypatch, address):
     pytest.importorskip("ray", reason=WITHOUT)

@@ -35,7 +35,7 @@ seeds: 1
 """
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "read"),
     [

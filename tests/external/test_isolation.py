@@ -95,6 +95,7 @@ def test_a_path_that_the_copy_lacks_stops_the_run_and_says_what_to_add(tmp_path)
     assert verdict(folder) == "better"
 
 
+@pytest.mark.slow
 def test_data_outside_of_the_code_by_a_relative_path_are_named(tmp_path):
     folder = script(tmp_path / "own", READS.replace("data/x.bin", "../data/x.bin"), THEN="")
     (tmp_path / "data").mkdir()
@@ -134,7 +135,7 @@ def test_a_trial_that_removes_its_data_through_the_link_loses_links(tmp_path):
     assert {path.name for path in (folder / "data").iterdir()} == {"x.bin", "y.bin"}
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "then", ["open('data/y.bin', 'w').write('5')", "os.remove(os.path.realpath('data/y.bin'))"]
 )
@@ -161,6 +162,7 @@ def test_a_library_that_writes_beside_its_data_does_so_in_each_copy(tmp_path):
     assert [(path / "data/processed/x.txt").read_text() for path in runs(folder)] == ["x"] * 6
 
 
+@pytest.mark.slow
 def test_what_is_added_to_the_original_data_is_named(tmp_path):
     then = "open(os.path.join(os.path.dirname(os.path.realpath('data/x.bin')), 'z.bin'), 'w')"
     done = run(with_data(tmp_path, then, data=["data"]))
@@ -287,7 +289,7 @@ EDITS = """
 """
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["path", "finder", "variable"])
 def test_an_editable_install_that_is_edited_midway_gives_the_frozen_code(kind, tmp_path, monkeypatch):
     """As pip installs one: a path in a `.pth` file, or a finder with a mapping; or a path in $PYTHONPATH."""
@@ -330,6 +332,7 @@ sys.meta_path.append(Finder)
 """
 
 
+@pytest.mark.slow
 def test_code_of_the_original_by_its_absolute_path_stops_the_study(tmp_path):
     folder = script(
         tmp_path,
@@ -393,7 +396,7 @@ DIES = """
 """
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("resume", [True, False])
 def test_a_trial_that_is_tried_again_finds_its_own_folder_where_the_study_says_so(resume, tmp_path):
     folder = script(tmp_path / "own", DIES, OUTSIDE=str(tmp_path / "died"))

@@ -215,6 +215,7 @@ def tried(folder: Path, **options: object):
     return experiment.workload.train(Trial("id", config, 1), lambda *_: False)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -335,6 +336,7 @@ def test_a_seed_that_another_file_sets_is_not_called_fixed(tmp_path):
     assert [*seeded(files)] == []
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("kind", "config", "lost"),
     [

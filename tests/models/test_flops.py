@@ -198,6 +198,7 @@ def test_norms_positions_and_activations_are_no_products(slot, name):
     assert (found.forward, found.training) == model(*ATTENTION, feedforward=gated)
 
 
+@pytest.mark.slow
 def test_models_of_one_skeleton_cost_the_same_and_a_plugins_part_is_not_taken_at_its_word(monkeypatch):
     signature, known = Signature(T, V, vocab_size=24), {}
 

@@ -49,6 +49,7 @@ def killed(found):
     os.kill(found._child.process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_process_is_the_one_that_is_made_here(apart, folder, known):
     made, judged = Publisher(), []
     made.publish(folder, pytest.fail, lambda: judged.append(set(files(folder))))

@@ -50,6 +50,7 @@ def report(folder):
     return folder / "report.html"
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_complained_of_and_nothing_is_requested(browser, report, width):
     browser.open(report, width=width)

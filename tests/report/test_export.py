@@ -32,6 +32,7 @@ def files(folder):
     return sorted(path.name for path in folder.glob("[!.]*"))
 
 
+@pytest.mark.slow
 def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
     done = call(results, "x_1")
     assert done.exit_code == 0, done.output

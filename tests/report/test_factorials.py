@@ -112,6 +112,7 @@ def test_cells_that_a_run_leaves_out_leave_no_main_effects(tmp_path):
     assert set(found["verdict"]) == {"better"}
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_its_main_effects_detect(crossed):
     planned = json.loads(ablate_here("plan", "study.yaml", "--json", cwd=crossed).stdout)
     [task] = planned["power"]["tasks"]

@@ -69,6 +69,7 @@ def test_tables_and_every_figure_of_the_report(made):
     assert sorted(made) == sorted([*texts, *ends, "summary.pdf", "summary.svg"])
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_the_page(made, whole):
     (table,) = verdict_tables(whole.comparisons, whole.facts)
     head, *found = rows(content(made, "comparisons.tex"))

@@ -89,6 +89,7 @@ def test_another_statement_is_refused(data, tmp_path):
     assert ": data" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metrics", [["score"], pytest.param(["score", "validation_score"], marks=pytest.mark.slow)]
 )

@@ -59,7 +59,7 @@ CHOSEN = {
 }
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("where", CHOSEN)
 def test_a_condition_that_leaves_out_seeds_or_variants_is_a_choice(where):
     assert choices(table(), where, **ON_TASKS) == CHOSEN[where]
@@ -75,7 +75,7 @@ HONEST = [
 ]
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("where", HONEST)
 def test_a_task_a_status_or_a_setting_is_no_choice(where):
     frame = table()
@@ -156,6 +156,7 @@ def test_a_choice_of_the_runs_of_a_study_names_its_report(reported):
     assert [look.differs for look in part.looks] == [["where=none"]]
 
 
+@pytest.mark.slow
 def test_a_file_beside_a_study_that_has_some_of_its_runs_names_the_report(reported):
     trials = ablate.load(reported.folder.path).trials[["variant", "seed", "loss"]]
     options = {"baseline": "baseline", "direction": "min", "results": reported.results}

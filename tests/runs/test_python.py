@@ -22,7 +22,7 @@ def judged(runs, **options):
     return ablate.analyse(runs, **options).comparisons[NUMBERS]
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "options"),
     [
@@ -62,6 +62,7 @@ def test_numbers_keep_their_digits_and_named_levels_of_the_index_are_columns():
     pd.testing.assert_frame_equal(judged(objects, baseline="a"), plain.comparisons[NUMBERS])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["0.10", "NA", "None"])
 def test_names_that_look_like_something_else_are_names(name):
     rows = ablate.analyse(

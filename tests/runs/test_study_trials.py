@@ -48,7 +48,7 @@ def planned(results):
     return rows[~rows["exploratory"].astype(bool)][NUMBERS].reset_index(drop=True)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("file", ["", "trials.parquet"])
 @pytest.mark.parametrize(
     "tasks", [{NAMELESS_TASK: {"loss": LOSS}}, {"": {"loss": LOSS}}, {"digits": {"loss": LOSS}}]
@@ -121,6 +121,7 @@ def test_a_report_without_warnings_adds_none(tmp_path):
     ]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "file", ["comparisons.csv", "claims.csv", "curves.parquet", "report.md", "answer.txt"]
 )

@@ -29,6 +29,7 @@ def given(experiment, name):
     return [experiment.adjust.given(config, index) for index, config in enumerate(variant.configs)]
 
 
+@pytest.mark.slow
 def test_variants_have_the_parameters_of_the_baseline(write):
     unmatched = prepare(write(MODEL + RANKS + "placebo: on\n", "unmatched.yaml"))
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + BY_EXPANSION))
@@ -89,7 +90,7 @@ def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(wri
         assert width % 4 == 0
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["flops", "compute"])
 def test_other_quantities(write, quantity):
     by = EXPANSION if quantity == "flops" else "training.steps"

@@ -105,6 +105,7 @@ print("val loss", loss)
 """
 
 
+@pytest.mark.slow
 def test_runs_that_touch_one_another_outside_of_their_copies_are_named(tmp_path):
     folder = shutil.copytree(OWN, tmp_path / "own")
     (folder / "walk.py").write_text(SHARES.replace("CACHE", str(tmp_path / "cache")))
@@ -130,7 +131,7 @@ print("val loss", 1 + jitter + (args.act == "gelu") + (0.01 * int(args.seed) if 
 """A script whose runs differ by up to 9e-5 under one seed, and whose full runs may not hear the seed at all."""
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("hears", [True, False])
 def test_where_runs_do_not_repeat_the_first_seeds_of_the_baseline_run_twice_and_are_compared(tmp_path, hears):
     folder = shutil.copytree(OWN, tmp_path / "own")

@@ -44,7 +44,7 @@ def test_shipped_studies_are_valid(validator, path):
     assert not problems(validator, read_document(path).data)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "name", ["quickstart", "fair-low-rank", "atlas/02-cost", "stability", "sweep-digits"]
 )

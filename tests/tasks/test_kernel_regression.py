@@ -46,6 +46,7 @@ def test_values_have_the_moments_of_the_definition():
     assert np.histogram(places, 8, (-math.pi, math.pi))[0] / places.size == pytest.approx(1 / 8, rel=0.02)
 
 
+@pytest.mark.slow
 def test_estimators_reach_what_is_stated():
     """The posterior mean of a Gaussian process, the best kernel, the mean, and always 0, each written out."""
     task = kernel(test_size=20_000)

@@ -103,7 +103,7 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     assert shown(folder.results) == DONE
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_one_process_makes_the_database_while_trials_train_and_ends_the_run(bare, killed):
     with Tracker(bare, None, pytest.fail) as tracker:

@@ -96,6 +96,7 @@ def test_costs_within_two_percent_have_no_figure(ratio, is_shown):
     assert bool(section.varying(data)) == is_shown
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("number", [2, 9, 40])
 def test_every_variant_is_a_point_with_its_interval_and_few_are_named(number):
     data = points(number)

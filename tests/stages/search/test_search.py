@@ -71,7 +71,7 @@ def killed_and_resumed(experiment, moment):
     return frame_of(search)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("study", "sampler", "moments"),
     [
@@ -187,6 +187,7 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     assert (frame[frame.status == "completed"].seeds == 8).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("pruner", "reason"),
     [
