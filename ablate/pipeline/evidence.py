@@ -25,12 +25,12 @@ from ablate.study.study import Study
 
 def measure(
     study: Study, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
-) -> dict[str, Measurement]:
+) -> list[Measurement]:
     """Measures on the idle machine what stages ask for; what fails is a warning."""
     has_failed = any(record.status == "failed" for record in records.values())
     is_stopped = session.options.fail_fast and has_failed
     complete = not (session.options.partial or is_stopped)
-    measured: dict[str, Measurement] = {}
+    measured: list[Measurement] = []
     for stage in stages:
         try:
             measurement = stage.measure(study, session, complete)
@@ -38,12 +38,12 @@ def measure(
             session.warn(str(error))
             continue
         if measurement is not None:
-            measured[stage.name] = measurement
+            measured.append(measurement)
     return measured
 
 
 def collect(
-    plan: TrialPlan, session: Session, records: Mapping[str, Record], measured: Mapping[str, Measurement]
+    plan: TrialPlan, session: Session, records: Mapping[str, Record], measured: Sequence[Measurement]
 ) -> Evidence:
     """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
@@ -58,9 +58,9 @@ def collect(
         ),
     )
     evidence = replace(evidence, facts=facts)
-    for name, measurement in measured.items():
+    for measurement in measured:
         if len(measurement.frame):
-            evidence = evidence.having(name, measurement.frame, measurement.facts)
+            evidence = evidence.having(measurement.facts, measurement.frame)
     return evidence
 
 

@@ -5,7 +5,7 @@ What they choose is judged on other seeds.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -323,7 +323,7 @@ class SearchStage(Stage):
         """Collects the settings that were tried, and what their searches share."""
         if self._table is None:
             return StageEvidence()
-        return StageEvidence(asdict(self._table.facts), {self.name: self._table.trials})
+        return StageEvidence(self._table.facts, self._table.trials)
 
 
 def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:

@@ -88,8 +88,7 @@ class SpeedStage(Stage):
         from ablate.base.errors import AblateError
         from ablate.stages.speed.timing import Timing
 
-        facts = session.folder.reported_facts()
-        timed_before = SpeedFacts.of(facts) if facts is not None else None
+        timed_before = session.folder.reported(SpeedFacts)
         section = self._section
         if section is None and timed_before is not None:
             section = SpeedSection.of(timed_before)
