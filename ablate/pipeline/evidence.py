@@ -7,6 +7,7 @@ from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
+from ablate.core.speed_facts import SpeedFacts
 from ablate.pipeline.code_notes import code_notes, runs_of, standing_code_notes
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
@@ -20,13 +21,17 @@ from ablate.pipeline.trained_again import count_superseded
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
 from ablate.session.stage import Measurement, Stage
+from ablate.stages.speed.stage import SpeedStage
 from ablate.study.study import Study
 
 
 def measure(
     study: Study, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
 ) -> list[Measurement]:
-    """Measures on the idle machine what stages ask for; what fails is a warning."""
+    """Measures on the idle machine what stages ask for; what fails is a warning.
+
+    A study that no longer asks for its speed goes on showing what was timed before.
+    """
     has_failed = any(record.status == "failed" for record in records.values())
     is_stopped = session.options.fail_fast and has_failed
     complete = not (session.options.partial or is_stopped)
@@ -39,7 +44,24 @@ def measure(
             continue
         if measurement is not None:
             measured.append(measurement)
+    if not any(isinstance(stage, SpeedStage) for stage in stages):
+        measured += _timed_before(study, session)
     return measured
+
+
+def _timed_before(study: Study, session: Session) -> list[Measurement]:
+    """Returns what the store has of the variants as those of the last report were timed; nothing where none was."""
+    from ablate.stages.speed.section import SpeedSection
+    from ablate.stages.speed.timing import Timing
+
+    facts = session.folder.reported(SpeedFacts)
+    if facts is None:
+        return []
+    try:
+        return [Timing(study, session.store, SpeedSection.of(facts)).measurement]
+    except AblateError as error:
+        session.warn(str(error))
+        return []
 
 
 def collect(
