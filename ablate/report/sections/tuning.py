@@ -35,7 +35,7 @@ from ablate.report.words import (
     text,
 )
 
-FILE = "search.parquet"
+FILE = f"{SearchFacts.key}.parquet"
 
 
 class OfSearch:
