@@ -63,8 +63,8 @@ class StudyPlan:
     limitations: Sequence[str]
     # What is not as it was planned before there were results, in words; empty where all is.
     changes: str
-    # Name of a stage → what it says of the study.
-    previews: Mapping[str, Preview]
+    # The name of each stage, and what it says of the study.
+    previews: Sequence[tuple[str, Preview]]
     # The stages that select variants by trainings.
     selecting: Sequence[Stage]
     # Finished trials of one's own code that a run would train again because of their code alone.
@@ -158,7 +158,7 @@ def plan_study(
             *(note.text for note in code_notes(study)),
         ],
         changes=_changes_in_words(study, judged, cells, folder, store),
-        previews={stage.name: stage.preview(study, store) for stage in stages},
+        previews=[(stage.name, stage.preview(study, store)) for stage in stages],
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
     )
