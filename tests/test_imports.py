@@ -1,6 +1,7 @@
 """The map of the house: imports point down this list and never up, there are no circles, nothing lies loose."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -38,6 +39,11 @@ def imported(text: str, known: set[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return found & known
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def room(module: str) -> int:
@@ -133,7 +139,7 @@ def test_a_module_is_imported_by_name_in_the_known_places_alone():
     found = {
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree(path))
         if ("import_module" in ast.dump(node) and isinstance(node, ast.Call | ast.Attribute))
         or (isinstance(node, ast.Name) and node.id == "__import__")
     }
@@ -146,11 +152,45 @@ def test_no_name_of_code_stands_in_a_string():
     found = {
         node.value
         for path in ROOT.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if node.value in modules or METHOD.fullmatch(node.value)
     }
     assert found == NAMES.keys()
 
 
+def test_no_room_asks_which_workload_it_has():
+    """What the pipeline wants of a workload is a method of its contract, so that a plugin can give it too."""
+    imports = {(module, other) for module, others in graph().items() for other in others & WORKLOADS}
+    assert all(room(module) == room(other) for module, other in imports)
+    asked = [
+        f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+        if re.search(r"workload$", ast.unparse(node.args[0])) and ast.unparse(node.args[-1]) != "dict"
+    ]
+    assert not asked
+
+
+def test_paths_of_the_built_in_config_are_known_in_its_rooms_alone():
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if path.relative_to(ROOT).parts[0] not in ("training", "models", "tasks", "components")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and BUILT_IN.fullmatch(node.value)
+    }
+    assert found == PATHS.keys()
+
+
+WORKLOADS = {"ablate.training.workload", "ablate.external.workload", "ablate.external.script_workload"}
+"""The modules that hold classes of workloads."""
+BUILT_IN = re.compile(r"(task|model|training)(\.[a-z_]+)+")
+PATHS = {
+    "commands/templates/study.py": "a new study of the built-in workload",
+    "runs/run_ends.py": "the name of a file, `model.safetensors`",
+    "stages/match/section.py": "an example in the schema of studies",
+    "stages/stress.py": "an example in the schema of studies",
+}
 METHOD = re.compile(r"[a-z_.]+:[a-z_]+|[a-z_.]+:[A-Z_]{2,}")
