@@ -1,7 +1,7 @@
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -23,6 +23,24 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["ABLATE_TRACKING"] = "off"
 # A shell has what it runs in the background ignore Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _fast_ones(cases: Sequence[pytest.Item], count: int) -> set[pytest.Item]:
+    """As many of the cases of a test, evenly spread from the first on."""
+    return {cases[place * len(cases) // count] for place in range(min(count, len(cases)))}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow what is left of a test's cases where it says how many of them are fast."""
+    cases_of: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("fast_cases"):
+            cases_of.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in cases_of.values():
+        [count] = cases[0].get_closest_marker("fast_cases").args
+        for case in {*cases} - _fast_ones(cases, count):
+            case.add_marker("slow")
 
 
 @pytest.fixture

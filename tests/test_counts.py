@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from harness import prepare
 
 from ablate.training.optimizers import AdamW
@@ -42,6 +43,7 @@ def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
     assert len(steps) == 2 * 2 * 3
 
 
+@pytest.mark.slow
 def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
     """On every shipped study."""
     for study in map(prepare, SHIPPED):
@@ -49,6 +51,7 @@ def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
             assert 0 < 4 * described.forwarded <= described.examples, study.path
 
 
+@pytest.mark.slow
 def test_the_driver_imports_what_is_listed_before_the_first_step(write, tracking):
     folder = write(STUDY).parent
     command = [sys.executable, "-c", ASK]

@@ -27,6 +27,7 @@ def test_the_core_names_nothing_of_an_extra():
         assert DISTRIBUTIONS.get(package, package) in names(PROJECT["optional-dependencies"][extra])
 
 
+@pytest.mark.slow
 def test_the_core_alone_judges_runs_that_exist(tmp_path):
     analyse = ("analyse", CASES / "five_runs_each.csv", "--baseline", "baseline", "--metric", "final_loss")
     others = (
@@ -58,6 +59,7 @@ def write_study(folder, more=""):
     (folder / "own.py").write_text(SCRIPT)
 
 
+@pytest.mark.slow
 def test_the_core_alone_runs_a_study_of_commands(tmp_path):
     write_study(tmp_path)
     done = lacking(EXTRAS, ("plan", "own.yaml"), ("run", "own.yaml", "--jobs", "1"), cwd=tmp_path)
@@ -66,6 +68,7 @@ def test_the_core_alone_runs_a_study_of_commands(tmp_path):
     assert not list(tmp_path.glob("results/store/mlflow*"))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("absent", "words"),
     [

@@ -5,6 +5,7 @@ import functools
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "ablate"
@@ -18,20 +19,26 @@ FACES = {"__init__.py", "__main__.py", "cli.py"}
 Graph = dict[str, set[str]]
 
 
-def graph(root: Path = ROOT) -> Graph:
+@functools.cache
+def nodes() -> dict[Path, list[ast.AST]]:
+    """File of the package → all nodes of its syntax."""
+    return {path: [*ast.walk(ast.parse(path.read_text()))] for path in sorted(ROOT.rglob("*.py"))}
+
+
+def graph() -> Graph:
     """Module → the modules of the package that it imports, also inside functions and for types alone."""
-    known = {name(path, root) for path in root.rglob("*.py")}
-    return {name(path, root): imported(path.read_text(), known) for path in sorted(root.rglob("*.py"))}
+    known = {name(path) for path in nodes()}
+    return {name(path): imported(of_module, known) for path, of_module in nodes().items()}
 
 
-def name(path: Path, root: Path) -> str:
-    parts = path.relative_to(root.parent).with_suffix("").parts
+def name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(text: str, known: set[str]) -> set[str]:
+def imported(of_module: Iterable[ast.AST], known: set[str]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in of_module:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
@@ -41,9 +48,8 @@ def imported(text: str, known: set[str]) -> set[str]:
     return found & known
 
 
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def imported_by(text: str, known: set[str]) -> set[str]:
+    return imported(ast.walk(ast.parse(text)), known)
 
 
 def room(module: str) -> int:
@@ -88,11 +94,11 @@ def test_there_are_no_circles():
 
 def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found():
     modules = graph()
-    modules["ablate.study.claims"] |= imported("def f():\n    import ablate.stages.stress", {*modules})
+    modules["ablate.study.claims"] |= imported_by("def f():\n    import ablate.stages.stress", {*modules})
     assert upward(modules) == ["ablate.study.claims imports ablate.stages.stress"]
     modules = graph()
-    modules["ablate.base.text"] |= imported("from ablate.base import files", {*modules})
-    modules["ablate.base.files"] |= imported("import ablate.base.text", {*modules})
+    modules["ablate.base.text"] |= imported_by("from ablate.base import files", {*modules})
+    modules["ablate.base.files"] |= imported_by("import ablate.base.text", {*modules})
     assert {"ablate.base.text", "ablate.base.files"} <= set(circles(modules))
 
 
@@ -138,9 +144,9 @@ NAMES = {
 def test_a_module_is_imported_by_name_in_the_known_places_alone():
     found = {
         path.relative_to(ROOT).as_posix()
-        for path in ROOT.rglob("*.py")
-        for node in ast.walk(tree(path))
-        if ("import_module" in ast.dump(node) and isinstance(node, ast.Call | ast.Attribute))
+        for path, of_module in nodes().items()
+        for node in of_module
+        if (isinstance(node, ast.Call | ast.Attribute) and "import_module" in ast.dump(node))
         or (isinstance(node, ast.Name) and node.id == "__import__")
     }
     assert found == LOOK_UPS.keys()
@@ -151,8 +157,8 @@ def test_no_name_of_code_stands_in_a_string():
     modules = {*graph()} - {"ablate"}
     found = {
         node.value
-        for path in ROOT.rglob("*.py")
-        for node in ast.walk(tree(path))
+        for of_module in nodes().values()
+        for node in of_module
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if node.value in modules or METHOD.fullmatch(node.value)
     }
@@ -165,8 +171,8 @@ def test_no_room_asks_which_workload_it_has():
     assert all(room(module) == room(other) for module, other in imports)
     asked = [
         f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
-        for path in ROOT.rglob("*.py")
-        for node in ast.walk(tree(path))
+        for path, of_module in nodes().items()
+        for node in of_module
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
         if re.search(r"workload$", ast.unparse(node.args[0])) and ast.unparse(node.args[-1]) != "dict"
     ]
@@ -176,9 +182,9 @@ def test_no_room_asks_which_workload_it_has():
 def test_paths_of_the_built_in_config_are_known_in_its_rooms_alone():
     found = {
         path.relative_to(ROOT).as_posix()
-        for path in ROOT.rglob("*.py")
+        for path, of_module in nodes().items()
         if path.relative_to(ROOT).parts[0] not in ("training", "models", "tasks", "components")
-        for node in ast.walk(tree(path))
+        for node in of_module
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and BUILT_IN.fullmatch(node.value)
     }
     assert found == PATHS.keys()

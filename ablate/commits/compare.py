@@ -13,7 +13,7 @@ from ablate.analysis.paired import Differences
 from ablate.commits.bench import opened
 from ablate.commits.earlier import earlier_answers, keep_answer
 from ablate.commits.lines import Call
-from ablate.commits.repeated import distinct_seeds, not_counted, repeating
+from ablate.commits.repeated import distinct_seeds, not_counted, note_on_repeats
 from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
@@ -62,7 +62,7 @@ def compare(
         else:
             runs = {bench.base.name: base_runs, bench.head.name: head_runs}
             sentences = (
-                not_counted(num_seeds, len(seeds)) or repeating(runs),
+                not_counted(num_seeds, len(seeds)) or note_on_repeats(runs),
                 earlier_answers(bench, looks, margin),
                 measured_otherwise(changed),
                 slower(bench),

@@ -18,7 +18,7 @@ from ablate.commits.lines import (
     Run,
     StateLine,
 )
-from ablate.commits.repeated import repeating
+from ablate.commits.repeated import note_on_repeats
 from ablate.commits.stream import NUM_BASE_RUNS, Answer, State, attempt
 from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 
@@ -147,7 +147,7 @@ def _repeating(bench: Bench) -> str:
         tree.name: {run.seed: run.value for run in bench.runs if run.tree == tree.digest}
         for tree in (bench.base, bench.head)
     }
-    return repeating(sides)
+    return note_on_repeats(sides)
 
 
 def _printed(

@@ -43,8 +43,8 @@ def not_counted(num_seeds: int, num_distinct: int) -> str:
     )
 
 
-def repeating(sides: Mapping[str, Side]) -> str:
-    """Returns a note on commits whose runs have the same numbers under different seeds; empty without any.
+def note_on_repeats(sides: Mapping[str, Side]) -> str:
+    """Returns a note on commits whose runs have the same numbers, but for jitter, under different seeds; else "".
 
     sides: the commit by its name → its runs.
     """

@@ -19,7 +19,7 @@ from ablate.pipeline.plan_settings import changed_paths, trains_baseline_alike
 from ablate.pipeline.seen_elsewhere import seen_in_other_studies
 from ablate.pipeline.seen_plans import (
     SeenPlan,
-    is_picked,
+    may_be_picked,
     planned_in_words,
     seeds_run_before,
     with_error_rate,
@@ -202,7 +202,7 @@ def _changes_of(
 
     first = min(other.declared for other in [*earlier_plans, plan] if other.seeds == plan.seeds)
     seen = [*seen_in_other_studies(cells, folder, store, before=first), *seen]
-    if is_picked(plan.seeds, seen):
+    if may_be_picked(plan.seeds, seen):
         return with_error_rate(changes or PlanChanges(plan.declared), plan, seen)
     return changes
 

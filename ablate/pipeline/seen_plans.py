@@ -59,7 +59,7 @@ def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPl
     from ablate.analysis.earlier_looks import LEAST_CHOSEN, error_rate_of_best_subset
 
     of_looks = _with_rate_of_looks(changes, plan, seen)
-    if not is_picked(plan.seeds, seen):
+    if not may_be_picked(plan.seeds, seen):
         return of_looks
     seen_seeds = _seeds_of(_seen_when_picked(plan.seeds, seen))
     chosen = [seed for seed in plan.seeds if seed in seen_seeds]
@@ -71,7 +71,7 @@ def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPl
     return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True, num_chosen=num_chosen)
 
 
-def is_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> bool:
+def may_be_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> bool:
     """Returns whether a plan may have picked its seeds by their results: it has some seen seeds, and leaves out others.
 
     Three are not picked: the lowest seen seeds alone, which are an interim look; consecutive seeds with unseen ones
@@ -83,7 +83,7 @@ def is_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> bool:
         return False
     for index, earlier in enumerate(seen):
         if earlier.seeds == chosen:
-            return is_picked(chosen, seen[:index])
+            return may_be_picked(chosen, seen[:index])
     if len(chosen) == len(seeds):
         return chosen != seen_seeds[: len(chosen)]
     return list(seeds) != [*range(seeds[0], seeds[0] + len(seeds))]

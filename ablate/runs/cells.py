@@ -118,8 +118,8 @@ def _without_marks(
         notes.append(message("analyse.thousands", thousands))
     if readings.by_size:
         notes.append(message("analyse.thousands_by_size", readings.by_size))
-    if readings.unclear:
-        notes.append(message("analyse.unclear_points", readings.unclear))
+    if readings.doubtful_points:
+        notes.append(message("analyse.unclear_points", readings.doubtful_points))
     return notes
 
 

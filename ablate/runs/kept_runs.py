@@ -31,16 +31,16 @@ class KeptRuns:
 
     kept: RunCounts
     seen: RunCounts
-    """The rows that differ from kept ones in variant, seed and result alone; the seeds are those of kept variants."""
+    """Of the rows that agree with kept ones in task and conditions; repeats are those of rows of kept variants."""
     given: RunCounts
     """All rows of RUNS."""
     has_seeds: bool
 
-    def of_larger(self, seen: Iterable[RunCounts]) -> KeptRuns:
-        """Returns the same where all rows of RUNS were among others before, with what was seen of those."""
+    def with_seen_in(self, earlier: Iterable[RunCounts]) -> KeptRuns:
+        """Returns the same with what was seen in earlier tables, each of which had all rows of RUNS and more."""
         variants = self.seen.variants
         repeats = self.seen.repeats
-        for counts in seen:
+        for counts in earlier:
             if counts.variants > self.given.variants:
                 variants = max(variants, counts.variants)
             if counts.repeats > self.given.repeats:
@@ -48,7 +48,10 @@ class KeptRuns:
         return replace(self, seen=RunCounts(variants, repeats))
 
     def choices(self) -> list[RunChoice]:
-        """Returns what of the variants, seeds or runs was kept, where some were left out."""
+        """Returns what of the variants, seeds or runs was kept, where some were left out.
+
+        A choice has the error rate of the best choice of so many; none where no bound is known.
+        """
         kept, seen = self.kept, self.seen
         has_fewer_variants = 0 < kept.variants < seen.variants
         has_fewer_repeats = 0 < kept.repeats < seen.repeats
@@ -68,9 +71,9 @@ class KeptRuns:
 
 
 def kept_runs(columns: RunColumns, kept: pd.DataFrame, measured: Collection[str]) -> KeptRuns:
-    """Returns what the rows that conditions keep have of the variants and seeds of a table.
+    """Returns how many variants, and repeats of the baseline, a table has and the conditions of a call keep.
 
-    measured: the columns that hold results.
+    kept: the rows that they keep. measured: the columns that hold results.
     """
     table, roles = columns.table, columns.roles
     given = _counts_of(table, columns)
@@ -79,13 +82,13 @@ def kept_runs(columns: RunColumns, kept: pd.DataFrame, measured: Collection[str]
 
     named = named_columns(table, columns.options.where)
     choosing = {*roles["variant"], *roles.get("seed", ()), *measured}
-    slices = [*roles.get("task", ())]
-    taken = {*choosing, *slices}
-    slices += [name for name in named if name not in taken and not _names_rows(table[name])]
+    agreeing = [*roles.get("task", ())]
+    taken = {*choosing, *agreeing}
+    agreeing += [name for name in named if name not in taken and not _names_rows(table[name])]
     seen = table
-    if slices:
-        of_kept = joined_column(kept[slices].astype(str), slices)
-        seen = table[joined_column(table[slices].astype(str), slices).isin(of_kept)]
+    if agreeing:
+        of_kept = joined_column(kept[agreeing].astype(str), agreeing)
+        seen = table[joined_column(table[agreeing].astype(str), agreeing).isin(of_kept)]
     variants = joined_column(kept, roles["variant"])
     of_kept_variants = seen[joined_column(seen, roles["variant"]).isin(variants)]
     return KeptRuns(

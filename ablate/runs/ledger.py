@@ -179,7 +179,7 @@ def _choices(now: Analysis, lines: Sequence[Analysis], kept_runs: KeptRuns | Non
     for line in lines:
         if line.counts is not None and share_runs(line, now) and now.is_part_of(line):
             larger.append(line.counts)
-    return kept_runs.of_larger(larger).choices()
+    return kept_runs.with_seen_in(larger).choices()
 
 
 def level_of(choices: Sequence[RunChoice]) -> float:

@@ -29,7 +29,7 @@ class CommaReadings:
     of_columns: dict[str, Reading]
     by_size: list[str]
     """Columns of which only the sizes of the values say that a mark is one of thousands."""
-    unclear: list[str]
+    doubtful_points: list[str]
     """Columns whose points are read as decimal points, though they may mark thousands."""
 
 
@@ -44,7 +44,7 @@ def is_marked_number(text: str) -> bool:
 
 
 def comma_readings(columns: Mapping[str, Sequence[str]], *, separates: bool, is_usual: bool) -> CommaReadings:
-    """Returns how the commas of columns of numbers are read; those that stay unclear are left out.
+    """Returns how the commas of columns of numbers are read; those that stay open are left out.
 
     A column says it itself, as `0,91` and `1,234.5` do, or the sizes of its values do, as those of `950` and `1.050`.
     Where it leaves both open, as `12,901` does, the other columns of the table decide, which write numbers in one way.
@@ -67,7 +67,7 @@ def comma_readings(columns: Mapping[str, Sequence[str]], *, separates: bool, is_
             if decided != evident_here and decided == {sizes.if_thousands}:
                 found.by_size.append(name)
             if decided != {sizes.if_thousands} and sizes.leave_doubt(evident_here):
-                found.unclear.append(name)
+                found.doubtful_points.append(name)
         elif not evident and is_usual and all("," in cell for cell in cells):
             decided = of_column & {"decimal"}
         if len(decided) == 1:
@@ -110,7 +110,7 @@ class _Sizes:
 
     mark: Literal[",", "."]
     says: Literal["decimal", "thousands", "unclear"]
-    are_padded: bool
+    ends_in_zero: bool
     """Whether a cell ends in 0 after its mark: who writes 2 for 2.000 writes 1.05 for 1.050."""
 
     @property
@@ -119,24 +119,24 @@ class _Sizes:
         return "thousands" if self.mark == "," else "decimal"
 
     def decide(self, possible: set[Reading], evident: set[Reading]) -> set[Reading]:
-        """Returns the readings that are left of those of a column.
+        """Returns the readings that are left of those of a column: none where what it says contradicts itself.
 
         evident: those that its other cells and the table leave; sizes that jump outweigh them.
         """
         if self.says == "thousands":
             return {self.if_thousands}
-        is_decimal = self.says == "decimal" and not self.are_padded
+        is_decimal = self.says == "decimal" and not self.ends_in_zero
         if is_decimal and possible == {self.if_thousands}:
             return set()
         if len(evident) == 1:
             return evident
         if is_decimal:
             return possible - {self.if_thousands}
-        return {self.if_thousands} if self.says == "unclear" and self.are_padded else evident
+        return {self.if_thousands} if self.says == "unclear" and self.ends_in_zero else evident
 
     def leave_doubt(self, evident: set[Reading]) -> bool:
         """Returns whether points that are read as decimal points may mark thousands."""
-        return self.mark == "." and (self.are_padded or self.says == "unclear") and len(evident) != 1
+        return self.mark == "." and (self.ends_in_zero or self.says == "unclear") and len(evident) != 1
 
 
 def _sizes(cells: Sequence[str]) -> _Sizes | None:
@@ -153,12 +153,12 @@ def _sizes(cells: Sequence[str]) -> _Sizes | None:
     spread_of_thousands = _spread(large | small)
     spread_of_decimals = _spread({size / 1000 for size in large} | small)
     mark: Literal[",", "."] = "," if has_commas else "."
-    are_padded = any(cell.endswith("0") for cell in marked)
+    ends_in_zero = any(cell.endswith("0") for cell in marked)
     if spread_of_thousands * _JUMP <= spread_of_decimals and small != {_MARK_OF_MISSING}:
-        return _Sizes(mark, "thousands", are_padded)
+        return _Sizes(mark, "thousands", ends_in_zero)
     if spread_of_decimals * _JUMP <= spread_of_thousands:
-        return _Sizes(mark, "decimal", are_padded)
-    return _Sizes(mark, "unclear", are_padded)
+        return _Sizes(mark, "decimal", ends_in_zero)
+    return _Sizes(mark, "unclear", ends_in_zero)
 
 
 def _size(text: str) -> float:

@@ -36,8 +36,8 @@ def told_apart(
 ) -> tuple[list[dict[Path, MetricRows]], list[str]]:
     """Returns the files of each run, in which a metric of a part that counts less is called `train/acc`.
 
-    A metric is renamed where a file of another part has it too, in any run: test data count more than validation data,
-    and these more than training data. The sentences say which metrics those are.
+    A metric is renamed where a file of a part that counts more has it too, in any run: test data count more than
+    validation data, and these more than training data. The sentences say which metrics those are.
     """
     parts: dict[str, _Part] = {}
     for files in runs:

@@ -45,7 +45,7 @@ class SharedId:
 
 
 def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
-    """Returns the column by which several rows are of one run, a sure one first; None where none is.
+    """Returns the column by which several rows are, or may be, of one run, a sure one first; None where none is.
 
     None where seeds, examples, steps or folds tell such rows apart, or the call says that they are runs.
     """

@@ -25,7 +25,7 @@ from ablate.runs.study_trials import folder_of, trials_of
 def reports_of_studies(
     now: Analysis, lines: Sequence[Analysis], results: Path, source: str
 ) -> Iterator[Analysis]:
-    """Yields the reports of studies that judge runs of an analysis otherwise than it, or one in the ledger, does.
+    """Yields the reports of studies that judge runs of an analysis, unless it or one in the ledger judges the same so.
 
     results: the folder of results whose studies are looked at, beside the one that `source` is in.
     """
@@ -37,17 +37,17 @@ def reports_of_studies(
             places.append(place)
     for place in places:
         try:
-            line = _line_of(place)
+            report = _line_of(place)
         except AblateError:
             continue
-        if share_runs(line, now) and not any(_judges_alike(line, other) for other in (now, *lines)):
-            yield line
+        if share_runs(report, now) and not any(_is_same_judgement(report, other) for other in (now, *lines)):
+            yield report
 
 
-def _judges_alike(report: Analysis, other: Analysis) -> bool:
+def _is_same_judgement(report: Analysis, other: Analysis) -> bool:
     """Returns whether an analysis is that of a report again, whatever its columns are called."""
-    is_known = other.counts is not None
-    return is_known and report.judged_as(other) and differ_in_columns_alone(report.call, other.call)
+    has_counts = other.counts is not None
+    return has_counts and report.judged_as(other) and differ_in_columns_alone(report.call, other.call)
 
 
 def _may_share_numbers(now: Analysis, place: StudyFolder) -> bool:

@@ -7,9 +7,11 @@ import re
 import time
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ablate.base.scratch import scratch
 from ablate.tracking.content import (
     COUNT,
     DIGEST_TAG,
@@ -116,7 +118,7 @@ class StudyRuns:
         A study without a report is shown as it is; `put_report` ends the parent of another.
         """
         if self.parent is None:
-            self.parent = self._start(self.study, {}, _now())
+            self.parent, _ = self._start(self.study, {}, _now())
         if self.parent.tags.pop(DIGEST_TAG, None) is not None:
             self.client.delete_tag(self.parent.id, DIGEST_TAG)
         self._remove(self.spare)
@@ -151,12 +153,12 @@ class StudyRuns:
             self.client.delete_run(previous.id)
 
         tags = {**content.tags, PARENT_TAG: self.parent.id}
-        run = self._start(content.name, tags, content.start)
+        run, artifacts = self._start(content.name, tags, content.start)
         # At once, so that no kill leaves it running; later it costs more, since MLflow reads the whole run.
         self.client.set_terminated(run.id, content.status, content.end)
         run.status = content.status
-        for file, text in content.texts.items():
-            self.client.log_text(run.id, text, file)
+        if content.texts:
+            self._write_texts(content.texts, artifacts)
         self._log(run.id, content.points, content.params, {DIGEST_TAG: key})
         run.tags[DIGEST_TAG] = key
         self.trials[trial_id] = run
@@ -203,11 +205,20 @@ class StudyRuns:
                     repository.delete_artifacts(path.name)
             self.client.log_artifact(parent.info.run_id, str(path))
 
-    def _start(self, name: str, tags: Mapping[str, str], start: int) -> TrackedRun:
-        """Makes a run of the study."""
+    def _write_texts(self, texts: Mapping[str, str], artifacts: str) -> None:
+        """Writes texts by the names of their files to the artifacts of a run."""
+        from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+        with scratch("texts") as folder:
+            for name, text in texts.items():
+                Path(folder, name).write_text(text, encoding="utf-8")
+            get_artifact_repository(artifacts, self.client.tracking_uri).log_artifacts(folder)
+
+    def _start(self, name: str, tags: Mapping[str, str], start: int) -> tuple[TrackedRun, str]:
+        """Makes a run of the study, and returns it with the place of its artifacts."""
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), **tags}
         run = self.client.create_run(self.experiment, start, tags, name)
-        return TrackedRun(run.info.run_id, "RUNNING", relevant(tags))
+        return TrackedRun(run.info.run_id, "RUNNING", relevant(tags)), str(run.info.artifact_uri)
 
     def _log(
         self, run_id: str, points: Sequence[Point], params: Mapping[str, str], tags: Mapping[str, str]

@@ -52,6 +52,7 @@ def test_a_seed_that_fails_with_every_variant_makes_no_copies_of_the_others():
     assert groups(values) == []
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("num_examples", [0, 100, 1797, 10_000])
 def test_honest_seeds_are_none_as_full_floats_or_accuracies_on_a_grid(num_examples):
     rng = np.random.default_rng(3)
@@ -100,6 +101,7 @@ def test_coarse_metrics_and_times_do_not_part_what_a_loss_shows():
     assert alike_seeds(evidence.trials, task.metrics) == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.slow
 def test_a_report_and_an_analysis_name_them(tmp_path):
     values = in_threes(np.random.default_rng(8))
     evidence = judged(values)

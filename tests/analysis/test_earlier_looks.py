@@ -61,6 +61,7 @@ def test_overlapping_seeds_against_brute_force():
     assert error_rate_of_looks(two) == pytest.approx(found.mean(), abs=0.003)
 
 
+@pytest.mark.slow
 def test_the_best_choice_of_seeds_against_every_choice():
     generator = np.random.default_rng(2)
     draws = generator.standard_normal((20_000, 6))
@@ -98,6 +99,7 @@ def test_a_choice_of_so_many_seeds_with_fresh_ones(num_seen, num_chosen, num_fre
     assert stated == pytest.approx(is_better.mean(), abs=0.01)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("num_studies", "rate"), [(1, 0.05), (3, 0.13), (8, 0.27), (16, 0.41)])
 def test_studies_of_one_variant_by_the_runs_of_one_baseline(num_studies, rate):
     studies = []

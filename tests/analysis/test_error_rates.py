@@ -15,6 +15,7 @@ PLAIN = {"accuracy": Metric("max", 0.001)}
 NAMES = ["baseline", "a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_simulated_studies_are_judged_as_comparisons_are():
     """Those of the calibration, which makes no frames: normal ones, mixtures, and some of whose runs diverged."""
     draw, seen = np.random.default_rng(0), set()

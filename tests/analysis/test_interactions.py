@@ -76,6 +76,7 @@ def test_an_interaction_is_clear_that_differs_from_0_by_what_matters(size, margi
     assert interactions(crossing(size, margin=margin))["clear"].tolist() == [clear]
 
 
+@pytest.mark.slow
 def test_by_chance_few_of_many_interactions_are_clear():
     rng = np.random.default_rng(6)
     found = [interactions(factorial(rng.normal(size=(3, 2, 2, SEEDS)))) for _ in range(60)]

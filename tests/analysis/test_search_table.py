@@ -74,6 +74,7 @@ def test_several_objectives_take_the_front():
     assert table.best("baseline", "", 9) == [0, 3, 1]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
 def test_the_front_is_what_none_beats(values):
     rows = [{"score": s, "cost": c, "status": "completed"} for s, c in values]

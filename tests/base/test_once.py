@@ -38,6 +38,7 @@ def leaves(nested):
     return sum(map(leaves, nested.values())) if isinstance(nested, dict) else 1
 
 
+@pytest.mark.slow
 @given(nested=some.dictionaries(KEYS, some.recursive(VALUES, lambda below: some.dictionaries(KEYS, below))))
 def test_a_row_has_as_many_cells_as_its_object_has_values(nested):
     try:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from harness import ablate_here
 
 from ablate.commands import guide
@@ -32,6 +33,7 @@ def test_the_page_is_one_screen():
     assert len(guide.rendered(PAGE, 100).splitlines()) <= 45
 
 
+@pytest.mark.slow
 def test_a_loop_that_follows_the_page_keeps_and_discards(tmp_path):
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -74,6 +76,7 @@ def test_a_loop_that_follows_the_page_keeps_and_discards(tmp_path):
     assert sh("git status --short").stdout == ""
 
 
+@pytest.mark.slow
 def test_a_table_of_a_loop_says_which_commits_to_run_again(tmp_path):
     (tmp_path / "results.tsv").write_text(LOOP.read_text())
     (words,) = re.findall(r"```sh\nablate (.*)\n```", PAGE)

@@ -32,6 +32,7 @@ def rows(folder, name="runs"):
     return {row["variant"]: row for row in StudyFolder(folder / "results", name).comparisons()}
 
 
+@pytest.mark.slow
 def test_runs_are_judged_and_reported_without_torch(tmp_path):
     (tmp_path / "runs.csv").write_text(RUNS)
     words = (*LOSS, "--margin", "0.002", "--claim", "wide beats base on loss by 0.01", "--strict", "--json")
@@ -94,6 +95,7 @@ def test_noise_is_kept_behind_a_link_and_over_nothing_that_it_has_not_written(tm
     assert (tmp_path / "pipe").is_fifo()
 
 
+@pytest.mark.slow
 def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(tmp_path):
     kept = [3.2791, 3.2803, 3.2785, 3.2810, 3.2799]
     base = "variant,loss\n" + "".join(f"base,{value}\n" for value in kept)
@@ -138,6 +140,7 @@ def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(t
     assert judge().returncode == 0
 
 
+@pytest.mark.slow
 def test_the_same_runs_under_two_names_are_named(tmp_path):
     values = np.random.default_rng(1).normal(3.28, 0.002, 8).tolist()
     runs = [f"{'base' if seed < 4 else 'b'},{seed},{value}" for seed, value in enumerate(values)]
@@ -153,6 +156,7 @@ def test_the_same_runs_under_two_names_are_named(tmp_path):
     assert "The same numbers" not in analyse(tmp_path, "variant,seed,loss\n" + rounded).stdout
 
 
+@pytest.mark.slow
 def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
     rng = np.random.default_rng(0)
     hard = rng.uniform(-0.3, 0.3, 120)
@@ -188,6 +192,7 @@ def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
     assert (done.returncode, f"{again.relative_to(tmp_path)}, line 1 " in done.stderr) == (2, True)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("sizes", "reason"), [([40], "few"), ([140, *[5] * 12], "examples")], ids=["one source", "a large source"]
 )

@@ -19,6 +19,7 @@ VALUE = "value = 0.8 +"
 ODD = "value = ({} if model['effect']{} else 0.8) +"
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("old", "new", "seeds", "code", "claims"),
     [

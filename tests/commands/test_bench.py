@@ -90,6 +90,7 @@ def test_a_study_is_timed_before_it_is_trained(timed):
     assert "Speed" in (folder.path / "report.md").read_text()
 
 
+@pytest.mark.slow
 def test_other_commands_know_a_study_without_trials(copy):
     before = kept(copy)
     assert "0 of 9 trials" in said("list", "results", cwd=copy)
@@ -108,6 +109,7 @@ def test_other_commands_know_a_study_without_trials(copy):
     assert kept(copy) == before
 
 
+@pytest.mark.slow
 def test_a_claim_that_another_study_has_measured_already_is_late(copy):
     (copy / "study.yaml").write_text(STUDY.replace("name: toy", "name: again"))
     before = kept(copy)
@@ -117,6 +119,7 @@ def test_a_claim_that_another_study_has_measured_already_is_late(copy):
     assert late == {FASTER: "True", BETTER: "False"}
 
 
+@pytest.mark.slow
 def test_a_run_trains_and_keeps_what_was_timed(copy, monkeypatch):
     study, folder, before = copy / "study.yaml", StudyFolder(copy / "results", "toy"), kept(copy)
     speed, dates = (

@@ -22,6 +22,7 @@ def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -47,6 +48,7 @@ def test_a_run_that_differs_gets_a_folder_of_its_own(run, ran, options, name):
         assert line in again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", pytest.param(TUNE, marks=pytest.mark.slow)])
 def test_a_run_that_differs_keeps_dates_rates_and_settings_of_its_study(run, write, text):
     claim = "claims: [model.kind=wide beats baseline on score]\n"
@@ -70,6 +72,7 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(run, made, wr
     assert content(made) == before
 
 
+@pytest.mark.slow
 def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path, monkeypatch):
     run(STUDY, seeds=2)
     # A name is that of a study in the results, also where a folder of reports is called so.

@@ -110,6 +110,7 @@ def written(folder: Path, slot: str, body: str) -> Path:
     return file
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("slot", "body", "told"), PARTS.values(), ids=PARTS)
 def test_a_part_that_cheats_is_refused_with_its_line(slot, body, told, tmp_path, monkeypatch):
     """Before training, and by `ablate check`."""
@@ -130,6 +131,7 @@ def test_a_part_that_cheats_is_refused_with_its_line(slot, body, told, tmp_path,
     assert any(told in text and line in text for text in done.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_a_study_asks_a_part_for_what_it_needs_alone(tmp_path):
     """A mixer that knows neither padding nor later positions, in an encoder; one sound model is probed once."""
     written(tmp_path, "mixer", forward("x - x.mean(1, True)"))
@@ -250,6 +252,7 @@ def test_a_sound_plugin_has_a_line_for_each_rule(slot, text, tmp_path):
     )
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", CATALOGUE.names("task"))
 def test_built_in_tasks_pass(name):
     if settings_for(CATALOGUE.get("task", name).Config):

@@ -62,6 +62,7 @@ def test_only_trials_of_no_study_go_and_none_without_consent(ran):
     assert cleaned(ran)[0].endswith("nothing to remove; all 9 trials belong to a study.")
 
 
+@pytest.mark.slow
 def test_what_another_version_of_the_study_has_left_goes(ran):
     old = stored(ran)
     study = ran.parent / "study.yaml"
@@ -180,6 +181,7 @@ def test_nothing_is_touched_while_a_study_is_run_or_begins_before_the_answer(ran
     assert len(stored(ran)) == 9
 
 
+@pytest.mark.slow
 def test_on_the_command_line_it_asks_or_wants_yes(ran, tmp_path):
     strange(ran)
     done = ablate("clean", cwd=tmp_path, stdin=subprocess.DEVNULL)

@@ -12,6 +12,7 @@ from harness import ablate
 pytestmark = pytest.mark.usefixtures("tracking")
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write):
     study = write(SLOW_TRIALS)
     folder = study.parent

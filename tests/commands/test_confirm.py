@@ -74,6 +74,7 @@ def test_what_was_decided_is_judged_again_on_other_seeds(confirmed):
     assert claim["declared"] < min(record.started_at for record in records if record is not None)
 
 
+@pytest.mark.slow
 def test_the_same_again_trains_nothing_and_options_go_beside_it_or_are_refused(here, run):
     # The first run in this folder notes what its report was made from.
     assert run(STUDY, confirm=True)[0].trained == 0
@@ -142,6 +143,7 @@ def test_seeds_that_would_tune_are_refused(run):
         run(late, confirm=True)
 
 
+@pytest.mark.slow
 def test_what_was_tuned_is_tuned_again_on_other_tuning_seeds(run):
     first = load(run(TUNED)[0].folder)
     outcome, _ = run(TUNED, confirm=True)
@@ -153,6 +155,7 @@ def test_what_was_tuned_is_tuned_again_on_other_tuning_seeds(run):
     assert run(outcome.folder / "study.yaml", results=outcome.folder.parent)[0].trained == 0
 
 
+@pytest.mark.slow
 def test_the_settings_that_a_sweep_chose_are_used_and_not_sought_again(run):
     names = ["baseline", "winner"]
     first = load(run(SWEPT, sweep=True)[0].folder)

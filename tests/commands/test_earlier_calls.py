@@ -67,6 +67,7 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("words", "differs", "level"), OTHERWISE.values(), ids=[*OTHERWISE])
 def test_another_call_names_the_first_and_writes_beside_it(here, words, differs, level):
     before = {path: path.read_bytes() for path in (here / "results/runs").rglob("*.*")}
@@ -85,6 +86,7 @@ def test_another_call_names_the_first_and_writes_beside_it(here, words, differs,
         assert "report runs" in " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_the_same_call_again_is_no_other_look(here):
     assert analyse(here, *CALL, "--direction", "max").returncode == 0  # What was guessed, outright.
     assert analyse(here, *CALL, "--at", "last", "--column", "variant", "variant").returncode == 0
@@ -104,6 +106,7 @@ def test_runs_are_known_by_their_content_under_any_name_and_in_any_order(here):
     assert calls(here, "others") == EarlierCalls()
 
 
+@pytest.mark.slow
 def test_runs_that_were_added_are_another_look_in_the_same_report(here):
     grown = pd.concat([frame_of(), frame_of(seeds=range(5, 9), shift=0.001)])
     grown.to_csv(here / "runs.csv", index=False)
@@ -113,6 +116,7 @@ def test_runs_that_were_added_are_another_look_in_the_same_report(here):
     assert calls(here, "runs").level == 0.1
 
 
+@pytest.mark.slow
 def test_another_table_of_the_same_name_writes_over_nothing(here):
     (here / "sub").mkdir()
     frame_of(shift=0.1).to_csv(here / "sub/runs.csv", index=False)
@@ -135,6 +139,7 @@ def test_a_report_without_its_ledger_is_kept_too_and_a_damaged_ledger_is_named(h
     assert "analyses.jsonl" in done.stderr
 
 
+@pytest.mark.slow
 def test_folders_of_runs_are_known_whatever_is_asked_of_them(tmp_path):
     for variant, gain in (("relu", 0.0), ("gelu", 0.03)):
         for seed in range(4):
@@ -154,6 +159,7 @@ def test_folders_of_runs_are_known_whatever_is_asked_of_them(tmp_path):
     assert calls(tmp_path, name).level == pytest.approx(0.15)
 
 
+@pytest.mark.slow
 def test_in_python_calls_of_a_process_are_named_and_of_a_folder_those_of_its_ledger(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
     monkeypatch.chdir(tmp_path)
@@ -204,6 +210,7 @@ SAME = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("act", SAME)
 def test_runs_are_known_again_by_their_numbers_whatever_they_are_called(act, monkeypatch):
     monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
@@ -214,6 +221,7 @@ def test_runs_are_known_again_by_their_numbers_whatever_they_are_called(act, mon
     assert len(looked_at(frame, metric, baseline, margin=0.02)) == 1
 
 
+@pytest.mark.slow
 def test_rounded_accuracies_of_other_runs_that_are_equal_by_chance_are_no_earlier_look(monkeypatch):
     told = []
     for seed in range(6):
@@ -234,6 +242,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("act", HARMLESS)
 @pytest.mark.parametrize("digits", [2, 16])
 def test_a_column_beside_the_judged_numbers_makes_no_other_look(act, digits, monkeypatch):
@@ -243,6 +252,7 @@ def test_a_column_beside_the_judged_numbers_makes_no_other_look(act, digits, mon
     assert not looked_at(HARMLESS[act](frame))
 
 
+@pytest.mark.slow
 def test_a_column_that_was_added_makes_no_further_test(here):
     frame_of().assign(comment="none").to_csv(here / "runs.csv", index=False)
     assert analyse(here, *CALL).returncode == 0
@@ -285,6 +295,7 @@ def level_after(frame, monkeypatch, first, second):
     return results.evidence.facts.earlier_calls.level
 
 
+@pytest.mark.slow
 def test_a_floor_is_another_test_where_a_run_diverged(monkeypatch):
     frame = table_of(16)
     assert level_after(frame, monkeypatch, {"floor": 0.1}, {"floor": 0.8}) is None
@@ -294,6 +305,7 @@ def test_a_floor_is_another_test_where_a_run_diverged(monkeypatch):
     assert level_after(frame, monkeypatch, {"margin": 0.1, "floor": 0.1}, {"floor": 0.1}) is None
 
 
+@pytest.mark.slow
 def test_a_resolution_is_another_test_where_it_decides(monkeypatch):
     assert level_after(table_of(16), monkeypatch, {}, {"resolution": 1e-5}) is None
     frame = table_of(2, num_seeds=3)

@@ -209,6 +209,7 @@ def test_what_cannot_be_looked_into_is_neither_used_nor_cleaned(copy, locked, na
     assert records(copy) == kept
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("words", [["--help"], ["list"], ["plan", "study.yaml"]])
 def test_a_command_whose_output_nobody_reads_ends_as_others_do(write, tmp_path, words):
     write(TOY_STUDY)
@@ -220,6 +221,7 @@ def test_a_command_whose_output_nobody_reads_ends_as_others_do(write, tmp_path, 
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["list"]])
 def test_a_full_disk_below_the_output_is_a_message(tmp_path, words):
     with open("/dev/full", "w") as full:

@@ -146,6 +146,7 @@ def without_a_variant(project: Project) -> Outcome:
     return project.run(factors={"config.act": ["gelu"]})
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("change", "mark", "words"),
     [
@@ -191,6 +192,7 @@ def test_a_plan_that_follows_results(
     assert words in outcome.said
 
 
+@pytest.mark.slow
 def test_a_seed_that_does_nothing(project):
     project.edit('f"{given.seed}"', '"0"')
     project.edit('f"{given.seed} {given.act}', 'f"{given.act}')
@@ -266,6 +268,7 @@ print(f"final acc {max(values):.6f}")
 """
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("step", [{}, {"step": r"epoch (\d+)"}])
 def test_the_best_of_a_curve_that_is_printed_last(project, step):
     (project.folder / "train.py").write_text(CURVE)
@@ -277,6 +280,7 @@ def test_the_best_of_a_curve_that_is_printed_last(project, step):
     assert "every run ends with the best acc of its curve" in report
 
 
+@pytest.mark.slow
 def test_kept_runs_are_counted_and_are_no_other_runs(project):
     few = {"seeds": 2, "factors": {"config.act": ["gelu"]}}
     assert project.run(**few).code == 0

@@ -19,6 +19,7 @@ seeds: 2
 """
 
 
+@pytest.mark.slow
 def test_every_trial_leaves_what_each_test_example_gave_on_the_judged_metric(run):
     folder = run(STUDY)[0].folder
     examples = pd.read_parquet(folder / "examples.parquet")

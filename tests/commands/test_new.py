@@ -18,6 +18,7 @@ def tasks() -> list[str]:
     return [name for name, part in own.items() if "file" not in part.Config.model_fields]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("task", tasks())
 def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task, tmp_path):
     path = create(tmp_path / "mine", task)
@@ -88,6 +89,7 @@ CARS = "\n".join(f"{n % 7},{n * 2.5},{'abc'[n % 3]} {n % 5}" for n in range(600)
 PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("file", "content", "task", "known", "found"),
     [

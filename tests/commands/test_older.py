@@ -45,6 +45,7 @@ def as_of_644be5e(results, name):
         tables.save_frame(table, frame, facts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "name"), [(TOY_CLAIMED, "toy"), pytest.param(TUNED, "peaks", marks=pytest.mark.slow)]
 )

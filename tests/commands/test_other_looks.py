@@ -76,6 +76,7 @@ def test_each_study_by_one_baseline_counts_all_of_them_and_has_their_level(here)
     assert "8 comparisons in this store" in run(here, STUDY, "--fresh")
 
 
+@pytest.mark.slow
 def test_a_study_by_another_baseline_shares_nothing(here):
     text = study("wide", 0.3).replace("task:", "model: {width: 8}\ntask:", 1)
     assert "in this store" not in run(here, text)
@@ -97,6 +98,7 @@ def test_a_study_of_several_variants_has_one_level_for_all_of_them(here):
     assert 0.06 < others(here, "two").level < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("now", "edits"),
     [
@@ -114,6 +116,7 @@ def test_each_metric_and_setting_that_was_edited_in_place_is_a_comparison(here, 
     assert f"{num_tests} comparisons in this store" in words
 
 
+@pytest.mark.slow
 def test_what_is_left_of_a_family_was_one_of_all_at_its_level(here):
     family = STUDY.replace("name: one\n", "name: all\n", 1).replace("0.1001", "0.102, 0.103, 0.104, 0.105")
     run(here, family.replace("seeds: 8", "seeds: 5"))
@@ -145,6 +148,7 @@ def test_a_report_is_written_again_where_the_plans_are_damaged(here):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_placebo_of_an_earlier_plan_is_no_comparison(here):
     run(here, STUDY + "placebo: on\n")
     run(here, STUDY)

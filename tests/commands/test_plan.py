@@ -105,6 +105,7 @@ def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_sizes_are_told_without_torchs_compiler_and_without_frames_where_nothing_has_run(write):
     path = write(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
     absent = {"torch._dynamo", "sympy", "pandas", "pyarrow", "matplotlib", "mlflow"}
@@ -123,6 +124,7 @@ def test_variants_are_built_once_shapes_counted_once_and_sets_of_sources_hashed_
     assert Counter(calls) == {"build_model": 4, "count": 2, "source_digest": 3}
 
 
+@pytest.mark.slow
 def test_what_is_matched_stands_beside_the_sizes(plan, write):
     text = STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n"
     sizes, _, matched = tables(plan(text))[:3]
@@ -135,6 +137,7 @@ def test_what_is_matched_stands_beside_the_sizes(plan, write):
         assert residual == round(100 * given["residual"], 2)
 
 
+@pytest.mark.slow
 def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write, tmp_path):
     store, experiment = Store(tmp_path / "results/store"), prepare(write(STUDY))
     compute = experiment.describe(experiment.variants[0])[0].compute
@@ -196,6 +199,7 @@ def test_the_time_of_a_training_of_ones_own_code_counts_the_start_of_its_process
     assert record.seconds > 0.5
 
 
+@pytest.mark.slow
 def test_the_budget_of_a_search(plan):
     over = "{model.mixer: {choice: [attention, lstm]}, model.mixer.num_heads: {choice: [1, 2], when: %s}}"
     search = "search: {over: %s, trials: 6, seeds: 2, winners: 2}\n" % (over % "model.mixer=attention")

@@ -92,6 +92,7 @@ def test_a_margin_widened_after_results_marks_rows_until_it_is_restored(here):
     assert "after results" not in answer(restored)
 
 
+@pytest.mark.slow
 def test_seeds_added_after_a_look_have_their_level(here):
     found = report(here, STUDY.replace("seeds: 3", "seeds: 6"))
     assert {*marks(found).values(), *marks(found, "claims").values()} == {"changed"}
@@ -110,6 +111,7 @@ def test_seeds_added_after_a_look_have_their_level(here):
     assert facts(here) is None
 
 
+@pytest.mark.slow
 def test_other_seeds_and_chosen_seeds_have_theirs_and_a_confirmation_has_none(here):
     name = "toy@seeds=5+6+7"
     report(here, STUDY, "--seeds", "5,6,7", name=name)
@@ -132,6 +134,7 @@ def test_other_seeds_and_chosen_seeds_have_theirs_and_a_confirmation_has_none(he
     assert facts(here, again["study"]).level == pytest.approx(0.0975, abs=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seeds", "num_chosen", "level", "words"),
     [
@@ -161,6 +164,7 @@ def test_chosen_seeds_are_chosen_beside_fresh_ones_and_two_are(
         assert words in answer(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_removed", [False, True])
 def test_chosen_seeds_are_chosen_under_another_name_too(run, tmp_path, is_removed):
     text = STUDY.replace("seeds: 3", "seeds: 10")
@@ -184,6 +188,7 @@ def test_chosen_seeds_are_chosen_under_another_name_too(run, tmp_path, is_remove
     assert "7 of these seeds were chosen from seeds 0–9" in answer(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", ["10", "5", "[0, 1, 2, 3, 4, 10, 11]", "{from: 2, count: 9}", "{from: 5, count: 5}"]
 )
@@ -197,6 +202,7 @@ def test_seeds_that_another_study_did_not_pick_are_not_chosen(run, tmp_path, see
     assert "chosen" not in answer(report(tmp_path, text))
 
 
+@pytest.mark.slow
 def test_a_raised_max_has_the_level_of_both_designs(run, tmp_path):
     looks = STUDY.replace("seeds: 3", "seeds: {min: 3, max: 6}")
     run(looks)
@@ -222,6 +228,7 @@ def test_only_seeds_that_ran_were_seen(run, tmp_path):
     assert "The results on seeds 0–2 with looks at 3 were seen before" in answer(found)
 
 
+@pytest.mark.slow
 def test_an_added_variant_touches_its_row_and_one_left_out_those_that_gain_by_it(here):
     found = report(here, STUDY.replace("[0.1001]", "[0.1001, 0.3]"))
     assert marks(found) == {EFFECT: None, NOISE: None, "model.noise=0.3": "added"}
@@ -232,6 +239,7 @@ def test_an_added_variant_touches_its_row_and_one_left_out_those_that_gain_by_it
     assert NOISE in answer(found)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("old", "new", "line", "claims"),
     [
@@ -249,6 +257,7 @@ def test_metric_budget_and_baseline(here, old, new, line, claims):
     assert {*marks(found, "claims").values()} == {claims}
 
 
+@pytest.mark.slow
 def test_options_are_another_plan_and_a_single_seed_is_none(run, tmp_path, write):
     # A try of one seed has no verdict, and nothing to change.
     run(STUDY, seeds=1, sets=["training.steps=2"])
@@ -263,6 +272,7 @@ def test_options_are_another_plan_and_a_single_seed_is_none(run, tmp_path, write
     assert {*marks(found).values()} == {None}
 
 
+@pytest.mark.slow
 def test_a_single_seed_beside_others_in_the_store_has_a_plan(here):
     wider = STUDY.replace("margin: 0.02", "margin: 0.06")
     name = "toy@seed=2"
@@ -273,6 +283,7 @@ def test_a_single_seed_beside_others_in_the_store_has_a_plan(here):
     assert {*marks(report(here, STUDY)).values()} == {None}
 
 
+@pytest.mark.slow
 def test_seeds_that_are_trained_one_by_one_are_those_of_the_first_plan(tmp_path):
     for seed in range(3):
         found = report(tmp_path, STUDY, "--seed", seed, name=f"toy@seed={seed}")
@@ -282,6 +293,7 @@ def test_seeds_that_are_trained_one_by_one_are_those_of_the_first_plan(tmp_path)
     assert {*marks(found).values()} == {"changed"}
 
 
+@pytest.mark.slow
 def test_a_claim_restored_to_its_first_words_is_itself_again(here):
     first = {row["claim"]: row["declared"] for row in report(here, STUDY)["claims"]}
     edited = STUDY.replace("within 0.02]", "within 0.05]")
@@ -293,11 +305,13 @@ def test_a_claim_restored_to_its_first_words_is_itself_again(here):
     assert {*marks({"claims": restored}, "claims").values()} == {None}
 
 
+@pytest.mark.slow
 def test_a_report_that_was_up_to_date_names_a_run_that_came_after_it(here):
     report(here, STUDY, "--seeds", 4, name="toy@seeds=4")
     assert "not counted: toy@seeds=4" in answer(report(here, STUDY))
 
 
+@pytest.mark.slow
 def test_other_studies_with_the_variants_and_seeds_that_no_report_has_are_named(here):
     other = STUDY.replace("name: toy\n", "name: other\n", 1).replace("margin: 0.02", "margin: 0.06")
     found = report(here, other, name="other")
@@ -313,6 +327,7 @@ def test_other_studies_with_the_variants_and_seeds_that_no_report_has_are_named(
     assert "not counted" not in answer(found)
 
 
+@pytest.mark.slow
 def test_a_killed_first_run_has_its_plan_and_an_untrained_one_is_replaced(tmp_path, write):
     study = write(
         STUDY.replace("seeds: 3", "training: {fault: kill, fault_seed: 1, seconds: 0.01}\nseeds: 3")

@@ -25,6 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_study_may_be_a_dict(here, capfd):
     results = ablate.run(TOY_DICT, jobs=0)
     assert results.folder == Path("results/toy")
@@ -83,6 +84,7 @@ def test_changes_may_be_a_dict_and_one_variant_a_word(here):
     assert set(results.trials.variant) == {"baseline", "model.noise=0.3"}
 
 
+@pytest.mark.slow
 def test_figures_and_their_data_have_the_same_names(here):
     results = ablate.run(TOY_DICT, jobs=0)
     drawn, data = results.figures(), results.figure_data()
@@ -116,6 +118,7 @@ def test_an_argument_of_another_type_is_refused_before_anything_is_trained(given
     assert not (here / "results/toy").exists()
 
 
+@pytest.mark.slow
 def test_what_is_no_path_is_refused_and_values_of_numpy_are_changes(here):
     for wrong in (None, 3, b"x", ""):
         with pytest.raises(AblateError):

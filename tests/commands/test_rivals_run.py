@@ -38,6 +38,7 @@ def judged(folder: Path):
     return results.comparisons.query("metric == 'score'").iloc[0], trained
 
 
+@pytest.mark.slow
 def test_a_rival_of_the_baseline_makes_inconclusive_what_the_chosen_setting_decides(tmp_path):
     (tmp_path / "study.yaml").write_text(TWINS)
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=tmp_path)
@@ -98,6 +99,7 @@ def test_every_look_asks_for_rivals_on_its_seeds(run):
     assert run(PLAIN_LOSES.replace("seeds: 5", "seeds: {min: 3, max: 6}"))[0].trained == 0
 
 
+@pytest.mark.slow
 def test_each_seed_may_choose_for_itself(run):
     outcome, _ = run(
         TWINS.replace("sampler: grid", "sampler: grid\n  each_seed: on").replace("placebo: on\n", "")

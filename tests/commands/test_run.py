@@ -30,6 +30,7 @@ def stamps(tmp_path: Path) -> dict[str, int]:
     return {p.stem: p.stat().st_mtime_ns for p in (tmp_path / "results/store/trials").glob("*.json")}
 
 
+@pytest.mark.slow
 def test_folders_of_results_may_be_links_and_files_beside_the_report_stay(run, tmp_path):
     results = tmp_path / "results"
     results.mkdir()
@@ -149,6 +150,7 @@ def test_workers_of_the_built_in_workload_come_first_and_others_where_something_
             run(built_in, jobs=jobs)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "lost", ["toy/report.html", "toy/comparisons.csv", "toy/figures", "a record", "half a record"]
 )
@@ -169,6 +171,7 @@ def test_what_is_lost_is_made_again_and_nothing_else_is_trained(run, ran, tmp_pa
     assert (f"{path.name} is corrupt" in printed) == (lost == "half a record")
 
 
+@pytest.mark.slow
 def test_more_or_fewer_seeds_a_second_study_and_fresh(run, ran, tmp_path):
     """Each trains what is new alone, and `fresh` all of it."""
     assert run(TOY_STUDY, seeds=5)[0].trained == 6
@@ -262,6 +265,7 @@ def test_damaged_tables_are_an_error_without_a_traceback(ran, fault):
         report_here(Path("toy"), ran)
 
 
+@pytest.mark.slow
 def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_set_counts(
     run, tmp_path, monkeypatch
 ):
@@ -277,6 +281,7 @@ def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_se
     assert means[0] - means[2] == pytest.approx(0.3)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -292,6 +297,7 @@ def test_a_workload_that_misbehaves_fails_its_trials(run, tmp_path, line, reason
     assert reason in outcome.failed[0]
 
 
+@pytest.mark.slow
 def test_all_pairs_or_a_chosen_reference_are_what_is_planned(run, tmp_path):
     """Each pair has a row, a verdict and a share of the level; the reference takes the baseline's place."""
 

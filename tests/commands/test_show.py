@@ -47,6 +47,7 @@ def sections(shown: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_it_shows_what_the_record_holds(made):
     record = the_record(made, "completed", width=5)
     found = sections(text(str(record["id"]), made / "results"))

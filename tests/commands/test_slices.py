@@ -2,7 +2,6 @@
 
 import pytest
 from harness import ablate_here
-from one_fast import one_fast
 
 from ablate import load
 
@@ -39,7 +38,8 @@ claims:
 """
 
 
-@pytest.mark.parametrize("metric", one_fast(["accuracy@longer", "accuracy"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["accuracy@longer", "accuracy"])
 def test_slices_are_measured_judged_and_claimed(tmp_path, metric):
     (tmp_path / "parts.py").write_text(PLUGIN)
     (tmp_path / "s.yaml").write_text(STUDY.replace("METRIC", metric))

@@ -31,6 +31,7 @@ def folder(tmp_path: Path) -> StudyFolder:
     return StudyFolder(tmp_path / "results", "rated")
 
 
+@pytest.mark.slow
 def test_every_variant_is_trained_over_the_grid(run, folder, write):
     planned = plan_here(write(MADE))
     assert message("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in planned
@@ -72,6 +73,7 @@ def test_every_variant_is_trained_over_the_grid(run, folder, write):
     assert message("plan.cached") in plan_here(write(MADE))
 
 
+@pytest.mark.slow
 def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(
     run, ran, folder, tmp_path
 ):

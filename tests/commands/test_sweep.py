@@ -68,6 +68,7 @@ def test_a_sweep_leaves_a_table_a_winner_with_a_verdict_and_a_report(sweep):
     assert {"search.parquet", "report.html", "report.md"} <= {path.name for path in outcome.folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_the_same_sweep_again_trains_and_writes_nothing(sweep, swept, write):
     sweep()  # what it copies has other times
 
@@ -151,6 +152,7 @@ def test_several_objectives_and_several_winners_and_a_placebo(sweep):
     assert variants(folder) == {"baseline", "placebo", *chosen.chosen}
 
 
+@pytest.mark.slow
 def test_other_commands_know_a_sweep(made, tmp_path):
     results = made / "results"
     trials = ablate.load(results / "peaks").trials

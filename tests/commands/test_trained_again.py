@@ -53,6 +53,7 @@ def records(folder: Path, variant: str) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 def test_runs_that_failed_until_they_went_well_are_counted(here, monkeypatch):
     for _ in range(2):
         code, words = run(here)
@@ -98,6 +99,7 @@ def test_results_that_were_removed_and_trained_again_are_counted_each_time(here,
     assert superseded(here)["baseline"] == SupersededRuns(0, 3, {"": [0, 1, 2]})
 
 
+@pytest.mark.slow
 def test_all_runs_trained_again_are_another_chance(here, monkeypatch):
     monkeypatch.setenv("LEAST", "0")
     _, words = run(here)
@@ -108,6 +110,7 @@ def test_all_runs_trained_again_are_another_chance(here, monkeypatch):
         words = ""
 
 
+@pytest.mark.slow
 def test_pairs_that_were_trained_again_are_named_however_often(here, monkeypatch):
     monkeypatch.setenv("LEAST", "0")
     run(here)
@@ -133,6 +136,7 @@ def test_a_damaged_list_ends_the_run_and_is_named(here):
     assert "superseded.jsonl" in done.stderr
 
 
+@pytest.mark.slow
 def test_runs_that_are_kept_for_later_code_keep_their_failures(here, monkeypatch):
     run(here)
     monkeypatch.setenv("LEAST", "0")
@@ -153,6 +157,7 @@ def test_code_that_was_edited_after_failures_does_not_forget_them(here, monkeypa
     assert superseded(here) == {"config.act=gelu": SupersededRuns(failed=3, replaced=0)}
 
 
+@pytest.mark.slow
 def test_each_training_with_other_code_is_a_comparison(here, monkeypatch):
     monkeypatch.setenv("LEAST", "0")
     for number in range(4):
@@ -174,6 +179,7 @@ print("acc", 0.8 + random.Random(f"{act}{seed}").gauss(0, 0.01))
 LEFT_OUT = "Runs failed on seeds that are left out here: act GELU on seeds 2, 4."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["option", "name", "name alone", "file", "range"])
 def test_seeds_that_are_left_out_since_runs_crashed_on_them_are_named(here, how):
     (here / "train.py").write_text(CRASHING)
@@ -196,6 +202,7 @@ def test_seeds_that_are_left_out_since_runs_crashed_on_them_are_named(here, how)
     assert (LEFT_OUT in words) == (how != "range")
 
 
+@pytest.mark.slow
 def test_further_seeds_leave_none_out_and_nor_does_what_fails_alike(here):
     (here / "train.py").write_text(CRASHING.replace('act == "gelu" and ', ""))
     (here / "study.yaml").write_text(STUDY.replace("seeds: 3", "seeds: 5"))

@@ -79,6 +79,7 @@ def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned, run
     assert clean_here(tuned.parent) == (said, "")
 
 
+@pytest.mark.slow
 def test_a_claim_about_what_another_study_has_tuned_and_judged_is_late(tuned, run):
     """Its own tuning, and rivals, make none late."""
     claim = "claims: [wide beats baseline on score]\n"

@@ -101,6 +101,7 @@ def test_a_run_that_fails_is_not_judged(repository, head, seed, state):
     )
 
 
+@pytest.mark.slow
 def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(repository, monkeypatch):
     repository.losses("good", drawn(1, -0.05))
     monkeypatch.setenv("HOME", str(repository.folder.parent))
@@ -124,6 +125,7 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     assert sum("run" in line for line in repository.lines("ledger.jsonl")) == NUM_BASE_RUNS + 1 + 2 * PAIRS
 
 
+@pytest.mark.slow
 def test_a_second_process_waits_for_the_ledger(repository):
     tags = [repository.losses(f"try{n}", drawn(n, 0.1)) for n in (1, 2)]
     slow = ("sh", "-c", 'sleep .05; exec "$@"', "sh", *PRINTED)

@@ -74,6 +74,7 @@ def test_shares_of_the_level_add_up_to_it():
     assert sum(ALPHAS) < TOTAL_ALPHA < sum(ALPHAS) + ALPHAS[-1] * len(ALPHAS) / 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [200, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_its_level_of_streams(streams):
     rng, false, runs = np.random.default_rng(1), 0, []
@@ -85,6 +86,7 @@ def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_its_level_of
     assert 3 <= np.mean(runs) <= 4
 
 
+@pytest.mark.slow
 def test_of_changes_that_are_worth_as_many_standard_deviations_so_many_are_kept():
     rng, kept, runs = np.random.default_rng(2), {0: [], 1: [], 2: [], 3: []}, []
     for n in range(300):

@@ -45,6 +45,7 @@ def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t
 
 
 # Twenty runs of each commit are five, four times, with or without the jitter of a GPU.
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter", [0.0, 1e-8])
 def test_seeds_that_repeat_earlier_ones_are_no_further_evidence(tmp_path, jitter):
     made = Repository(tmp_path / "repository")
@@ -64,6 +65,7 @@ def test_seeds_that_repeat_earlier_ones_are_no_further_evidence(tmp_path, jitter
     assert "; 5 seeds detect" in text
 
 
+@pytest.mark.slow
 def test_seeds_that_repeat_in_one_commit_alone_are_named(tmp_path):
     made = Repository(tmp_path / "repository")
     made.losses("base", np.tile([1.0123451, 0.9912347, 1.0034562, 0.9851233, 1.0209874], 4))
@@ -73,6 +75,7 @@ def test_seeds_that_repeat_in_one_commit_alone_are_named(tmp_path):
     assert "some runs of base" in row["notes"][0]
 
 
+@pytest.mark.slow
 def test_accuracies_that_are_equal_by_chance_are_all_evidence(tmp_path):
     made = Repository(tmp_path / "repository")
     accuracies = np.random.default_rng(3).binomial(100, 0.9, size=(2, 20)) / 100
@@ -83,6 +86,7 @@ def test_accuracies_that_are_equal_by_chance_are_all_evidence(tmp_path):
     assert not any("numbers of" in note or "same numbers" in note for note in row["notes"])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("losses", "verdict", "code"),
     [
@@ -148,6 +152,7 @@ def test_after_a_kill_it_goes_on(repository, monkeypatch):
     assert len({(line["commit"], line["seed"]) for line in repository.lines(KEPT)}) == 10
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_the_repository_as_it_was_and_the_next_call_tidies_up(
     repository, monkeypatch, tmp_path
 ):
@@ -192,6 +197,7 @@ def test_commits_of_the_same_files_differ_by_nothing_and_run_once(repository):
     assert [line["seed"] for line in repository.lines(KEPT)] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_an_interruption_says_what_is_kept(repository):
     repository.losses("head", drawn(1))
     script = '[ {seed} = 1 ] && sleep 60; exec "$@"'
@@ -254,6 +260,7 @@ def with_data(repository):
     repository.losses("head", drawn(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_a_run_that_changes_linked_data_ends_the_call_and_other_data_are_other_runs(repository, command):
     with_data(repository)
@@ -306,6 +313,7 @@ print("loss:", part.LOSS + random.Random(seed).gauss(0, 0.01))
 """
 
 
+@pytest.mark.slow
 def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch, tmp_path):
     (repository.folder / ".gitignore").write_text("data/\n")
     (repository.folder / "data").mkdir()
@@ -426,6 +434,7 @@ def test_another_call_on_the_same_commits_names_the_earlier_answers(repository):
     assert "--seeds 16 and margin 0.02: " in note
 
 
+@pytest.mark.slow
 def test_heads_that_were_tried_before_on_the_same_base_are_counted_with_their_level(repository):
     repository.commit("measured", eval_py="")
     call = ("compare", *MARGIN, "--seeds", "8", "--json", "--measures", "eval.py")
@@ -446,6 +455,7 @@ def test_heads_that_were_tried_before_on_the_same_base_are_counted_with_their_le
     assert "head1 (" in note
 
 
+@pytest.mark.slow
 def test_the_same_commits_measured_by_other_words_are_other_runs(repository):
     repository.commit("measured", eval_py="")
     repository.losses("head", drawn(1))
@@ -460,6 +470,7 @@ def test_the_same_commits_measured_by_other_words_are_other_runs(repository):
     assert level == pytest.approx(1 - 0.95**4, abs=0.006)
 
 
+@pytest.mark.slow
 def test_answers_of_older_versions_count_as_measured_by_this_call(repository):
     repository.commit("measured", eval_py="")
     call = ("compare", *MARGIN, "--seeds", "8", "--json", "--measures", "eval.py", "measured")

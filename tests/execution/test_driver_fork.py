@@ -73,6 +73,7 @@ def test_a_process_that_has_imported_and_nothing_else_may_be_forked():
     assert sound("import pandas, numpy as np; np.ones((200, 200)) @ np.ones((200, 200))")
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "act",
     [
@@ -100,6 +101,7 @@ def test_a_process_whose_libraries_have_threads_may_not():
     assert done.stdout.split()[-1] == "False"
 
 
+@pytest.mark.slow
 def test_the_environment_is_left_as_it_was():
     act = "import os; assert os.environ['OMP_NUM_THREADS'] == '3' and 'MKL_NUM_THREADS' not in os.environ"
     environment = {"OMP_NUM_THREADS": "3"}
@@ -107,6 +109,7 @@ def test_the_environment_is_left_as_it_was():
     assert sound(act, **environment)
 
 
+@pytest.mark.slow
 def test_a_command_forks_and_its_numbers_are_those_of_fresh_workers(tmp_path):
     said, forked = ran(tmp_path / "forked")
     assert "forked 1" in said
@@ -143,6 +146,7 @@ local_pool.LocalPool._receive = received
     assert {status for status, *_ in records.values()} == {"completed"}
 
 
+@pytest.mark.slow
 def test_a_fork_ends_with_its_driver(tmp_path):
     """It has no end of its own pipe, nor that of a sibling."""
     code = """

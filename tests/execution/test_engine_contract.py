@@ -126,6 +126,7 @@ def test_output_goes_into_the_record(pool_of, tmp_path):
     ]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
 )
@@ -209,6 +210,7 @@ def test_a_stopped_trial_is_lost(pool_of, trials):
     assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(pool_of, tmp_path):
     study, plugin = tmp_path / "study.yaml", tmp_path / "changing.py"
     study.write_text(toy_changed(tmp_path, "changing"))
@@ -276,6 +278,7 @@ def made(folder, code, study=TOY_STUDY, *sets):
 OWN = TOY.read_text().replace('"toy"', '"own"')
 
 
+@pytest.mark.slow
 def test_where_a_plugin_starts_threads_workers_are_not_forked(tmp_path):
     waits = "if OTHER: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
     reference, trials = made(tmp_path, waits + OWN, TOY_STUDY, "training.fault=kill")
@@ -291,6 +294,7 @@ def test_where_a_plugin_starts_threads_workers_are_not_forked(tmp_path):
     assert [b"ablate.execution.worker" in command for command in commands] == [True]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_ends_every_process_but_the_driver_fails_its_trials(tmp_path):
     reference, trials = made(tmp_path, "if OTHER:\n    print('good bye')\n    os._exit(3)\n" + OWN)
     (record,) = run(LocalPool(reference, 1), trials[:1])
@@ -306,6 +310,7 @@ def test_what_a_plugin_reads_when_it_is_loaded_is_noticed_in_every_worker(tmp_pa
     assert [record.environment.get(UNDECLARED) for record in records] == [[str(numbers)]] * 4
 
 
+@pytest.mark.slow
 def test_a_worker_imports_what_training_needs_and_nothing_else(tmp_path):
     """Who adds a package here makes the start of every run slower.
 

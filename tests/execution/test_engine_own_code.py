@@ -29,6 +29,7 @@ def engine(request, experiment):
     return ENGINES[request.param](reference(experiment))
 
 
+@pytest.mark.slow
 def test_numbers_and_stops_are_those_of_one_process_and_events_come_in_order(engine, experiment):
     trials = [replace(cell.trial, prunable=True) for cell in experiment.cells()]
     heard = []

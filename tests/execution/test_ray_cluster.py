@@ -72,11 +72,13 @@ def test_without_ray_it_says_how_to_install_it(write, tmp_path, monkeypatch):
     assert not records(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_local_run_does_not_import_ray(write, tmp_path):
     study = write(TOY_STUDY)
     ablate_without({"ray"}, "run", study, "--jobs", "1", cwd=tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "no.such.host:6379", "ray://127.0.0.1:10001", "nonsense"])
 def test_where_no_cluster_answers_it_says_so(write, tmp_path, monkeypatch, address):
     pytest.importorskip("ray", reason=WITHOUT)
@@ -115,6 +117,7 @@ def elsewhere(tmp_path):
     clean("ablate-of-a-test")
 
 
+@pytest.mark.slow
 def test_a_node_trains_with_files_that_it_lacks_and_records_name_those_of_the_driver(elsewhere, tmp_path):
     reference, files = elsewhere
     raising, calm = (toy_trials(tmp_path, *sets)[0] for sets in (["training.fault=raise"], []))

@@ -3,7 +3,6 @@
 import pytest
 from harness import with_database
 from isolated import committed, run
-from one_fast import one_fast
 
 from ablate import load
 
@@ -36,15 +35,14 @@ seeds: 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "read"),
-    one_fast(
-        [
-            ("printed", r"{step: 'epoch (\d+)', valid: 'valid (\S+)', test: 'test (\S+)'}"),
-            ("printed", r"{valid: 'valid (\S+)', test: 'test (\S+)'}"),
-            ("written", "{}"),
-        ]
-    ),
+    [
+        ("printed", r"{step: 'epoch (\d+)', valid: 'valid (\S+)', test: 'test (\S+)'}"),
+        ("printed", r"{valid: 'valid (\S+)', test: 'test (\S+)'}"),
+        ("written", "{}"),
+    ],
 )
 def test_the_best_epoch_may_lie_before_a_failure(way, read, tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)

@@ -45,6 +45,7 @@ def epochs(folder: Path, wd: float, seed: int) -> list[tuple[float, float]]:
     return [(float(val), float(test)) for val, test in re.findall(r"Val: ([\d.]+), Test: (\S+)", printed)]
 
 
+@pytest.mark.slow
 def test_the_value_at_the_best_epoch_is_judged(folder):
     written(folder, AT_BEST)
     done = ablate_here("run", "study.yaml", "--jobs", "1", cwd=folder)
@@ -60,6 +61,7 @@ def test_the_value_at_the_best_epoch_is_judged(folder):
     assert abs(row.diff) < 0.02  # At the last epoch it is 0.11.
 
 
+@pytest.mark.slow
 def test_a_guide_that_is_the_judged_number_at_every_step_ends_the_run_without_a_verdict(folder):
     workload = {"command": "python train.py --wd {wd} --seed {seed}", "read": READ | {"val": READ["test"]}}
     study = written(folder, AT_BEST, workload=workload)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from harness import ablate_here
 from own import OWN, own_study
 
@@ -18,6 +19,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_record_report_and_show_have_both_commits(tmp_path):
     folder = Path(shutil.copytree(OWN, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")))
     (folder / "study.yaml").write_text(json.dumps(own_study("function", seeds=1)))

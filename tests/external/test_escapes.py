@@ -79,6 +79,7 @@ def test_at_the_end_of_a_trial_at_its_failure_and_past_its_time(folder, pids):
     assert not [pid for pid in numbers(pids) if runs(pid)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [
@@ -102,6 +103,7 @@ def test_with_the_driver(folder, pids, number):
     wait_for(lambda: not [pid for pid in numbers(pids) if runs(pid)], 10)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "number", [None, signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )

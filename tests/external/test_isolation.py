@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from harness import ablate_here, stored
 from isolated import committed, run, runs, said, script, study, verdict
-from one_fast import one_fast
 
 from ablate import load
 
@@ -30,6 +29,7 @@ GOES_ON = """
 """A script that goes on where an earlier run has stopped, and has nothing left to do where that one had finished."""
 
 
+@pytest.mark.slow
 def test_a_script_that_goes_on_from_a_checkpoint_no_longer_gives_a_false_verdict(tmp_path):
     folder = script(tmp_path, GOES_ON, CHECKPOINT="last.ckpt")
     study(folder, isolate="off")
@@ -43,7 +43,8 @@ def test_a_script_that_goes_on_from_a_checkpoint_no_longer_gives_a_false_verdict
     assert load(folder / "results/own").trials.loss.nunique() == 6
 
 
-@pytest.mark.parametrize("state", one_fast(["ignored", "untracked", "tracked"]))
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("state", ["ignored", "untracked", "tracked"])
 def test_a_checkpoint_of_a_run_by_hand_is_not_gone_on_from(state, tmp_path):
     folder = script(tmp_path, GOES_ON, CHECKPOINT="last.ckpt")
     (folder / "last.ckpt").write_text('{"step": 10, "loss": 1.0}')
@@ -83,6 +84,7 @@ def with_data(folder: Path, then: str = "", **workload: object) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_path_that_the_copy_lacks_stops_the_run_and_says_what_to_add(tmp_path):
     folder = with_data(tmp_path)
     done = run(folder)
@@ -93,6 +95,7 @@ def test_a_path_that_the_copy_lacks_stops_the_run_and_says_what_to_add(tmp_path)
     assert verdict(folder) == "better"
 
 
+@pytest.mark.slow
 def test_data_outside_of_the_code_by_a_relative_path_are_named(tmp_path):
     folder = script(tmp_path / "own", READS.replace("data/x.bin", "../data/x.bin"), THEN="")
     (tmp_path / "data").mkdir()
@@ -103,6 +106,7 @@ def test_data_outside_of_the_code_by_a_relative_path_are_named(tmp_path):
     assert "cannot reach ../data/x.bin" in said(done)
 
 
+@pytest.mark.slow
 def test_a_module_that_the_copy_lacks_is_named(tmp_path):
     folder = script(tmp_path, PLAIN)
     script(folder, "GAIN = 0.1", name="helper.py")
@@ -114,6 +118,7 @@ def test_a_module_that_the_copy_lacks_is_named(tmp_path):
     assert run(folder).returncode == 0
 
 
+@pytest.mark.slow
 def test_data_count_by_their_content(tmp_path):
     folder = with_data(tmp_path, data=["data"])
     assert run(folder).returncode == 0
@@ -122,6 +127,7 @@ def test_data_count_by_their_content(tmp_path):
     assert "6 trials to train" in run(folder).stdout
 
 
+@pytest.mark.slow
 def test_a_trial_that_removes_its_data_through_the_link_loses_links(tmp_path):
     then = "import shutil; shutil.rmtree('data/'); os.system('mkdir data && rm -rf data/')"
     folder = with_data(tmp_path, then, data=["data"])
@@ -129,6 +135,7 @@ def test_a_trial_that_removes_its_data_through_the_link_loses_links(tmp_path):
     assert {path.name for path in (folder / "data").iterdir()} == {"x.bin", "y.bin"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "then", ["open('data/y.bin', 'w').write('5')", "os.remove(os.path.realpath('data/y.bin'))"]
 )
@@ -146,6 +153,7 @@ open('data/processed/x.txt', 'w').write('x')
 """
 
 
+@pytest.mark.slow
 def test_a_library_that_writes_beside_its_data_does_so_in_each_copy(tmp_path):
     folder = with_data(tmp_path, PROCESSES, data=["data"], parallel="on")
     done = ablate_here("run", "study.yaml", "--jobs", "2", cwd=folder)
@@ -154,6 +162,7 @@ def test_a_library_that_writes_beside_its_data_does_so_in_each_copy(tmp_path):
     assert [(path / "data/processed/x.txt").read_text() for path in runs(folder)] == ["x"] * 6
 
 
+@pytest.mark.slow
 def test_what_is_added_to_the_original_data_is_named(tmp_path):
     then = "open(os.path.join(os.path.dirname(os.path.realpath('data/x.bin')), 'z.bin'), 'w')"
     done = run(with_data(tmp_path, then, data=["data"]))
@@ -178,6 +187,7 @@ WRITES = """
 """
 
 
+@pytest.mark.slow
 def test_what_a_trial_has_written_is_found_afterwards_but_for_large_files(tmp_path):
     folder = script(tmp_path, WRITES)
     (folder / "train.log").write_text("appended to, and not read")
@@ -217,6 +227,7 @@ def with_helper(folder: Path, **workload: object) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
     folder = with_helper(tmp_path)
     assert run(folder).returncode == 0
@@ -240,6 +251,7 @@ def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
     assert "ran with older code" not in (folder / "results/own/report.md").read_text()
 
 
+@pytest.mark.slow
 def test_in_place_the_report_says_so(tmp_path):
     folder = with_helper(tmp_path, isolate="off")
     assert run(folder).returncode == 0
@@ -247,6 +259,7 @@ def test_in_place_the_report_says_so(tmp_path):
     assert not (folder / "results/store/code").exists()
 
 
+@pytest.mark.slow
 def test_a_study_in_a_folder_of_its_repository_runs_a_module_in_the_copy(tmp_path):
     root = script(tmp_path, "GAIN = 0.1", name="helper.py")
     script(root / "pkg", "from pkg.inner import main", name="train.py")
@@ -276,7 +289,8 @@ EDITS = """
 """
 
 
-@pytest.mark.parametrize("kind", one_fast(["path", "finder", "variable"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["path", "finder", "variable"])
 def test_an_editable_install_that_is_edited_midway_gives_the_frozen_code(kind, tmp_path, monkeypatch):
     """As pip installs one: a path in a `.pth` file, or a finder with a mapping; or a path in $PYTHONPATH."""
     root = tmp_path / "repo"
@@ -318,6 +332,7 @@ sys.meta_path.append(Finder)
 """
 
 
+@pytest.mark.slow
 def test_code_of_the_original_by_its_absolute_path_stops_the_study(tmp_path):
     folder = script(
         tmp_path,
@@ -331,6 +346,7 @@ def test_code_of_the_original_by_its_absolute_path_stops_the_study(tmp_path):
     assert "src/helper.py of" in said(done)
 
 
+@pytest.mark.slow
 def test_a_module_elsewhere_that_is_edited_trains_anew(tmp_path):
     beside = tmp_path / "beside"
     script(beside, "GAIN = 0.1", name="helper.py")
@@ -357,6 +373,7 @@ DOWNLOADS = """
 """
 
 
+@pytest.mark.slow
 def test_data_that_a_script_downloads_are_those_of_its_copy(tmp_path):
     folder = script(tmp_path, DOWNLOADS)
     study(folder, seeds=2)
@@ -379,7 +396,8 @@ DIES = """
 """
 
 
-@pytest.mark.parametrize("resume", one_fast([True, False]))
+@pytest.mark.slow
+@pytest.mark.parametrize("resume", [True, False])
 def test_a_trial_that_is_tried_again_finds_its_own_folder_where_the_study_says_so(resume, tmp_path):
     folder = script(tmp_path / "own", DIES, OUTSIDE=str(tmp_path / "died"))
     study(folder, seeds=1, **({"resume": "on"} if resume else {}))

@@ -46,6 +46,7 @@ EDITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isolate", ["on", pytest.param("off", marks=pytest.mark.slow)])
 def test_an_edit_of_any_helper_or_config_trains_anew(isolate, tmp_path):
     """Those of `bash run.sh`, $PYTHONPATH, `sys.path.insert`, what a script opens; hidden, or with odd names."""
@@ -87,6 +88,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_same_command_finds_nothing_of_what_was_cut_short(tmp_path):
     text = KILLED.replace("DRIVER", f"int(open({str(tmp_path / 'driver')!r}).read())")
     folder = script(tmp_path / "own", text, OUTSIDE=str(tmp_path / "killed"))
@@ -167,6 +169,7 @@ SHARES = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_tracked", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_links_out_of_the_code_are_data(is_tracked, tmp_path):
     """To a folder into which a run writes its checkpoint, and to a file of settings; and one to nowhere."""
@@ -206,6 +209,7 @@ def test_a_file_of_the_original_by_its_absolute_path_stops_the_study(name, tmp_p
     assert f"a trial opened {name} of {folder}" in said(done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("results", ["results", pytest.param("../elsewhere", marks=pytest.mark.slow)])
 def test_a_relative_path_out_of_the_code_stops_the_study(results, tmp_path):
     folder = script(tmp_path / "own", SHARES, SHARED="../last.ckpt")
@@ -217,6 +221,7 @@ def test_a_relative_path_out_of_the_code_stops_the_study(results, tmp_path):
     assert ablate_here("clean", "--results", results, "--yes", cwd=folder).returncode == 0
 
 
+@pytest.mark.slow
 def test_caches_that_a_variable_names_may_be_shared(tmp_path, monkeypatch):
     folder = script(
         tmp_path, SHARES.replace("gain = 50 if", "gain = 0 if"), SHARED=str(tmp_path / "hub/model.bin")
@@ -250,6 +255,7 @@ LEFT = """
 """
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("how", ["appended", "read", pytest.param("there", marks=pytest.mark.slow)])
 def test_what_a_run_by_hand_has_left_stops_the_study_or_is_named_or_is_not_there(how, tmp_path):
     """A log of losses that a script goes on with, a result that it reads, and a checkpoint on a disk without modes."""

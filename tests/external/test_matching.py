@@ -24,6 +24,7 @@ def test_patterns_are_checked(pattern, said):
         check_pattern(pattern)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("pattern", "line"),
     [(r"(?:x+x+)+(y)", "x" * 60), (r"(?:x|x)*(y)", "x" * 60), (r"x*(y)", "x" * 3_000_000)],

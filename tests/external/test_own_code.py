@@ -36,6 +36,7 @@ def records(folder: Path):
     return [store.load(name) for name in sorted(stored(folder / "results"))]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_it_is_judged_like_any_other(folder, kind):
     study = written(folder, kind)
@@ -58,6 +59,7 @@ def ids(study: Path) -> set[str]:
     return {cell.id for cell in prepare(study).cells()}
 
 
+@pytest.mark.slow
 def test_an_edit_of_anything_that_is_copied_trains_anew(folder):
     """Helpers of whatever kind, as no reading of the code would find all; texts for people and studies count not."""
     for name in ("extra/c=1:d.json", ".hidden.sh", "src/helper.py", "README.md", "uv.lock"):
@@ -103,6 +105,7 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
 
 
+@pytest.mark.slow
 def test_undeclared_numbers_are_in_the_record_and_in_no_table(folder):
     run_here(written(folder, workload={"function": "train.py:reports_more"}, seeds=1), jobs=1)
     for record in records(folder):
@@ -212,6 +215,7 @@ def tried(folder: Path, **options: object):
     return experiment.workload.train(Trial("id", config, 1), lambda *_: False)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -332,6 +336,7 @@ def test_a_seed_that_another_file_sets_is_not_called_fixed(tmp_path):
     assert [*seeded(files)] == []
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("kind", "config", "lost"),
     [

@@ -212,6 +212,7 @@ def scripts(draw: st.DrawFn) -> str:
     return text
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[*HealthCheck])
 @given(scripts(), st.data(), st.sampled_from(["utf-8", "utf-8-sig"]))
 def test_a_run_of_the_copy_has_the_new_value_of_a_name_and_the_old_of_all_others(text, data, encoding):

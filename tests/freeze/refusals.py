@@ -21,6 +21,8 @@ from . import today
 from .folders import ROOT, temporary, toy_folder, write_files
 from .recording import Recording
 
+SLOW = ("calls", "match", "model", "search", "task", "variants")
+"""The files that take longest."""
 SECTIONS = sorted((Path(__file__).parent / "refused").glob("*.yaml"))
 LONG = "n" * 300
 REPETITION = re.compile(r"<(\d+)\.\.(\d+): ([^>]*)>")
@@ -74,6 +76,7 @@ class Refusals(Recording):
     def __init__(self, path: Path) -> None:
         self.file = path
         self.name = f"refused-{path.stem}"
+        self.slow = path.stem in SLOW
 
     @property
     def path(self) -> Path:

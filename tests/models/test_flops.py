@@ -4,8 +4,11 @@ A product of two factors costs as much forwards as the gradient of each. T posit
 H heads.
 """
 
+from functools import partial
+
 import pytest
 from small import section_with
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
@@ -146,6 +149,31 @@ def test_mixers(mixer, topology):
     assert flops(mixer=mixer, topology=topology) == model(*OTHERS[mixer, topology])
 
 
+@pytest.mark.parametrize("mixer", ["rnn", "lstm", "gru"])
+def test_recurrent_mixers_are_counted_without_stepping_through_positions(mixer):
+    section = ModelSection.model_validate({"d_model": D, "num_layers": LAYERS, "mixer": mixer})
+    counts = []
+    for length in (3, 300):
+        signature = Signature(length, V, vocab_size=24)
+        counts.append(operations(partial(flops_of, build_model(section, signature), signature)))
+    assert counts[0] == counts[1]
+
+
+def operations(call):
+    """The number of torch's operations that a call makes."""
+
+    class Counting(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.count += 1
+            return func(*args, **(kwargs or {}))
+
+    with Counting() as counting:
+        call()
+    return counting.count
+
+
 def test_every_mixer_has_a_closed_form():
     able = {(name, "decoder") for name in CATALOGUE.able("mixer", "causal")}
     assert set(OTHERS) == able | {(name, "encoder") for name in CATALOGUE.names("mixer")}
@@ -170,6 +198,7 @@ def test_norms_positions_and_activations_are_no_products(slot, name):
     assert (found.forward, found.training) == model(*ATTENTION, feedforward=gated)
 
 
+@pytest.mark.slow
 def test_models_of_one_skeleton_cost_the_same_and_a_plugins_part_is_not_taken_at_its_word(monkeypatch):
     signature, known = Signature(T, V, vocab_size=24), {}
 

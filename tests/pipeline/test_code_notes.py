@@ -43,12 +43,14 @@ def notes(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_note_on_seeds_is_dropped_where_runs_of_other_seeds_differ(notes):
     kept, cautions, _ = notes(CONSTANT + READS_SEED + PRINTS)
     assert kept == [UNREAD]
     assert cautions == []
 
 
+@pytest.mark.slow
 def test_a_note_stays_where_runs_agree_with_it(notes):
     kept, cautions, page = notes(CONSTANT + IGNORES_SEED + PRINTS)
     assert kept == [SEEDED, UNREAD]

@@ -117,6 +117,7 @@ def test_a_slice_that_a_part_cannot_do_is_refused_before_anything_is_evaluated(f
     assert (folder / "results/tiny/evaluation.csv").read_bytes() == before
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("text", "words"),
     [

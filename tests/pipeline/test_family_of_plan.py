@@ -5,7 +5,6 @@ import re
 
 import pytest
 from harness import TOY, ablate_here
-from one_fast import one_fast
 
 from ablate.records.folder import StudyFolder
 from ablate.report.levels import family
@@ -55,7 +54,8 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", one_fast(SHAPES, 3))
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_the_plan_and_the_report_agree(shape, tmp_path):
     changes, size = SHAPES[shape]
     study = BASE | changes
@@ -79,6 +79,7 @@ def test_the_plan_and_the_report_agree(shape, tmp_path):
     assert again["power"]["comparisons"] == size
 
 
+@pytest.mark.slow
 def test_a_claim_after_results_is_in_neither(tmp_path):
     study = BASE | {"factors": TWO}
     (tmp_path / "study.yaml").write_text(json.dumps(study))
@@ -90,6 +91,7 @@ def test_a_claim_after_results_is_in_neither(tmp_path):
     assert "corrected for 3 comparisons" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_sweep_plans_its_winners(tmp_path):
     search = {
         "over": {"model.effect": {"choice": [0.1, 0.2, 0.3]}},

@@ -77,6 +77,7 @@ def test_a_workload_that_knows_nothing_says_nothing(toy_study):
     assert limitations(prepare(toy_study), selects=False) == []
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("cell", "column", "given", "said"),
     [

@@ -66,6 +66,7 @@ def test_what_is_open_gets_looks_for_a_study_to_come_and_the_level_of_more_seeds
     assert for_this_one.endswith(f": ablate run 'my results/x.yaml' {seeds} --results 'my results'")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("values", "facts", "name"),
     [

@@ -41,6 +41,7 @@ def results(tmp_path_factory):
     return results
 
 
+@pytest.mark.slow
 def test_every_report_has_a_row(results):
     rows = {row.pop("report"): row for row in overview(results).rows}
     assert list(rows) == ["begun", "damaged", "old", "x", "x@confirm", "x@seeds=9"]

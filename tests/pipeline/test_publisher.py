@@ -49,6 +49,7 @@ def killed(found):
     os.kill(found._child.process.pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_process_is_the_one_that_is_made_here(apart, folder, known):
     made, judged = Publisher(), []
     made.publish(folder, pytest.fail, lambda: judged.append(set(files(folder))))
@@ -76,6 +77,7 @@ def test_a_process_that_is_killed_in_the_middle_still_leaves_a_whole_report(apar
     assert files(folder) == known
 
 
+@pytest.mark.slow
 def test_one_that_was_killed_before_is_started_again_and_says_what_is_wrong_as_it_is_said_here(
     apart, folder, tmp_path
 ):
@@ -105,6 +107,7 @@ def test_nothing_is_started_where_seaborn_is_or_a_debugger(folder, monkeypatch):
     assert folder.report_file.exists()
 
 
+@pytest.mark.slow
 def test_a_run_imports_nothing_that_draws_or_decides(write):
     path = write(TOY_STUDY)
     ablate_without({"matplotlib", "seaborn", "scipy.stats"}, "run", path, "--jobs", 1, cwd=path.parent)

@@ -3,6 +3,7 @@
 import os
 import signal
 
+import pytest
 from drivers import records, start, wait_for
 from harness import TOY_STUDY, run_here
 
@@ -15,6 +16,7 @@ def verdicts(folder):
     return (folder / "results/toy/comparisons.csv").read_text()
 
 
+@pytest.mark.slow
 def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(write, tmp_path):
     run_here(write(STUDY))
     folder = StudyFolder(tmp_path / "results", "toy")

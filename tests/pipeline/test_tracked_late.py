@@ -23,6 +23,7 @@ def trials(results: Path) -> int:
         return database.execute(sql).fetchone()[0]
 
 
+@pytest.mark.slow
 def test_a_report_is_cached_although_mlflow_is_behind_and_a_later_run_completes_it(tmp_path, monkeypatch):
     study, results = tmp_path / "study.yaml", tmp_path / "results"
     study.write_text(TOY_STUDY)

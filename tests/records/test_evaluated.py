@@ -22,6 +22,7 @@ def folder(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_edited_maps_are_read_as_they_were_or_refused_by_name(folder):
     path = folder.path / MAPS
     before = path.read_bytes()

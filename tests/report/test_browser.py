@@ -50,6 +50,7 @@ def report(folder):
     return folder / "report.html"
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_complained_of_and_nothing_is_requested(browser, report, width):
     browser.open(report, width=width)
@@ -242,6 +243,7 @@ def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser, rep
     assert (order(0), cells(0)) == (None, before)
 
 
+@pytest.mark.slow
 def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser, report):
     browser.open(report, width=1400)
     cells = [

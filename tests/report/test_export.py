@@ -32,6 +32,7 @@ def files(folder):
     return sorted(path.name for path in folder.glob("[!.]*"))
 
 
+@pytest.mark.slow
 def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
     done = call(results, "x_1")
     assert done.exit_code == 0, done.output
@@ -68,6 +69,7 @@ def test_another_folder_another_width_and_one_figure_of_a_folder(results, tmp_pa
     assert "237.6" in (out / "forest.svg").read_text()
 
 
+@pytest.mark.slow
 def test_what_export_did_not_write_stays_unless_it_is_told_to_write_over_it(results, tmp_path):
     out = tmp_path / "paper"
     out.mkdir()

@@ -81,6 +81,7 @@ def main_effects(of: StudyFolder) -> pd.DataFrame:
     return pd.DataFrame(planned_rows(of.comparisons())).set_index("variant")
 
 
+@pytest.mark.slow
 def test_a_confirmation_has_every_cell_and_the_same_main_effects(crossed):
     again = report(crossed, "cross@confirm")
     assert {variant.name for variant in again.facts().variants} == CELLS
@@ -101,6 +102,7 @@ def test_a_confirmation_of_one_main_effect_alone_has_every_cell(tmp_path):
     assert {variant.name for variant in again.facts().variants} == {v.name for v in first.facts().variants}
 
 
+@pytest.mark.slow
 def test_cells_that_a_run_leaves_out_leave_no_main_effects(tmp_path):
     written(tmp_path, TUNED)
     part = run(tmp_path, "--only", EFFECT, "--only", WIDTH)
@@ -110,6 +112,7 @@ def test_cells_that_a_run_leaves_out_leave_no_main_effects(tmp_path):
     assert set(found["verdict"]) == {"better"}
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_its_main_effects_detect(crossed):
     planned = json.loads(ablate_here("plan", "study.yaml", "--json", cwd=crossed).stdout)
     [task] = planned["power"]["tasks"]
@@ -170,6 +173,7 @@ def test_a_note_of_the_interaction_stands_below_each_verdict(crossed):
             assert values(f"{alone} {joint}") == pytest.approx([0.1, -0.1], abs=0.02)
 
 
+@pytest.mark.slow
 def test_each_table_of_a_paper_has_means_of_one_kind(crossed):
     done = ablate_here("export", "cross", "--out", "paper", cwd=crossed)
     assert done.returncode == 0, done.stderr

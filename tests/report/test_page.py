@@ -116,6 +116,7 @@ def test_tables_link_their_files_and_names_have_their_paths(page, source):
     assert '<th scope="row" title="model.position=none">no positions</th>' in source
 
 
+@pytest.mark.slow
 def test_a_reason_names_variants_for_readers(publish):
     evidence = study(factors=SMALL | {"a.lr": {"1": 0.0, "0.02": 0.0}}, named={}, claims=False, num_seeds=2)
     folder = publish(with_status(evidence, "failed", of="a.lr=0.02"))
@@ -126,6 +127,7 @@ def test_a_reason_names_variants_for_readers(publish):
     assert "0.<wbr>" not in source, "no line breaks inside a number"
 
 
+@pytest.mark.slow
 def test_notes_are_running_text(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
     notes = "one\nline\n\n- an item\n  of two lines\n- <b>another</b>\n"
@@ -157,6 +159,7 @@ def test_the_same_evidence_gives_the_same_bytes(publish):
         assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
 
 
+@pytest.mark.slow
 def test_pictures_of_an_earlier_report_go(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3, placebo=False)
     folder = publish(evidence)
@@ -198,6 +201,7 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
         assert r"\u202eesrever" in written[name].replace("\\\\", "\\")
 
 
+@pytest.mark.slow
 def test_a_figure_that_is_seen_without_unfolding_is_a_png_file_too(publish, evidence):
     folder = publish(evidence)
     [image] = folder.rglob("*.png")
@@ -225,6 +229,7 @@ def without_floors(evidence):
     return Evidence(facts, evidence.trials, evidence.curves)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("status", ["diverged", "failed", "pruned"])
 def test_a_study_without_any_result_has_a_report(publish, status):
     few = with_status(study(factors=SMALL, num_seeds=2, named={}), status)
@@ -267,6 +272,7 @@ def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_p
     assert (folder.path / "figures/forest.svg").exists()
 
 
+@pytest.mark.slow
 def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(tmp_path, evidence, monkeypatch):
     def fail(*given):
         raise ValueError("broken <b>")

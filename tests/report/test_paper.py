@@ -61,6 +61,7 @@ def content(made, name):
     return found if isinstance(found, str) else found.decode("latin-1")
 
 
+@pytest.mark.slow
 def test_tables_and_every_figure_of_the_report(made):
     figures = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
     ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
@@ -68,6 +69,7 @@ def test_tables_and_every_figure_of_the_report(made):
     assert sorted(made) == sorted([*texts, *ends, "summary.pdf", "summary.svg"])
 
 
+@pytest.mark.slow
 def test_tables_are_those_of_the_page(made, whole):
     (table,) = verdict_tables(whole.comparisons, whole.facts)
     head, *found = rows(content(made, "comparisons.tex"))

@@ -42,6 +42,7 @@ def test_each_table_is_read_each_pair_compared_and_each_figure_drawn_once(publis
     assert calls["execute"] == 5, "each is laid out once"
 
 
+@pytest.mark.slow
 def test_many_variants_are_one_family_and_the_largest_are_drawn(tmp_path, calls):
     spread = np.random.default_rng(1).normal(0.8, 0.01, (150, 4))
     values = {"baseline": [0.8] * 4} | {f"v{i}": of + i / 1000 for i, of in enumerate(spread)}

@@ -31,6 +31,7 @@ def folder(tmp_path):
     return StudyFolder(tmp_path, "x")
 
 
+@pytest.mark.slow
 def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     only = replace(evidence, trials=evidence.trials[:0], curves=evidence.curves[:0])
     folder.save_evidence(only)
@@ -50,6 +51,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     assert "×1.900" in shown
 
 
+@pytest.mark.slow
 def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(folder, evidence):
     about = [claim("beats", "baseline", "slow", metric="step_seconds"), claim("beats", "slow", "baseline")]
     facts = replace(evidence.facts, claims=about)

@@ -53,6 +53,7 @@ def said(report: StudyFolder) -> str:
     return " ".join([page, html, *report.answer(), methods(report_data(report))])
 
 
+@pytest.mark.slow
 def test_of_own_code_nothing_is_asserted_but_what_the_study_states(tmp_path):
     written(tmp_path)
     report = run(tmp_path)
@@ -88,6 +89,7 @@ def test_another_statement_is_refused(data, tmp_path):
     assert ": data" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metrics", [["score"], pytest.param(["score", "validation_score"], marks=pytest.mark.slow)]
 )
@@ -136,6 +138,7 @@ def test_of_a_built_in_study_data_are_known():
     assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("split", "code"), [("held_out", "split_builtin"), ("fixed", "split_builtin_fixed")])
 def test_how_a_built_in_study_divides_its_data_is_as_its_runs_had_them(split, code, tmp_path):
     study = {

@@ -54,6 +54,7 @@ def test_counts():
     assert [tables.count(x) for x in (5, "5.0", 25_728, math.inf, math.nan)] == ["5", "5", "25,728", "∞", "–"]
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(6, 40))
 def test_names_fit_their_lines(name, width):
     lines = tables.in_lines(name, width, 2).split("\n")

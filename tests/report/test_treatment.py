@@ -67,6 +67,7 @@ def marks(report: StudyFolder) -> dict[str, Treatment | None]:
     return {row["variant"]: Treatment.parse(row["treatment"]) for row in planned_rows(report.comparisons())}
 
 
+@pytest.mark.slow
 def test_a_variant_trained_three_times_as_long_is_better_with_a_word(tmp_path):
     report = run(LONGER, tmp_path)
     rows = {row["variant"]: row for row in planned_rows(report.comparisons())}

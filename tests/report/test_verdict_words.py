@@ -15,6 +15,7 @@ def train(config, seed):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("direction", "gain", "word"), [("max", 0.01, "better"), ("min", 0.01, "worse")])
 def test_an_equivalence_that_excludes_zero_says_so(direction, gain, word, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")

@@ -119,6 +119,7 @@ def test_settings_that_no_seed_shares_are_none_either(tmp_path):
     assert "lr: [" in analyse(tmp_path, as_csv(drawn), *words).stderr
 
 
+@pytest.mark.slow
 def test_the_ways_out_of_settings(tmp_path):
     table = sweep(lr=[0.1, 0.01], seed=[0, 1, 2])
     words = ("loss", "min")
@@ -165,6 +166,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", HARMLESS)
 def test_what_is_measured_or_kept_beside_is_no_setting(tmp_path, case):
     table = pd.DataFrame(
@@ -202,6 +204,7 @@ def test_a_condition_that_no_row_can_meet_is_refused(tmp_path, condition, said):
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_scores_with_several_metrics(tmp_path):
     words = ("several_metrics.csv", "BLEU", "max")
     claim = ("--also", "chrF++", "max", "--claim", "fast_dot beats fast_add on chrF++ by 1")
@@ -222,6 +225,7 @@ def test_scores_with_several_metrics(tmp_path):
 # Without seeds
 
 
+@pytest.mark.slow
 def test_runs_without_seeds_are_never_called_seeds(tmp_path):
     words = ("five_runs_each.csv", "final_loss", "min", "baseline", "--column", "variant", "configuration")
     done = analyse(tmp_path, *words, "--margin", "0.003", "--floor", "11", "--ceiling", "0")
@@ -265,6 +269,7 @@ UNSEEDED = {
 }  # fmt: skip
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", UNSEEDED)
 def test_no_reason_or_limitation_speaks_of_seeds_where_there_are_none(tmp_path, case):
     text, words = UNSEEDED[case]
@@ -289,6 +294,7 @@ def test_nothing_is_said_of_runs_that_nobody_told(tmp_path):
 # Cells
 
 
+@pytest.mark.slow
 def test_only_pairs_with_runs_are_planned(tmp_path):
     """Each of 43 variants ran on one of three tasks."""
     rows = ["variant,task,seed,acc"]
@@ -369,6 +375,7 @@ ENDED = [
 ]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("column", ["status", "State", "job"])
 def test_statuses_of_trackers_and_schedulers(tmp_path, column):
     """A row a word: each crashed run leaves out its own seed, and no number beside it is read."""
@@ -382,6 +389,7 @@ def test_statuses_of_trackers_and_schedulers(tmp_path, column):
     assert row["left_out"].startswith(f"{len(ENDED)} of {len(ENDED) + len(LOST) + 2} (")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("word", ["diverged", "OUT_OF_MEMORY", "OOM", "TIMEOUT", "finished"])
 def test_a_run_lost_for_a_reason_of_its_variant_counts_with_the_floor(tmp_path, word):
     """Memory and time limit as divergence, METHODS §1; NaN of a run that finished too."""
@@ -397,6 +405,7 @@ def test_a_run_lost_for_a_reason_of_its_variant_counts_with_the_floor(tmp_path, 
     )
 
 
+@pytest.mark.slow
 def test_a_blank_without_a_word_leaves_the_comparison_open(tmp_path):
     text = "variant,seed,acc\n" + "".join(f"base,{s},0.9{s}\nx,{s},0.95{s}\n" for s in range(4))
     row = verdicts(analyse(tmp_path, text.replace("x,2,0.952", "x,2,"), "acc", "max", "base", "--json"))["x"]
@@ -450,6 +459,7 @@ def test_single_runs_have_no_verdict(tmp_path):
     assert "fewer_heads (runs.csv, line 3), no_flag (runs.csv, line 11)" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_metric_that_one_method_lacks_and_another_does_not_vary(tmp_path):
     words = (
         "blank_for_one_method.csv",

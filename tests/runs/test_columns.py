@@ -46,6 +46,7 @@ def test_a_metric_with_the_name_of_another_column_is_refused(name, tmp_path):
         assert (done.returncode, f"given '{name}'" in done.stderr) == (2, True)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["base", "baseline", "values", "metric", "index", "level_0", "wide"])
 def test_any_other_name_is_judged_by_run_and_by_example(name, tmp_path):
     assert analyse(tmp_path, table(name), metric=name).returncode == 0
@@ -80,6 +81,7 @@ def test_documents_whose_metric_never_varies_have_no_sources_to_tell(tmp_path):
     assert analyse(tmp_path, runs, "--column", "source", "page").returncode == 0
 
 
+@pytest.mark.slow
 def test_seeds_that_floats_merge_stay_apart(tmp_path):
     """A seed that is written as a float made floats of all: 2⁵³ and 2⁵³ + 1 were a pair."""
     seeds = {
@@ -102,6 +104,7 @@ def test_a_seed_that_has_lost_its_digits_or_is_none_is_refused(seed, tmp_path):
     assert (done.returncode, "seed: must be a whole number" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_parquet_keeps_whole_numbers_and_refuses_those_that_were_floats(tmp_path):
     runs = table(seeds=[LARGE + place for place in range(4)])
     for kind, code in (("int64", 0), ("uint64", 0), ("float64", 2)):
@@ -122,6 +125,7 @@ def test_names_that_are_numbers_are_names(tmp_path):
     assert variants == {"0.1", "0.10", "007", "7"}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("values", [["12e45678", "34e99999"], [LARGE, LARGE + 1]])
 def test_versions_of_the_code_that_are_one_float_are_two(values, tmp_path):
     done = analyse(tmp_path, table(seeds=range(4)).assign(commit=values * 4))

@@ -27,6 +27,7 @@ def test_nothing_is_said_of_plain_runs():
     assert "to the last digit" not in text
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("ascending", "word"), [(True, "rises"), (False, "falls")])
 def test_values_in_the_order_of_seeds(ascending, word):
     ranked = runs().sort_values(["variant", "acc"], ascending=[True, ascending])
@@ -46,6 +47,7 @@ COMPUTED = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("act", "told"), COMPUTED.values(), ids=[*COMPUTED])
 def test_a_variant_that_is_computed_from_the_baseline(act, told):
     table = runs()

@@ -69,6 +69,7 @@ FAILED = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", FAILED)
 def test_a_run_that_failed_does_not_count(tmp_path, case):
     root = written(tmp_path / "runs", *FAILED[case])
@@ -83,6 +84,7 @@ WELL = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", WELL)
 def test_other_files_leave_a_run(tmp_path, case):
     root = written(tmp_path / "runs", {}, WELL[case])

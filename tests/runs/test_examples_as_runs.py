@@ -39,6 +39,7 @@ def test_rows_are_runs_where_the_call_says_so_and_pairs_where_it_names_a_seed(tm
     assert analysed(rows, tmp_path, seed="idx").comparisons["n"].tolist() == [40]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "columns",
     [

@@ -58,6 +58,7 @@ def values(table):
 NUM_RUNS = 2 * len(SEEDS)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("column", ["_step", "epoch", "step", "global_step"])
 @pytest.mark.parametrize(
     ("setting", "names"), [("lr", (0.1, 0.3)), ("dataset", ("a", "b")), ("config.width", (8, 16))]
@@ -194,6 +195,7 @@ def test_rows_without_seeds_that_may_be_either_are_refused():
 NUMBERS = some.integers(0, 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=some.lists(
@@ -237,6 +239,7 @@ def test_no_row_is_lost_without_a_word(rows, dropped, id_of):
 # Numbers that a format types
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", ["json", "jsonl", "parquet", "frame"])
 def test_a_number_of_the_format_is_never_read_as_local_notation(kind, tmp_path):
     """`0,1` as text beside them said that points mark thousands: 12.345 became 12345."""
@@ -310,6 +313,7 @@ def evaluations(ids, name="run_id", **columns):
     return pd.DataFrame(rows).assign(**columns)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["run_id", "Run ID", "runId", "trial_id", "id", "uuid", "wandb_id"])
 def test_rows_of_one_id_are_no_replicates(name):
     frame = evaluations("111111", name)

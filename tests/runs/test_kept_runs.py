@@ -59,6 +59,7 @@ CHOSEN = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("where", CHOSEN)
 def test_a_condition_that_leaves_out_seeds_or_variants_is_a_choice(where):
     assert choices(table(), where, **ON_TASKS) == CHOSEN[where]
@@ -74,6 +75,7 @@ HONEST = [
 ]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("where", HONEST)
 def test_a_task_a_status_or_a_setting_is_no_choice(where):
     frame = table()
@@ -81,6 +83,7 @@ def test_a_task_a_status_or_a_setting_is_no_choice(where):
     assert choices(frame, where, **ON_TASKS) == []
 
 
+@pytest.mark.slow
 def test_data_sets_with_seeds_of_their_own_are_no_choice_of_seeds():
     frame = table()
     frame.loc[frame["dataset"] == "svhn", "seed"] += 6
@@ -103,6 +106,7 @@ def test_the_rate_of_a_choice_stands_in_place_of_that_of_two_calls(tmp_path):
     assert "up to" not in words
 
 
+@pytest.mark.slow
 def test_files_with_fewer_variants_or_seeds_than_one_before_are_choices():
     frame = table(num_variants=5).query("dataset == 'cifar'")
     assert choices(frame) == []
@@ -140,6 +144,7 @@ def reported(tmp_path):
     return SimpleNamespace(folder=folder, results=tmp_path / "results")
 
 
+@pytest.mark.slow
 def test_a_choice_of_the_runs_of_a_study_names_its_report(reported):
     whole = ablate.analyse(reported.folder.path).evidence.facts.earlier_calls
     assert not whole.choices
@@ -151,6 +156,7 @@ def test_a_choice_of_the_runs_of_a_study_names_its_report(reported):
     assert [look.differs for look in part.looks] == [["where=none"]]
 
 
+@pytest.mark.slow
 def test_a_file_beside_a_study_that_has_some_of_its_runs_names_the_report(reported):
     trials = ablate.load(reported.folder.path).trials[["variant", "seed", "loss"]]
     options = {"baseline": "baseline", "direction": "min", "results": reported.results}
@@ -167,6 +173,7 @@ def test_all_runs_of_a_study_in_a_file_are_no_other_look(reported):
     assert whole.choices == whole.looks == []
 
 
+@pytest.mark.slow
 def test_a_value_in_quotes_may_hold_an_equals_sign(reported):
     where = 'variant in ["baseline", "config.a=2"]'
     part = ablate.analyse(reported.folder.path, where=where)

@@ -67,6 +67,7 @@ def test_metrics_have_their_own_names_and_those_of_mlflow():
     assert len(both.table) == 6 * 3
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("at", "place"), [("last", -1), ("best val_loss", 1), ("step 0", 0)], ids=["last", "best", "step"]
 )
@@ -88,6 +89,7 @@ def test_a_metric_that_is_logged_once_is_of_each_step(tmp_path):
     assert comparison(tmp_path, "mlruns")["n"] == "3"
 
 
+@pytest.mark.slow
 def test_one_of_several_experiments_is_picked_by_name_or_by_its_folder(tmp_path):
     mlruns = copied(tmp_path)
     other = Path(shutil.copytree(mlruns / SWEEP, mlruns / "77"))

@@ -60,6 +60,7 @@ def test_folders_that_say_settings_and_seeds_alone_are_runs_that_pair(parts, tmp
     ]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("configured", [True, False])
 def test_a_stray_folder_takes_the_seeds_of_no_other(configured, tmp_path):
     folders(tmp_path, [f"seed{seed}" for seed in range(5)], configured=configured)

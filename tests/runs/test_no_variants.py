@@ -40,6 +40,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", BESIDE)
 def test_a_column_beside_those_of_variants_is_no_variant(case):
     name, values = BESIDE[case]
@@ -48,6 +49,7 @@ def test_a_column_beside_those_of_variants_is_no_variant(case):
     assert interval(rows["wide"]) == pytest.approx([*paired(BASE, WIDE)], abs=1e-12)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("values", [WIDE, [1, 1, 1, 1, 1]])
 @pytest.mark.parametrize("name", ["memory", "best", "time", "diff", "index"])
 def test_a_variant_with_such_a_name_stays(name, values):
@@ -67,6 +69,7 @@ def test_the_mean_of_numbered_runs_of_one_name_is_no_run():
     assert interval(row) == pytest.approx([*welch], abs=1e-9)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["Macro avg", "mean over tasks", "Grand mean"])
 def test_a_mean_over_tasks_is_no_task(name):
     rows = []
@@ -94,6 +97,7 @@ def test_true_and_false_are_numbers_of_a_metric(tmp_path):
         assert [row["n"], row["diff"], *interval(row)] == [8, 0.25, *interval(numbers)]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("other", ["relu", "ReLU \u200b", "Re-LU"])
 def test_names_that_are_written_almost_alike_are_told(other):
     names = ["Re_LU" if other == "Re-LU" else "ReLU", other]
@@ -105,6 +109,7 @@ def test_names_that_are_written_almost_alike_are_told(other):
     assert "almost alike" not in " ".join(ablate.analyse(apart, **OPTIONS).evidence.facts.cautions)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("column", ["tokens", "samples_seen", "frames"])
 def test_training_counted_in_what_was_seen_is_a_budget(column):
     seen = [1_000_000] * 8 + [600_000, 1_000_000]

@@ -33,7 +33,7 @@ def test_sizes_that_jump_by_a_thousand_tell_marks_of_thousands(cells, others, nu
 def test_points_in_numbers_of_one_size_are_decimal_points(cells):
     found = read(cells)
     assert found.of_columns.get("x", "thousands") == "thousands"
-    assert (found.by_size, found.unclear) == ([], [])
+    assert (found.by_size, found.doubtful_points) == ([], [])
 
 
 def test_a_comma_that_is_a_decimal_comma_by_size():
@@ -45,11 +45,11 @@ def test_a_comma_that_is_a_decimal_comma_by_size():
 @pytest.mark.parametrize("cells", ["1.051 1.234 999", "1.234 1.191 25", "1 1.000 2.000"])
 def test_sizes_that_leave_points_open_are_named(cells):
     found = read(cells)
-    assert (found.of_columns, found.unclear) == ({}, ["x"])
+    assert (found.of_columns, found.doubtful_points) == ({}, ["x"])
 
 
 def test_points_in_a_table_with_decimal_points_and_commas():
-    assert read("1.234 1.191 25", acc="0.9").unclear == []
-    assert read("1.125 5.250 10 20", acc="0.3000").unclear == []
+    assert read("1.234 1.191 25", acc="0.9").doubtful_points == []
+    assert read("1.125 5.250 10 20", acc="0.3000").doubtful_points == []
     assert read("1.050 950", acc="0,8").by_size == []
     assert read("1.051 1.234 950", separates=True).of_columns == {}

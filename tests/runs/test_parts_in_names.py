@@ -45,6 +45,7 @@ def judged(folder, train, test, num_train_rows=2, train_in=range(5)):
     return row, " ".join(done.stderr.split())
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("train", "test"),
     [
@@ -63,6 +64,7 @@ def test_the_part_that_counts_more_is_judged(train, test, train_in, tmp_path):
     assert f"acc of files such as {test} counts" in said
 
 
+@pytest.mark.slow
 def test_metrics_of_one_part_keep_their_names(tmp_path):
     for name in ("base", "wide"):
         for seed in range(3):

@@ -22,6 +22,7 @@ def judged(runs, **options):
     return ablate.analyse(runs, **options).comparisons[NUMBERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "options"),
     [
@@ -61,6 +62,7 @@ def test_numbers_keep_their_digits_and_named_levels_of_the_index_are_columns():
     pd.testing.assert_frame_equal(judged(objects, baseline="a"), plain.comparisons[NUMBERS])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["0.10", "NA", "None"])
 def test_names_that_look_like_something_else_are_names(name):
     rows = ablate.analyse(
@@ -114,6 +116,7 @@ def test_a_wrong_call_is_refused_by_its_name():
             ablate.analyse(runs, baseline="a", metric="acc")
 
 
+@pytest.mark.slow
 def test_the_report_is_temporary_unless_it_has_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     results = ablate.analyse(frame_of(), baseline="a", metric="acc")
@@ -138,6 +141,7 @@ assert "baseline" in repr(results)
 """
 
 
+@pytest.mark.slow
 def test_it_needs_nothing_of_training():
     absent = {"torch", "mlflow", "optuna", "cmaes", "sklearn", "safetensors", "matplotlib"}
     code = ABSENT.format(absent=absent) + LIGHT.format(path=str(CASES / "five_runs_each.csv"))

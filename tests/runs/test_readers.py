@@ -105,6 +105,7 @@ class TestReader:
         # A call with patterns is one for logs, whatever else lies there.
         assert len(known) == 1 or {*known[1:]} == {"LogReader"}
 
+    @pytest.mark.fast_cases(2)
     def test_the_table_is_tidy(self, recorded, found):
         table = found.table
         assert found.kind == recorded.kind
@@ -116,6 +117,7 @@ class TestReader:
             assert {*names} <= {*table}
         assert len(table) == recorded.rows * 2 * len(SEEDS)
 
+    @pytest.mark.fast_cases(2)
     def test_the_last_step_has_the_last_value_of_each_metric(self, recorded, found):
         rows = read(str(RECORDED / recorded.path), recorded.options).rows
         assert len(rows) == 2 * len(SEEDS)
@@ -127,6 +129,7 @@ class TestReader:
                 expected, abs=recorded.places, rel=1e-9
             )
 
+    @pytest.mark.fast_cases(2)
     def test_the_verdict_is_that_of_scipy(self, recorded, found, tmp_path):
         done = ablate_here("analyse", RECORDED / recorded.path, *recorded.words, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -459,6 +462,7 @@ PATTERN_FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patterns", PATTERN_FAULTS.values(), ids=PATTERN_FAULTS)
 def test_patterns_that_cannot_be_used_are_refused_in_time(tmp_path, patterns):
     write(tmp_path, {"a.log": "a" * 40 + "!\n", "b.log": "a\n"})

@@ -90,6 +90,7 @@ def write_runs(root, lost_files, files=None):
 # What strangers publish
 
 
+@pytest.mark.slow
 def test_a_trial_of_ray_with_an_error_has_no_result():
     results = ablate.analyse(CASES / "ray", baseline="relu", metric="val_acc", direction="max")
     row = row_of(results, "gelu")
@@ -100,6 +101,7 @@ def test_a_trial_of_ray_with_an_error_has_no_result():
     assert math.isnan(lost["val_acc"])
 
 
+@pytest.mark.slow
 def test_a_run_of_sacred_that_failed_has_no_result():
     results = ablate.analyse(CASES / "sacred", baseline="plain", metric="EpRewMean", direction="max")
     row = row_of(results, "pdis")
@@ -128,6 +130,7 @@ def recorded_change(seeds):
     return [np.mean(change), *stats.ttest_1samp(change, 0).confidence_interval(0.95)]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("has_state", [True, False])
 def test_of_trials_of_ray_the_one_that_failed_twice_has_no_result(tmp_path, has_state):
     """The one that failed once keeps its `error.txt` and has completed."""
@@ -193,6 +196,7 @@ LOST_FILES = {
 }  # fmt: skip
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", LOST_FILES)
 def test_the_pair_of_a_run_that_did_not_end_well_is_left_out(tmp_path, case):
     files, kind = LOST_FILES[case]
@@ -217,6 +221,7 @@ LIMITS = {
 }  # fmt: skip
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", LIMITS)
 def test_a_run_that_lacked_memory_or_time_counts_as_diverged(tmp_path, case):
     write_runs(tmp_path, LIMITS[case])
@@ -253,6 +258,7 @@ ENDED_WELL = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", ENDED_WELL)
 def test_a_run_that_ended_well_counts(tmp_path, case):
     write_runs(tmp_path, ENDED_WELL[case], ENDED_WELL[case])
@@ -265,6 +271,7 @@ def ray_state(status):
     return json.dumps({"trial_data": [trials]})
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("status", "last_result", "n"),
     [
@@ -307,6 +314,7 @@ def state_of_trainer(step, *, last=100, **more):
     )
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("more", "n"),
     [
@@ -481,6 +489,7 @@ ACCOUNTS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ACCOUNTS)
 @pytest.mark.parametrize(("state", "n"), [("CANCELLED by 1000", 4), ("FAILED", 4), ("COMPLETED", 5)])
 def test_the_accounts_of_slurm_say_how_the_jobs_of_folders_ended(tmp_path, name, state, n):
@@ -576,6 +585,7 @@ def test_a_status_that_nobody_knows_is_refused():
         ablate.analyse(frame(status=lost("finished", "exploded")), baseline="base", **OPTIONS)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", ["pruned", "failed", "stopped", "running", "diverged"])
 def test_no_number_counts_beside_an_end_that_was_not_well(kind):
     """Whatever a run measured before, and whether its pair is left out or its comparison stays open."""
@@ -655,6 +665,7 @@ def test_of_two_runs_of_a_seed_that_ended_well_none_is_chosen(tmp_path):
         ablate.analyse(tmp_path, baseline="base", **OPTIONS)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "files",
     [

@@ -62,6 +62,7 @@ def claimed(claim: Claim, facts: StudyFacts) -> str:
     return f"{claim.a[0]} {verb} {claim.b[0]} on {claim.metric} {'by' if verb == 'beats' else 'within'} {claim.by}"
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "path", [pytest.param(p, marks=[] if p.name in FAST else pytest.mark.slow, id=p.name) for p in STUDIES]
 )

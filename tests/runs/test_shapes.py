@@ -52,6 +52,7 @@ TABLES = {
 LOOKED_AT = {"flat.jsonl": "b", "named.csv": "ours"}
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_read_at_the_first_try(name, tmp_path):
     words, known, said = TABLES[name]
@@ -73,6 +74,7 @@ def test_a_table_that_wandb_has_exported(tmp_path):
     assert rows["E2_no_residuals"]["verdict"] == "worse"
 
 
+@pytest.mark.slow
 def test_the_call_that_says_it_outright_gives_the_same(tmp_path, monkeypatch):
     words = ("analyse", str(CASES / "wandb_table.csv"), "--baseline", "baseline", "--json")
     monkeypatch.setattr(sys, "argv", ["ablate", *words])  # That of this process, in which it runs.
@@ -134,6 +136,7 @@ STEPS = "run,seed,step,loss,acc\n" + "".join(
 )
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("at", "difference"),
     [("last", -1.0), ("step 1", -1.0), ("step 0", 1.0), ("best acc", -0.5), ("best loss", -1.0)],
@@ -306,6 +309,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("shape", PUBLISHED.values(), ids=PUBLISHED)
 def test_a_shape_that_people_publish_is_read_at_the_first_try(shape, tmp_path):
     name, text, values, said = shape
@@ -349,6 +353,7 @@ def test_what_is_unclear_is_refused(content, words, said, tmp_path):
     assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("base", "other"), [("50%", "100%"), ("0,1", "0,01"), ("none", "0.1")])
 def test_names_that_look_like_numbers_stay_names(base, other, tmp_path):
     text = table("keep;seed;acc", "{v};{s};{x}", {base: BASE, other: OURS})
@@ -357,6 +362,7 @@ def test_names_that_look_like_numbers_stay_names(base, other, tmp_path):
     assert [*rows] == [other]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["$91.0_{\\pm 0.4}$", "$\\mathbf{91.0} \\pm 0.4$", "**91.0 ± 0.4**"])
 def test_means_as_latex_and_markdown_write_them(cell, tmp_path):
     (tmp_path / "means.csv").write_text(f"method,acc,n\nbase,{cell},5\nx,94.1 ± 0.6,5\n")
@@ -417,6 +423,7 @@ DOCUMENTS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("shape", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_json_documents_as_people_write_them(shape, tmp_path):
     document, words = shape
@@ -471,6 +478,7 @@ def test_folds_of_a_search_are_no_seeds(tmp_path):
     assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", ["variants", "variants with epochs", "seeds", "tasks"])
 def test_a_folder_of_tables(kind, tmp_path):
     folder = tmp_path / "tables"

@@ -57,6 +57,7 @@ def test_percent_throughout_are_one_scale(tmp_path):
     assert "percent" not in said(tmp_path, in_percent(runs, runs["seed"] >= 0))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("mark", [-1, 999, -9999])
 def test_a_mark_of_a_missing_value_among_the_values(tmp_path, mark):
     runs = table()
@@ -83,6 +84,7 @@ def test_folds_as_seeds(tmp_path):
     assert "folds as seeds" in said(tmp_path, runs, "--column", "seed", "fold")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("metric", "is_named"),
     [
@@ -155,6 +157,7 @@ def test_a_resolution_below_the_step_of_all_values(tmp_path):
     assert told in said(tmp_path, table(decimals=2), "--resolution", "0.0001")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("decimals", "resolution"), [(2, "0.01"), (2, "0.02"), (12, "0.0001")])
 def test_a_resolution_that_values_bear_out(tmp_path, decimals, resolution):
     assert "lie on steps" not in said(tmp_path, table(decimals=decimals), "--resolution", resolution)

@@ -52,6 +52,7 @@ BROKEN_FILES = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("break_file", BROKEN_FILES.values(), ids=BROKEN_FILES)
 def test_a_file_without_samples_is_refused_by_its_name(tmp_path, break_file):
     path = write_samples(tmp_path)

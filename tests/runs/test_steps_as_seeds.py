@@ -32,6 +32,7 @@ def test_a_column_of_steps_is_no_column_of_seeds(name, tmp_path):
             analysed(table(name), tmp_path, **call)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("columns", "is_refused"),
     [
@@ -67,6 +68,7 @@ def test_a_pattern_that_takes_steps_from_names_is_refused(tmp_path):
     assert found.comparisons["n"].tolist() == [6]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("guide", "is_named"), [("acc", True), ("same", True), ("error", True), ("val", False)]
 )

@@ -48,6 +48,7 @@ def planned(results):
     return rows[~rows["exploratory"].astype(bool)][NUMBERS].reset_index(drop=True)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("file", ["", "trials.parquet"])
 @pytest.mark.parametrize(
     "tasks", [{NAMELESS_TASK: {"loss": LOSS}}, {"": {"loss": LOSS}}, {"digits": {"loss": LOSS}}]
@@ -87,6 +88,7 @@ def test_another_metric_takes_nothing_that_is_declared_of_the_judged_one(tmp_pat
     assert judged.evidence.facts.metric == "other"
 
 
+@pytest.mark.slow
 def test_what_the_report_counts_beside_is_said():
     facts = ablate.analyse(PUBLISHED / "quickstart").evidence.facts
     assert any(
@@ -119,6 +121,7 @@ def test_a_report_without_warnings_adds_none(tmp_path):
     ]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "file", ["comparisons.csv", "claims.csv", "curves.parquet", "report.md", "answer.txt"]
 )

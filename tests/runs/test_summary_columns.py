@@ -45,6 +45,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("mean", "spread", "count", "scale"), NAMES)
 def test_means_and_deviations_in_columns_are_judged_by_welchs_t(mean, spread, count, scale, tmp_path):
     wide(mean, spread, count, scale).to_csv(tmp_path / "table.csv", index=False)
@@ -83,6 +84,7 @@ def test_a_header_says_what_stands_after_the_mean(kind):
         assert (name, kind_of_header(name)) == (name, kind)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("header", ["acc (mean ± SE)", "acc ± stderr", "acc"])
 def test_standard_errors_of_one_column_are_judged_as_such(header, tmp_path):
     cells = {"baseline": "80.3 ± 0.7", "wide": "82.6 ± 0.9"}

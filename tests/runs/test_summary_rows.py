@@ -199,6 +199,7 @@ def test_the_workspace_of_dvc_counts_where_it_repeats_no_run(workspace, num_runs
     assert rows["gelu"]["diff"] == pytest.approx(0.02)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     numbers=some.lists(some.integers(0, 10_000), min_size=6, max_size=6, unique=True),
@@ -225,6 +226,7 @@ def test_a_summary_that_is_appended_changes_no_run_and_is_named(numbers, words, 
     assert all(says_left_out(table, word) for word in words)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     numbers=some.lists(some.integers(0, 1_000_000), min_size=9, max_size=9, unique=True),

@@ -117,6 +117,7 @@ def facts_of(path, **options):
     return evidence_of(table, table.options.metrics(), table.options, "runs").facts
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_says_how_far_its_runs_came(name, tmp_path):
     write, counted = FORMATS[name]
@@ -146,6 +147,7 @@ def test_the_mark_stands_beside_the_verdict_everywhere(tmp_path):
         assert "4 runs of each, of which 1 ended early" in text, name
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(("at", "is_marked"), [("last", True), ("best acc", True), ("step 600", False)])
 def test_runs_that_are_compared_at_one_step_are_equal(at, is_marked, tmp_path):
     path, _ = as_table(tmp_path)
@@ -181,6 +183,7 @@ def test_a_run_that_does_not_count_by_its_number_did_not_end_early():
     assert facts_of_frame(unknown).own_lengths == marked.own_lengths
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("column", ["best_epoch", "eval_steps", "steps_per_epoch", "num_examples"])
 def test_other_counts_are_no_lengths(column):
     assert not facts_of_frame(frame_of(**{column: [1000] * 6 + [600, 1000]})).own_lengths

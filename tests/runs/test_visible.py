@@ -33,6 +33,7 @@ def clean(text):
     return not CONTROLS.search(text)
 
 
+@pytest.mark.slow
 def test_names_of_runs_reach_no_file_and_no_terminal(runs, tmp_path):
     words = ["--baseline", BASE, "--metric", METRIC, "--direction", "max", "--margin", "0.5"]
     claim = f"wi\x07de beats {BASE} on {METRIC}"

@@ -29,6 +29,7 @@ def given(experiment, name):
     return [experiment.adjust.given(config, index) for index, config in enumerate(variant.configs)]
 
 
+@pytest.mark.slow
 def test_variants_have_the_parameters_of_the_baseline(write):
     unmatched = prepare(write(MODEL + RANKS + "placebo: on\n", "unmatched.yaml"))
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + BY_EXPANSION))
@@ -46,6 +47,7 @@ def test_variants_have_the_parameters_of_the_baseline(write):
     assert given(experiment, base.name)[0]["residual"] == 0
 
 
+@pytest.mark.slow
 def test_facts_and_trials_are_those_of_matched_variants(write):
     path = write(MODEL + RANKS + BY_EXPANSION + "seeds: 1\n")
     experiment = prepare(path)
@@ -68,6 +70,7 @@ def test_facts_and_trials_are_those_of_matched_variants(write):
     assert "match" not in features(plain)
 
 
+@pytest.mark.slow
 def test_a_number_matches_the_baseline_too(write):
     match = f"match: {{parameters: 20000, by: {EXPANSION}}}\n"
     path = write(MODEL + RANKS + "placebo: on\n" + match)
@@ -87,6 +90,7 @@ def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(wri
         assert width % 4 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quantity", ["flops", "compute"])
 def test_other_quantities(write, quantity):
     by = EXPANSION if quantity == "flops" else "training.steps"
@@ -115,6 +119,7 @@ def test_every_task_has_its_own_target(write):
     assert first["achieved"] != second["achieved"]
 
 
+@pytest.mark.slow
 def test_a_search_may_match_any_config(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION))
     matcher, config = experiment.adjust, experiment.variants[0].configs[0]

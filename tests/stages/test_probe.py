@@ -46,6 +46,7 @@ def test_what_is_live_is_trained_and_the_probe_is_kept(tmp_path):
     assert stored(tmp_path / "results") == before
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("late", "refused"), [([], True), (["config.dead"], False)])
 def test_a_flag_that_does_nothing_is_refused_unless_it_acts_late(tmp_path, late, refused):
     folder = shutil.copytree(OWN, tmp_path / "own")
@@ -104,6 +105,7 @@ print("val loss", loss)
 """
 
 
+@pytest.mark.slow
 def test_runs_that_touch_one_another_outside_of_their_copies_are_named(tmp_path):
     folder = shutil.copytree(OWN, tmp_path / "own")
     (folder / "walk.py").write_text(SHARES.replace("CACHE", str(tmp_path / "cache")))
@@ -129,6 +131,7 @@ print("val loss", 1 + jitter + (args.act == "gelu") + (0.01 * int(args.seed) if 
 """A script whose runs differ by up to 9e-5 under one seed, and whose full runs may not hear the seed at all."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hears", [True, False])
 def test_where_runs_do_not_repeat_the_first_seeds_of_the_baseline_run_twice_and_are_compared(tmp_path, hears):
     folder = shutil.copytree(OWN, tmp_path / "own")

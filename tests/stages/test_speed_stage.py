@@ -47,6 +47,7 @@ def measure(tmp_path, monkeypatch):
     return measure
 
 
+@pytest.mark.slow
 def test_every_variant_is_timed_once_whatever_it_is_called(write, measure, monkeypatch):
     frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
     assert [*frame.columns] == [*COLUMNS]
@@ -85,6 +86,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(write, measure, monke
     assert len(anew) == 4
 
 
+@pytest.mark.slow
 def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(write, measure, tmp_path):
     study = STUDY.replace("{model.width: [8]}", "{model.effect: [0.2]}")
     frame, said = measure(write(study), over={"model.width": [2, 4, 16]}, processes=1)
@@ -105,6 +107,7 @@ WIDTH = "model.width: must not be unlucky; given 13; allowed: any other width. C
 LOST = "its process was killed by SIGKILL. Make batch, length or model smaller, and run the same command"
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("change", "given", "said"),
     [
@@ -152,6 +155,7 @@ def measuring(folder):
     return workers_of(folder, "ablate.stages.speed.measuring")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(write, measure, tmp_path, number):
     path = write(STUDY)

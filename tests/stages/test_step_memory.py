@@ -59,6 +59,7 @@ def test_known_tensors():
     assert peak_of_step(lambda: Perceptron().operations()) == pytest.approx(known, rel=0.05)
 
 
+@pytest.mark.slow
 def test_what_is_freed_within_the_step_counts_and_what_was_there_before_does_not():
     before = torch.empty(64 * MB, dtype=torch.uint8)
     plain = peak_of_step(lambda: Perceptron().operations())
@@ -70,6 +71,7 @@ def test_what_is_freed_within_the_step_counts_and_what_was_there_before_does_not
     assert with_more == pytest.approx(100 * MB + plain, rel=0.05)
 
 
+@pytest.mark.slow
 def test_only_the_second_step_counts():
     class Once(Perceptron):
         def step(self):
@@ -80,6 +82,7 @@ def test_only_the_second_step_counts():
     assert peak_of_step(lambda: Once().operations()) == pytest.approx(Once().known, rel=0.05)
 
 
+@pytest.mark.slow
 def test_without_a_step_or_without_tensors_there_is_none():
     """Of no bytes there is no ratio."""
     assert peak_of_step(dict) is None

@@ -32,6 +32,7 @@ LAUGHS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
 CHAIN = "a0: &a0 1\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 900))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -89,6 +89,7 @@ def reread(tmp_path):
     return reread
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [
@@ -164,6 +165,7 @@ GAPS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", GAPS)
 def test_an_edit_that_no_plain_name_leads_to(reread, case):
     extra, body, edit = GAPS[case]
@@ -183,6 +185,7 @@ def test_a_module_beside_a_plugin_belongs_to_all_of_its_parts(tmp_path, reread):
     assert [at for at in before if before[at] == after[at]] == ["baseline seed 0"]
 
 
+@pytest.mark.slow
 def test_moving_a_module_changes_no_id(tmp_path, reread):
     text = "import math\n\ndef root(x):\n    return x * math.sqrt(2)\n"
     sourced = PLUGIN.replace("import torch\n", "import torch\nfrom {0} import root\n")

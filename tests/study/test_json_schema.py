@@ -44,6 +44,7 @@ def test_shipped_studies_are_valid(validator, path):
     assert not problems(validator, read_document(path).data)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "name", ["quickstart", "fair-low-rank", "atlas/02-cost", "stability", "sweep-digits"]
 )
@@ -167,6 +168,7 @@ def test_samplers_and_pruners_are_parts_or_look_like_a_class(validator, given, v
         assert (not found) == valid, found
 
 
+@pytest.mark.slow
 def test_a_schema_is_made_without_optuna():
     code = "import sys\nfrom ablate.cli import main\nmain(['schema'], standalone_mode=False)\n"
     code += "assert 'optuna' not in sys.modules"

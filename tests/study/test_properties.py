@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 from harness import TOY, prepare
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,6 +109,7 @@ def test_any_mutation_of_a_study_is_run_or_refused(study, tmp_path_factory):
     assert [p.name for p in folder.iterdir()] == ["study.yaml"]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     effects=st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=1, max_size=3, unique=True),

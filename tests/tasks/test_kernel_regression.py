@@ -46,6 +46,7 @@ def test_values_have_the_moments_of_the_definition():
     assert np.histogram(places, 8, (-math.pi, math.pi))[0] / places.size == pytest.approx(1 / 8, rel=0.02)
 
 
+@pytest.mark.slow
 def test_estimators_reach_what_is_stated():
     """The posterior mean of a Gaussian process, the best kernel, the mean, and always 0, each written out."""
     task = kernel(test_size=20_000)
@@ -68,6 +69,7 @@ def test_estimators_reach_what_is_stated():
     assert r2(task, batch.targets.roll(1), batch) == pytest.approx(-1, abs=0.1)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("num_pairs", "noise"), [(1, 0.01), (1, 0.3), (3, 10.0), (256, 0.01)])
 def test_what_is_stated_is_in_order_for_every_config(num_pairs, noise):
     task = kernel(num_pairs=num_pairs, noise=noise, test_size=64)

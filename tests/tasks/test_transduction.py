@@ -178,6 +178,7 @@ def measured(task: Transduction, answers: torch.Tensor, batch: Batch) -> dict[st
     return task.summarise({name: values.numpy() for name, values in task.measure(logits, batch).items()})
 
 
+@pytest.mark.fast_cases(2)
 @of_each
 def test_chance_by_counting(solver, name, given):
     """Of one token at each place, of one sequence, of the targets' distribution, and of a shuffled answer."""

@@ -73,6 +73,7 @@ UNUSABLE = {
 QUICK = ("cut_short", "another_revision", "a_missing_table")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in UNUSABLE]
 )
@@ -180,6 +181,7 @@ def opening(store: Path, **options: Callable[[], None]) -> subprocess.Popen[str]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cut_short", pytest.param("another_revision", marks=pytest.mark.slow)])
 def test_an_unusable_database_in_a_folder_that_may_only_be_read_stays_where_it_is(results, name):
     store = results / "store"

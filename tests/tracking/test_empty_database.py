@@ -49,6 +49,7 @@ def test_a_copy_is_what_the_migrations_make(cache, tmp_path, monkeypatch):
     assert not list(cache.glob("ablate/*.part"))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("damage", ["cut", "other", "empty"])
 def test_a_damaged_copy_is_made_again(damage, cache, tmp_path):
     first = made(tmp_path / "a")
@@ -64,6 +65,7 @@ def test_a_damaged_copy_is_made_again(damage, cache, tmp_path):
     assert made(tmp_path / "b") == first
 
 
+@pytest.mark.slow
 def test_without_a_place_to_keep_it_each_store_has_its_own(cache, tmp_path):
     cache.write_text("a file in the place of a folder")
     assert made(tmp_path / "a") == made(tmp_path / "b")

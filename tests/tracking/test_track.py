@@ -77,6 +77,7 @@ def test_a_report_is_in_mlflow_when_the_driver_ends(folder):
     assert shown(folder.results) == DONE
 
 
+@pytest.mark.slow
 def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finished_at_the_end(
     folder, monkeypatch
 ):
@@ -102,6 +103,7 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     assert shown(folder.results) == DONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_one_process_makes_the_database_while_trials_train_and_ends_the_run(bare, killed):
     with Tracker(bare, None, pytest.fail) as tracker:
@@ -186,6 +188,7 @@ def whole_runs(folder: StudyFolder) -> set[str]:
     return {run for (run,) in query(folder.results, whole)}
 
 
+@pytest.mark.slow
 def test_the_end_interrupts_an_update_of_many_and_what_it_does_not_reach_the_next_one_does(
     large, monkeypatch
 ):
@@ -218,6 +221,7 @@ def test_the_end_interrupts_an_update_of_many_and_what_it_does_not_reach_the_nex
     ]
 
 
+@pytest.mark.slow
 def test_when_the_time_is_over_no_trial_is_left_running(large):
     with Tracker(large, None, pytest.fail) as tracker:
         tracker.tell("RUNNING")

@@ -32,6 +32,7 @@ def study(results: Path) -> StudyFolder:
     return report(results, *RUNS)
 
 
+@pytest.mark.slow
 def test_a_report_is_brought_in_and_again_where_it_was_written_again(results, study):
     for text in ("# study\n\nWhy?", "# study\n\nOther?"):
         (study.path / "report.md").write_text(text)

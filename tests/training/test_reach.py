@@ -58,6 +58,7 @@ def models() -> Iterator[tuple[Any, dict[str, Any]]]:
         yield from ((task, part | settings.get(task, {})) for part in parts)
 
 
+@pytest.mark.slow
 def test_everything_else_sees_all():
     checked = 0
     for task, model in models():

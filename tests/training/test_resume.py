@@ -39,6 +39,7 @@ def states(trial: Trial) -> tuple[Record, list[tuple[int, bytes]]]:
     return train_trial(trial, emit), found
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("model", "training"),
     [

@@ -30,6 +30,7 @@ CONFIGS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", CONFIGS)
 def test_a_repeat_is_bitwise_equal_whatever_ran_before(resolved, case):
     config = resolved(**CONFIGS[case])

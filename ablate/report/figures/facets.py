@@ -14,7 +14,7 @@ from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import by_design, short_names
 from ablate.core.spelling import spelled_paths
-from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
+from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, write_names_at_ends
 from ablate.report.figures.scales import reference_lines
 from ablate.report.figures.theme import LEVELS, colour, figure_width, new_figure
 from ablate.report.words import in_lines, message
@@ -288,7 +288,7 @@ def name_lines(lines: LinePanels, facets: Facets, metric: Metric | None = None) 
         is_last = (i + 1) % lines.across == 0 or i + 1 == len(lines.panels)
         if ends or is_last:
             ends += [LineEnd(y, name, colour("soft")) for name, y in references.items()]
-        name_ends(ax, ends, lines.height)
+        write_names_at_ends(ax, ends, lines.height)
 
 
 def legend_height(names: Mapping[str, str]) -> int:

@@ -29,7 +29,7 @@ class LineEnd:
     colour: str
 
 
-def name_ends(ax: Axes, ends: Sequence[LineEnd], height: float) -> None:
+def write_names_at_ends(ax: Axes, ends: Sequence[LineEnd], height: float) -> None:
     """Writes names at the right of a panel, `height` inches high, as near to the ends of their lines as all have room.
 
     The limits of the panel are final. An end beyond them has its name at the edge.

@@ -18,7 +18,7 @@ from ablate.report.figures.facets import (
     mean_lines,
     new_panels,
 )
-from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, name_ends
+from ablate.report.figures.line_names import MAX_NAMED_LINES, LineEnd, write_names_at_ends
 from ablate.report.figures.scales import mark_round, mark_values
 from ablate.report.figures.theme import SMALL, new_figure
 
@@ -59,6 +59,6 @@ def growth(
         mark_values(ax, sorted(set(data["size"])))
         if not legend:
             named = [LineEnd(y, names[variant], styles[variant].colour) for variant, y in ends.items()]
-            name_ends(ax, named, HEIGHT - 0.5)
+            write_names_at_ends(ax, named, HEIGHT - 0.5)
     figure.supxlabel(f"{size}, log scale", size=SMALL)
     return figure

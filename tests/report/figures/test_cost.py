@@ -96,6 +96,7 @@ def test_costs_within_two_percent_have_no_figure(ratio, is_shown):
     assert bool(section.varying(data)) == is_shown
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("number", [2, 9, 40])
 def test_every_variant_is_a_point_with_its_interval_and_few_are_named(number):
     data = points(number)
@@ -225,6 +226,7 @@ CLOUDS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(CLOUDS, st.booleans())
 @settings(max_examples=25)
 def test_no_two_names_overlap_wherever_the_points_lie(cloud, in_paper):

@@ -33,6 +33,7 @@ def bands(ax):
     return [band.get_paths()[0].vertices for band in ax.collections]
 
 
+@pytest.mark.slow
 def test_a_facet_for_each_factor_with_the_baseline_in_ink_and_none_for_the_placebo(drawn, facets):
     for name in (METRIC, LOSS):
         axes = by_title(drawn(name))

@@ -57,12 +57,14 @@ for picture in pickle.loads(Path(sys.argv[1]).read_bytes()):
 """
 
 
+@pytest.mark.slow
 def test_every_kind_is_looked_at(of_study):
     files = {info.name for info in pkgutil.iter_modules(package.__path__)} - TOOLS
     drawing = {of_study(study)[name].drawing.__module__.rpartition(".")[2] for name, study in WHOLE}
     assert drawing | {"heads"} == files
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("width", [None, COLUMN], ids=["page", "paper"])
 @pytest.mark.parametrize(("name", "study"), WHOLE)
 def test_words_are_inside_and_never_over_words(of_study, drawn, name, study, width):
@@ -76,6 +78,7 @@ def test_words_are_inside_and_never_over_words(of_study, drawn, name, study, wid
         assert_readable(figure)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("width", [None, COLUMN], ids=["page", "paper"])
 @pytest.mark.parametrize("heads", [1, 4, 12])
 def test_attention_too(heads, width):

@@ -36,6 +36,7 @@ def panels(drawn):
     return shown
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("heads", [1, 2, 4, 12])
 def test_every_head_of_every_layer_has_a_panel_inside_the_figure(heads):
     data = maps(heads=heads)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.report.figures.line_names import LineEnd, moved_apart, name_ends
+from ablate.report.figures.line_names import LineEnd, moved_apart, write_names_at_ends
 from ablate.report.figures.theme import colour, new_axes, theme
 from figures import looks
 
@@ -40,7 +40,7 @@ def test_names_stand_beside_the_panel_at_their_ends():
     with theme():
         figure, ax = new_axes(2.0)
         ax.set(yscale="log", ylim=(0.0001, 1.0))
-        name_ends(ax, ends, 1.5)
+        write_names_at_ends(ax, ends, 1.5)
         looks.assert_readable(figure)
     low, high = ax.texts
     assert (low.get_text(), low.xy[1], low.get_color()) == ("low", pytest.approx(0.5), colour("blue"))

@@ -66,6 +66,7 @@ def test_ticks_are_few_round_and_within_the_range(low, ratio, log):
         assert low * (1 - 1e-6) <= tick <= low * ratio * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=40, unique=True), st.integers(3, 6), st.booleans())
 def test_values_at_an_axis_never_stand_on_one_another(values, most, log):
     values = sorted(values)

@@ -85,6 +85,7 @@ def test_a_study_that_judged_nothing_by_a_difference_has_none():
     assert summary_picture(report_data(alone)) is None
 
 
+@pytest.mark.slow
 def test_export_writes_it_as_files_of_its_own():
     files = for_paper(report_data(study(claims=False)), Wanted(3.25, ["summary"]), pytest.fail)
     assert sorted(files) == ["summary.pdf", "summary.svg"]

@@ -71,6 +71,7 @@ def killed_and_resumed(experiment, moment):
     return frame_of(search)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("study", "sampler", "moments"),
     [
@@ -186,6 +187,7 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     assert (frame[frame.status == "completed"].seeds == 8).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("pruner", "reason"),
     [
@@ -250,6 +252,7 @@ def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(write
     assert diverged.score.tolist() == pytest.approx([np.mean(values) for values in diverged["values"]])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("sampler", ["tpe", "nsga2", "GPSampler", "CmaEsSampler", "NSGAIIISampler"])
 def test_samplers_bear_worst_values_and_every_trial_is_a_row(write, sampler):
     text = SWEEP.replace("trials: 8", "trials: 20").replace("seeds: 2", "seeds: 1")
