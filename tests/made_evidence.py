@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ablate.analysis.sensitivity import COLUMNS
 from ablate.core.facts import Claim, Evidence, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.core.stress_facts import StressFacts
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = Metric("min")
@@ -78,7 +78,7 @@ def study(
         ],
         variants=[VariantFacts(name, {}, {}, placebo=name in placebos) for name in values],
         claims=list(claims),
-        features={"stress": {"training.lr": list(rates)}} if stress else {},
+        features={StressFacts.key: StressFacts("training.lr", list(rates)).plain()} if stress else {},
     )
     points = [
         (f"{variant}-{task}-{seed}", 100 * i, f"validation_{metric}", value)
@@ -113,7 +113,7 @@ def study(
         pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns),
         pd.DataFrame(points, columns=["id", "step", "metric", "value"]),
         pd.DataFrame(outcomes, columns=["id", "metric", "values"]),
-        frames={"stress": pd.DataFrame(grid, columns=list(COLUMNS))},
+        frames={StressFacts.key: pd.DataFrame(grid, columns=list(StressFacts.columns))},
     )
 
 

@@ -1,13 +1,12 @@
 """Tables of searches that were never run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
+from ablate.analysis.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.core.facts import Evidence
 
 LR = Parameter("training.lr", "float", 1e-4, 1e-1, log=True)
@@ -59,7 +58,7 @@ def searched(
     facts = SearchFacts(
         [*parameters], [objective], sampler, pruner, trials or most, [10_000 + i for i in range(seeds)], 4
     )
-    columns = [*COLUMNS, *(parameter.path for parameter in parameters), objective.name]
+    columns = [*SearchFacts.columns, *(parameter.path for parameter in parameters), objective.name]
     return SearchTable(facts, pd.DataFrame(rows, columns=columns))
 
 
@@ -82,4 +81,4 @@ def by_learning_rate(best, count=12, *, tasks=("recall",), sampler="random"):
 
 def after_search(table: SearchTable, judged: Evidence) -> Evidence:
     """The evidence of a study whose settings were searched for."""
-    return judged.having("search", table.trials, asdict(table.facts))
+    return judged.having(table.facts, table.trials)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ablate.core.facts import Evidence, frame_of
 from ablate.core.speed import TimedCall
-from ablate.core.speed_facts import COLUMNS, SpeedFacts
+from ablate.core.speed_facts import SpeedFacts
 
 
 def speed_frame(
@@ -43,7 +43,7 @@ def speed_frame(
             row = (variant, task, size, own, call, process, taken, log)
             more = (peak[process] if call == "step" else math.nan, examples, tokens, flops, 12, busy)
             rows += [(*row, *more)] if not math.isnan(log) else []
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(SpeedFacts.columns))
 
 
 def timed(*frames, margin=0.02, processes=None, **options):
@@ -51,7 +51,7 @@ def timed(*frames, margin=0.02, processes=None, **options):
 
     Its trials, where `values` does not give them, are two a variant.
     """
-    frame = pd.concat(frames, ignore_index=True) if frames else frame_of((), COLUMNS)
+    frame = pd.concat(frames, ignore_index=True) if frames else frame_of((), SpeedFacts.columns)
     named = dict.fromkeys(frame["variant"])
     values = options.pop("values", {variant: [0.5, 0.6] for variant in named})
     sizes = sorted(frame["size"].dropna().unique().tolist())
@@ -63,5 +63,6 @@ def timed(*frames, margin=0.02, processes=None, **options):
 
 def with_speed(evidence: Evidence, frame: pd.DataFrame, facts: SpeedFacts | None = None) -> Evidence:
     """The evidence with these measurements, taken so or as its own were."""
-    found = evidence.facts if facts is None else replace(evidence.facts, features={"speed": asdict(facts)})
-    return replace(evidence, facts=found, frames={**evidence.frames, "speed": frame})
+    if facts is None:
+        return replace(evidence, frames={**evidence.frames, SpeedFacts.key: frame})
+    return evidence.having(facts, frame)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from made_evidence import study
 
-from ablate.analysis.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
+from ablate.analysis.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.core.facts import BASELINE, VariantFacts
 from ablate.core.metric import Metric
 
@@ -42,7 +42,8 @@ def sweep(trials=40, objectives=(ACCURACY,), *, trouble=True, winners=1, seed=3)
     names = [objective.name for objective in objectives]
     for name in names:
         frame.loc[frame["status"].isin(["pruned", "failed", "invalid"]), name] = np.nan
-    kept = [*COLUMNS, *(p.path for p in SPACE), *(name for name in names if name not in COLUMNS)]
+    columns = SearchFacts.columns
+    kept = [*columns, *(p.path for p in SPACE), *(name for name in names if name not in columns)]
     frame = frame[kept]
     whole = frame["status"] == "completed"
     signs = [1 if objective.direction == "max" else -1 for objective in objectives]

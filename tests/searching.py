@@ -15,8 +15,8 @@ from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
 from ablate.stages.search.plan import SearchPlan
 from ablate.stages.search.search import Search
-from ablate.stages.search.section import SearchConfig
-from ablate.stages.search.spec import SearchSpec, check_searches
+from ablate.stages.search.section import SweepConfig, TuneConfig
+from ablate.stages.search.spec import SearchSpec, read_search
 from ablate.study.checks import Draft
 from ablate.study.stage_config import config_of
 from ablate.study.study import Study
@@ -114,7 +114,13 @@ def spec_of(experiment: Study, kind: str) -> SearchSpec:
     draft = Draft(
         experiment.workload, experiment.config, experiment.design, experiment.resolve, experiment.document
     )
-    spec = check_searches(draft, config_of(experiment.config, SearchConfig))[kind]
+    sections = {
+        "search": config_of(experiment.config, SweepConfig).search,
+        "tune": config_of(experiment.config, TuneConfig).tune,
+    }
+    section = sections[kind]
+    assert section is not None
+    spec = read_search(draft, kind, section)
     assert spec is not None
     return spec
 

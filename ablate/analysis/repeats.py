@@ -33,7 +33,7 @@ def spread_no_more(seeds: Floats, repeats: Floats) -> bool:
 def is_seed_unheard(evidence: Evidence, task: TaskFacts) -> bool:
     """Returns whether the seeds of the baseline spread no more on a task than a repeat of one seed."""
     column = evidence.facts.column
-    again = evidence.frame(REPEATS, ("task", "seed", "status", column))
+    again = evidence.other_trials(REPEATS, ("task", "seed", "status", column))
     trials = evidence.trials
     if again.empty or column not in trials or column not in again:
         return False

@@ -143,7 +143,7 @@ def runs_of(evidence: Evidence) -> Runs:
 
 def _with_runner_ups(evidence: Evidence) -> Evidence:
     """Returns the evidence with the trials at other settings among those of the study."""
-    runner_ups = evidence.frame(RUNNER_UPS, ())
+    runner_ups = evidence.other_trials(RUNNER_UPS, ())
     if runner_ups.empty:
         return evidence
     import pandas as pd

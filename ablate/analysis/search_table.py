@@ -10,23 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from ablate.base.errors import AblateError
-from ablate.base.text import first_line
 from ablate.core.facts import Evidence, frame_of
 from ablate.core.metric import sign, undominated
+from ablate.core.stage_facts import REMEDY, StageFacts
 
 if TYPE_CHECKING:
     import pandas as pd
     from optuna.distributions import BaseDistribution
 
-NAME = "search"
-_REMEDY = "Restore the report, or run the study again, which replaces it"
-"""The name of the file, and of the facts of searches among those of the study."""
 WINNER = "winner"
 """The variant that is the best setting of a sweep; the next is `winner-2`."""
 OUTCOMES = ("completed", "diverged")
@@ -128,26 +122,6 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class SearchFacts:
-    """The space, objectives and budget of a search; the same for every variant that is tuned."""
-
-    parameters: list[Parameter]
-    objectives: list[Objective]
-    sampler: str
-    """The name of the sampler with its parameters, as a label."""
-    pruner: str
-    """The name of the pruner with its parameters, as a label."""
-    trials: int
-    """The number of settings that each search was asked to try."""
-    seeds: list[int]
-    """The tuning seeds."""
-    batch: int
-    """The number of settings that are asked for before any of them is trained."""
-    versions: dict[str, str] = field(default_factory=dict)
-    """The versions of the packages on which it depends what was tried."""
-
-
-@dataclass(frozen=True)
 class SettingRow:
     """A setting that was tried: the columns that the table has in every study; NaN where a number is not known."""
 
@@ -187,8 +161,27 @@ class SettingRow:
     """The loss that decides between settings alike in the objective, by seed, in the same order."""
 
 
-COLUMNS = tuple(column.name for column in fields(SettingRow))
-"""The columns that the table has in every study."""
+@dataclass(frozen=True)
+class SearchFacts(StageFacts):
+    """The space, objectives and budget of a search; the same for every variant that is tuned."""
+
+    key = "search"
+    columns = tuple(column.name for column in fields(SettingRow))
+
+    parameters: list[Parameter]
+    objectives: list[Objective]
+    sampler: str
+    """The name of the sampler with its parameters, as a label."""
+    pruner: str
+    """The name of the pruner with its parameters, as a label."""
+    trials: int
+    """The number of settings that each search was asked to try."""
+    seeds: list[int]
+    """The tuning seeds."""
+    batch: int
+    """The number of settings that are asked for before any of them is trained."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """The versions of the packages on which it depends what was tried."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +279,7 @@ def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) ->
     paths = [parameter.path for parameter in facts.parameters]
     names = [objective.name for objective in facts.objectives]
     # An objective such as `parameters` has its column already.
-    frame = frame_of(rows, list(dict.fromkeys([*COLUMNS, *paths, *names])))
+    frame = frame_of(rows, list(dict.fromkeys([*SearchFacts.columns, *paths, *names])))
 
     signs = [sign(objective) for objective in facts.objectives]
     for _, settings in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
@@ -297,23 +290,16 @@ def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) ->
 
 def table_of(evidence: Evidence) -> SearchTable | None:
     """Returns the settings that were tried, where a search chose the variants of the evidence; else None."""
-    facts = evidence.facts.features.get(NAME)
-    if facts is None or NAME not in evidence.frames:
+    facts = evidence.facts.of(SearchFacts)
+    if facts is None:
         return None
-    frame = evidence.frames[NAME]
-    missing = [name for name in COLUMNS if name not in frame]
+    frame = evidence.frame(SearchFacts)
+    if frame.empty:
+        return None
+    missing = [name for name in SearchFacts.columns if name not in frame]
     if missing:
-        raise AblateError(f"{NAME}.parquet: the column {missing[0]} is missing. {_REMEDY}")
-    try:
-        return SearchTable(_adapter().validate_python(facts), frame)
-    except ValidationError as error:
-        raise AblateError(f"the facts of {NAME}: {first_line(error)}. {_REMEDY}") from None
-
-
-@cache
-def _adapter() -> TypeAdapter[SearchFacts]:
-    """Returns what reads the facts of searches from plain data."""
-    return TypeAdapter(SearchFacts)
+        raise AblateError(f"{SearchFacts.key}.parquet: the column {missing[0]} is missing. {REMEDY}")
+    return SearchTable(facts, frame)
 
 
 def winner_names(count: int) -> list[str]:

@@ -23,13 +23,11 @@ from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 from ablate.core.rows import frame_of_rows
+from ablate.core.stress_facts import StressFacts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
-"""The columns of the frame `stress` of the evidence, one row a trial of the grid: value is the learning rate; the
-losses are NaN where the run has none."""
 LEAST_RATES = 5
 """The learning rates below which their grid is no sample."""
 
@@ -55,7 +53,7 @@ def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Returns the grid of each variant and task."""
     facts = evidence.facts
     rates = rates_of(facts)
-    runs = _with_losses(evidence.frame("stress", COLUMNS))
+    runs = _with_losses(evidence.frame(StressFacts))
 
     def by_seed_and_rate(of_variant: pd.DataFrame, column: str) -> Floats:
         by_seed = of_variant.pivot(index="seed", columns="value", values=column)
@@ -72,7 +70,7 @@ def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
 
 
 def _with_losses(frame: pd.DataFrame) -> pd.DataFrame:
-    """Returns the frame `stress` with two columns more: `reached` and `initial`, as `Grid` has them."""
+    """Returns the frame of `StressFacts` with two columns more: `reached` and `initial`, as `Grid` has them."""
     lost = [
         lost_to_its_variant(str(status), str(reason))
         for status, reason in zip(frame["status"], frame["reason"], strict=True)
@@ -123,13 +121,13 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
 
 def rates_of(facts: StudyFacts) -> Sequence[float]:
     """Returns the learning rates of the grid, rising; none where there is no grid."""
-    by_path: dict[str, list[float]] = facts.features.get("stress", {})
-    return next(iter(by_path.values()), [])
+    stress = facts.of(StressFacts)
+    return [] if stress is None else stress.rates
 
 
 def _grid(side: Side) -> Grid:
     """Returns the grid of a variant on a task."""
-    return side.runs.memo("stress", grids)[side.variant, side.task.name]
+    return side.runs.memo("grids", grids)[side.variant, side.task.name]
 
 
 def sensitivity_by_seed(side: Side, left_out: int | None) -> Floats:

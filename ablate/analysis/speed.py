@@ -23,8 +23,7 @@ from ablate.core.derived import CALL_OF
 from ablate.core.derived import STEP_MEMORY as MEMORY
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.reason import Block, Reason
-from ablate.core.speed_facts import COLUMNS as FRAME
-from ablate.core.speed_facts import LEAST
+from ablate.core.speed_facts import LEAST, SpeedFacts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +105,7 @@ def geometric_mean(values: pd.Series) -> float:
 
 def group(evidence: Evidence, task: str, metric: str, size: float | None = None) -> Group:
     """Returns the variants on a task by a metric, at a size; without one, as the study trains each."""
-    frame = evidence.frame("speed", FRAME)
+    frame = evidence.frame(SpeedFacts)
     rows = frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
     if size is None:
         return Group(metric, rows[rows["own"].astype(bool)])
@@ -115,7 +114,7 @@ def group(evidence: Evidence, task: str, metric: str, size: float | None = None)
 
 def sizes(evidence: Evidence) -> list[float]:
     """Returns all sizes at which something was timed, rising; none where each variant has its own size alone."""
-    known = evidence.frame("speed", FRAME)["size"].astype(float).dropna()
+    known = evidence.frame(SpeedFacts)["size"].astype(float).dropna()
     return sorted(known.unique().tolist())
 
 

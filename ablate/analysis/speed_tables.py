@@ -85,7 +85,7 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
     The study's own size comes first.
     """
     facts = evidence.facts
-    timing = SpeedFacts.of(facts)
+    timing = facts.of(SpeedFacts)
     if timing is None:
         return frame_of_rows([], SpeedRow)
     rows = []

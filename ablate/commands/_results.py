@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ablate.analysis.search_table import SearchFacts
 from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
 from ablate.base.extras import needed_by
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.stages import FINAL, stage_of
+from ablate.core.stress_facts import StressFacts
 from ablate.core.trial import RUNNER_UP
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from ablate.core.facts import Evidence, StudyFacts
 
 
-OTHER_STAGES = {RUNNER_UPS: stage_of(RUNNER_UP), "stress": "stress"}
+OTHER_STAGES = {RUNNER_UPS: stage_of(RUNNER_UP), StressFacts.key: "stress"}
 """The frame of evidence → the stage of its trials."""
 
 
@@ -56,7 +58,7 @@ class Results:
 
         frames = []
         for name, stage in OTHER_STAGES.items():
-            frame = self.evidence.frame(name, ("id", "variant", "task", "seed", "status"))
+            frame = self.evidence.other_trials(name, ("id", "variant", "task", "seed", "status"))
             frames.append(self._labelled(frame, stage))
         return pd.concat(frames, ignore_index=True)
 
@@ -80,7 +82,7 @@ class Results:
     @property
     def searched(self) -> pd.DataFrame:
         """The settings that a sweep or tuning has tried, a row a setting; without rows where none was."""
-        return self.evidence.frame("search", ())
+        return self.evidence.frame(SearchFacts)
 
     def figures(self) -> dict[str, Figure]:
         """Returns the figures of the report: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""

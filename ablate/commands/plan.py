@@ -88,7 +88,7 @@ def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Ta
     commands = plan.command_lines()
     if commands:
         yield "\n" + "\n".join(commands)
-    for preview in plan.previews.values():
+    for _, preview in plan.previews:
         for part in preview.parts:
             yield f"\n{part}" if isinstance(part, str) else part
     yield from _expected_work(plan)

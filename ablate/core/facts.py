@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
+from ablate.base.errors import AblateError
+from ablate.base.text import first_line
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.other_looks import EarlierCalls, OtherRuns, SupersededRuns
+from ablate.core.stage_facts import REMEDY, FactsT, StageFacts
 from ablate.core.trial import Level
 
 if TYPE_CHECKING:
@@ -183,7 +186,7 @@ class StudyFacts:
     cautions: list[str] = field(default_factory=list)
     # Signs in the source of the user's program that seeds or settings have no effect, which no run contradicts.
     code_notes: list[str] = field(default_factory=list)
-    # Name of a stage → what it keeps beside its frames, as plain data.
+    # `StageFacts.key` → what a stage keeps beside its frame, as files have it; read by `of` alone.
     features: dict[str, Any] = field(default_factory=dict)
     # Metric → the value on validation data whose first time is asked for; empty: none.
     target: dict[str, float] = field(default_factory=dict)
@@ -223,6 +226,16 @@ class StudyFacts:
     superseded: dict[str, SupersededRuns] = field(default_factory=dict)
     # Of runs that were given: the earlier calls that judged them, or some of them.
     earlier_calls: EarlierCalls = field(default_factory=EarlierCalls)
+
+    def of(self, kind: type[FactsT]) -> FactsT | None:
+        """Returns what a stage keeps; None where the study has no such stage. Raises `AblateError`."""
+        plain = self.features.get(kind.key)
+        if plain is None:
+            return None
+        try:
+            return kind.read(plain)
+        except ValueError as error:
+            raise AblateError(f"the facts of {kind.key}: {first_line(error)}. {REMEDY}") from None
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""
@@ -313,23 +326,29 @@ class Evidence:
     # judged, and those that claims name, as at the last. Of runs that were given with clusters of examples, also
     # source: a number for each example.
     examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLE_COLUMNS))
-    # Name → what a stage has measured or trained beside that; those without rows may be missing.
+    # `StageFacts.key` → what a stage has measured or trained beside that; `RUNNER_UPS` or another role → trials that
+    # are not judged. Those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
-    def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """Returns what a stage keeps under `name`; without rows, but with `columns`, where there is nothing."""
-        if name in self.frames:
-            return self.frames[name]
+    def frame(self, kind: type[StageFacts]) -> pd.DataFrame:
+        """Returns the frame of a stage; without rows, but with its columns, where there is nothing."""
+        if kind.key in self.frames:
+            return self.frames[kind.key]
+        return frame_of((), kind.columns)
+
+    def other_trials(self, role: str, columns: Sequence[str]) -> pd.DataFrame:
+        """Returns the trials of a role that are not judged; without rows, but with `columns`, where there are none."""
+        if role in self.frames:
+            return self.frames[role]
         return frame_of((), columns)
 
-    def having(self, name: str, frame: pd.DataFrame, facts: Mapping[str, Any]) -> Evidence:
-        """Returns the evidence with the frame and the facts that a stage keeps under `name`."""
-        features = {**self.facts.features, name: dict(facts)}
-        return replace(
-            self,
-            facts=replace(self.facts, features=features),
-            frames={**self.frames, name: frame},
-        )
+    def having(self, facts: StageFacts, frame: pd.DataFrame | None = None) -> Evidence:
+        """Returns the evidence with the facts of a stage, and the frame beside them."""
+        features = {**self.facts.features, facts.key: facts.plain()}
+        frames = {**self.frames}
+        if frame is not None:
+            frames[facts.key] = frame
+        return replace(self, facts=replace(self.facts, features=features), frames=frames)
 
     @property
     def only_measured(self) -> bool:

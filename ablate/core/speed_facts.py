@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ablate.core.facts import StudyFacts
 from ablate.core.speed import CALLS, TimedCall
+from ablate.core.stage_facts import StageFacts
 
 LEAST = 0.02  # The share of time below which no variant is called faster or slower.
 BUSY = 0.1  # Cores that other programs kept busy, on average, from which it is said.
 
-# Of the frame `speed` of `Evidence`: one row a variant (no placebo), task, size, call and process, the unit of
-# speed. Size: at the path `SpeedFacts.over`; NaN without one. Own: whether it is the size that the study trains.
-# Process: from 0 on. Seconds: median of a call. log_ratio: mean over blocks of the log of the ratio of its median
-# time to the baseline's; of the baseline that of a second copy of it. Memory: peak bytes of a step; NaN for others.
-# Examples, tokens and flops of one call; flops NaN where unknown. Busy: cores that other processes kept busy
-# meanwhile, on average.
-COLUMNS = (
-    *("variant", "task", "size", "own", "call", "process", "seconds", "log_ratio", "memory"),
-    *("examples", "tokens", "flops", "blocks", "busy"),
-)
-
 
 @dataclass(frozen=True)
-class SpeedFacts:
-    """The conditions under which the variants of a study were timed."""
+class SpeedFacts(StageFacts):
+    """The conditions under which the variants of a study were timed.
+
+    The frame has one row a variant (no placebo), task, size, call and process, the unit of speed. Size: at the path
+    `over`; NaN without one. Own: whether it is the size that the study trains. Process: from 0 on. Seconds: median of a
+    call. log_ratio: mean over blocks of the log of the ratio of its median time to the baseline's; of the baseline that
+    of a second copy of it. Memory: peak bytes of a step; NaN for others. Examples, tokens and flops of one call; flops
+    NaN where unknown. Busy: cores that other processes kept busy meanwhile, on average.
+    """
+
+    key = "speed"
+    columns = (
+        *("variant", "task", "size", "own", "call", "process", "seconds", "log_ratio", "memory"),
+        *("examples", "tokens", "flops", "blocks", "busy"),
+    )
 
     over: str = ""  # The path whose values are the sizes; empty where each variant has its own size alone.
     sizes: list[float] = field(default_factory=list)
@@ -34,10 +36,3 @@ class SpeedFacts:
     machine: str = ""
     # What was asked for; a variant may not have all.
     calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
-
-    @classmethod
-    def of(cls, facts: StudyFacts) -> SpeedFacts | None:
-        """Returns the conditions of a study; None where its variants were not timed."""
-        if "speed" not in facts.features:
-            return None
-        return cls(**facts.features["speed"])

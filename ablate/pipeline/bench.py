@@ -62,7 +62,7 @@ def bench(
             study = given
             evidence = _untrained(study, stages, folder, store=store, section=section)
         measurement = Timing(study, store, section).complete(say, fresh=options.fresh).measurement
-        folder.save_evidence(evidence.having("speed", measurement.frame, measurement.facts))
+        folder.save_evidence(evidence.having(measurement.facts, measurement.frame))
         publish(folder, warn)
     return folder
 

@@ -7,6 +7,7 @@ from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
+from ablate.core.speed_facts import SpeedFacts
 from ablate.pipeline.code_notes import code_notes, runs_of, standing_code_notes
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
@@ -20,17 +21,21 @@ from ablate.pipeline.trained_again import count_superseded
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
 from ablate.session.stage import Measurement, Stage
+from ablate.stages.speed.stage import SpeedStage
 from ablate.study.study import Study
 
 
 def measure(
     study: Study, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
-) -> dict[str, Measurement]:
-    """Measures on the idle machine what stages ask for; what fails is a warning."""
+) -> list[Measurement]:
+    """Measures on the idle machine what stages ask for; what fails is a warning.
+
+    A study that no longer asks for its speed goes on showing what was timed before.
+    """
     has_failed = any(record.status == "failed" for record in records.values())
     is_stopped = session.options.fail_fast and has_failed
     complete = not (session.options.partial or is_stopped)
-    measured: dict[str, Measurement] = {}
+    measured: list[Measurement] = []
     for stage in stages:
         try:
             measurement = stage.measure(study, session, complete)
@@ -38,12 +43,29 @@ def measure(
             session.warn(str(error))
             continue
         if measurement is not None:
-            measured[stage.name] = measurement
+            measured.append(measurement)
+    if not any(isinstance(stage, SpeedStage) for stage in stages):
+        measured += _timed_before(study, session)
     return measured
 
 
+def _timed_before(study: Study, session: Session) -> list[Measurement]:
+    """Returns what the store has of the variants as those of the last report were timed; nothing where none was."""
+    from ablate.stages.speed.section import SpeedSection
+    from ablate.stages.speed.timing import Timing
+
+    facts = session.folder.reported(SpeedFacts)
+    if facts is None:
+        return []
+    try:
+        return [Timing(study, session.store, SpeedSection.of(facts)).measurement]
+    except AblateError as error:
+        session.warn(str(error))
+        return []
+
+
 def collect(
-    plan: TrialPlan, session: Session, records: Mapping[str, Record], measured: Mapping[str, Measurement]
+    plan: TrialPlan, session: Session, records: Mapping[str, Record], measured: Sequence[Measurement]
 ) -> Evidence:
     """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
@@ -58,9 +80,9 @@ def collect(
         ),
     )
     evidence = replace(evidence, facts=facts)
-    for name, measurement in measured.items():
+    for measurement in measured:
         if len(measurement.frame):
-            evidence = evidence.having(name, measurement.frame, measurement.facts)
+            evidence = evidence.having(measurement.facts, measurement.frame)
     return evidence
 
 

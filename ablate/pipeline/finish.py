@@ -1,6 +1,6 @@
 """The end of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ablate.core.record import BESIDE, Record
 from ablate.pipeline.cache import remember
@@ -18,7 +18,7 @@ def finish(
     planned: Study,
     plan: TrialPlan,
     records: Mapping[str, Record],
-    measured: Mapping[str, Measurement],
+    measured: Sequence[Measurement],
 ) -> RunOutcome:
     """Ends a run: prints where its report is, completes MLflow, and notes the sources of the report.
 
@@ -54,13 +54,13 @@ def _remember(
     session: Session,
     plan: TrialPlan,
     records: Mapping[str, Record],
-    measured: Mapping[str, Measurement],
+    measured: Sequence[Measurement],
     *,
     lacks_tracking: bool,
 ) -> None:
     """Notes what the report was made from, unless a measurement is incomplete or variables have other values."""
     files = {file for cell in plan.used for file in cell.trial.files}
-    for measurement in measured.values():
+    for measurement in measured:
         if measurement.files is None:
             return
         files |= {str(path) for path in measurement.files}

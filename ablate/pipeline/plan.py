@@ -62,8 +62,8 @@ class StudyPlan:
     limitations: Sequence[str]
     # What is not as it was planned before there were results, in words; empty where all is.
     changes: str
-    # Name of a stage → what it says of the study.
-    previews: Mapping[str, Preview]
+    # The name of each stage, and what it says of the study.
+    previews: Sequence[tuple[str, Preview]]
     # The stages that select variants by trainings.
     selecting: Sequence[Stage]
     # Finished trials that a run would train again because of their code alone.
@@ -155,7 +155,7 @@ def plan_study(
             *(note.text for note in code_notes(study)),
         ],
         changes=_changes_in_words(study, judged, cells, folder, store),
-        previews={stage.name: stage.preview(study, store) for stage in stages},
+        previews=[(stage.name, stage.preview(study, store)) for stage in stages],
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
     )

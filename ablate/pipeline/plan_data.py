@@ -22,9 +22,10 @@ def plan_data(plan: StudyPlan) -> dict[str, object]:
         "overhead_seconds": plan.overhead.seconds if plan.at_most else 0.0,
         "workers": max(1, plan.capacity.trials),
     }
-    for stage in STAGES:
-        preview = plan.previews.get(stage.name)
-        data[stage.name] = preview.data if preview is not None else None
+    data |= {stage.name: None for stage in STAGES}
+    for name, preview in plan.previews:
+        if preview.data is not None:
+            data[name] = preview.data
     data["power"] = asdict(plan.power)
     data["changes"] = plan.changes or None
     data["cautions"] = list(plan.limitations)

@@ -201,14 +201,12 @@ def with_stages(
     records: Mapping[str, Record],
 ) -> Evidence:
     """Returns evidence with what stages add to it; `beside` are the cells that are not judged."""
-    features = dict(evidence.facts.features)
-    frames = dict(evidence.frames)
     for stage in stages:
         added = stage.collect(study, beside, records)
-        if added.facts:
-            features[stage.name] = dict(added.facts)
-        frames |= added.frames
-    return replace(evidence, facts=replace(evidence.facts, features=features), frames=frames)
+        if added.facts is not None:
+            evidence = evidence.having(added.facts, added.frame)
+        evidence = replace(evidence, frames={**evidence.frames, **added.other_trials})
+    return evidence
 
 
 def _place(cell: Cell) -> Place:

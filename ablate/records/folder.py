@@ -34,6 +34,7 @@ from ablate.core import names
 from ablate.core.dated_plan import DatedPlan
 from ablate.core.judged_variants import JudgedVariants
 from ablate.core.overhead import Overhead
+from ablate.core.stage_facts import FactsT
 from ablate.core.trial import Cell
 from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
 from ablate.records.store import newest
@@ -262,6 +263,14 @@ class StudyFolder(EvidenceFolder):
         """Returns the facts of the report; None where there is none that can be read."""
         try:
             return self.facts() if self.has_report else None
+        except AblateError:
+            return None
+
+    def reported(self, kind: type[FactsT]) -> FactsT | None:
+        """Returns what a stage kept in the report; None where there is nothing that can be read."""
+        facts = self.reported_facts()
+        try:
+            return facts.of(kind) if facts is not None else None
         except AblateError:
             return None
 

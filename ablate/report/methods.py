@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from ablate.analysis.search_table import SearchTable, table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
-from ablate.core.speed_facts import BUSY, COLUMNS, SpeedFacts
+from ablate.core.speed_facts import BUSY, SpeedFacts
+from ablate.core.stress_facts import StressFacts
 from ablate.report.words import message, paragraph, text
 
 
@@ -28,8 +29,8 @@ def _num_settings(table: SearchTable) -> int:
 
 def speed_methods(evidence: Evidence) -> str:
     """Says in how many processes and blocks variants were timed, on what, and what is made of it."""
-    speed = SpeedFacts.of(evidence.facts)
-    timed = evidence.frame("speed", COLUMNS)
+    speed = evidence.facts.of(SpeedFacts)
+    timed = evidence.frame(SpeedFacts)
     if speed is None or timed.empty:
         return ""
     blocks = round(timed["blocks"].astype(float).median())
@@ -43,8 +44,10 @@ def speed_methods(evidence: Evidence) -> str:
 
 def stress_methods(evidence: Evidence) -> str:
     """Says over which learning rates variants were trained."""
-    grid = evidence.facts.features.get("stress", {})
-    return " ".join(message("methods.stress", path, [*map(brief, rates)]) for path, rates in grid.items())
+    stress = evidence.facts.of(StressFacts)
+    if stress is None:
+        return ""
+    return message("methods.stress", stress.path, [brief(rate) for rate in stress.rates])
 
 
 METHODS: Mapping[str, Callable[[Evidence], str]] = {

@@ -150,5 +150,5 @@ def floor_words(rows: Sequence[Row]) -> str:
 
 def size_name(facts: StudyFacts) -> str:
     """Returns the name of the path whose values are the sizes, in words: `sequence length`."""
-    speed = SpeedFacts.of(facts)
+    speed = facts.of(SpeedFacts)
     return "size" if speed is None else spelled(text(speed.over))

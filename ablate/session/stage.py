@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ablate.core.facts import Evidence
     from ablate.core.record import Record
+    from ablate.core.stage_facts import StageFacts
     from ablate.core.trial import Cell
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
@@ -37,22 +38,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageEvidence:
-    """The facts and frames that a stage adds to the evidence of a study."""
+    """The facts, the frame and the trials that a stage adds to the evidence of a study."""
 
-    # Under the name of the stage; empty: nothing.
-    facts: Mapping[str, JsonValue] = field(default_factory=dict)
-    # Name of a file → its table.
-    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    facts: StageFacts | None = None
+    # Beside the facts, where a stage keeps one.
+    frame: pd.DataFrame | None = None
+    # Role → trials that are not judged, as `Evidence.other_trials`.
+    other_trials: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Measurement:
     """The measurement that a stage has made of the variants of a study."""
 
-    # Kept under the name of the stage, where it has rows.
+    # Kept beside the facts, where it has rows.
     frame: pd.DataFrame
     # How it was measured.
-    facts: Mapping[str, JsonValue]
+    facts: StageFacts
     # Files of the store on which the report rests beside records; None: the measurement is incomplete.
     files: Sequence[Path] | None
 
@@ -70,7 +72,7 @@ class Stage(ABC):
     """A step of a study."""
 
     name: ClassVar[str] = ""
-    """The name under which facts, frames and `--json` have what the stage keeps."""
+    """The name of the stage in messages and in `--json`."""
     Config: ClassVar[type[StageConfig]] = StageConfig
     """The keys of a study file that make the stage; none where its section is a part, as that of a design."""
     selects_after: ClassVar[tuple[type[Stage], ...]] = ()

@@ -4,7 +4,8 @@ from ablate.session.stage import Stage
 from ablate.stages.match.stage import MatchStage
 from ablate.stages.path import PathStage
 from ablate.stages.probe import ProbeStage
-from ablate.stages.search.stage import SearchStage
+from ablate.stages.search.sweep import SweepStage
+from ablate.stages.search.tune import TuneStage
 from ablate.stages.speed.stage import SpeedStage
 from ablate.stages.stress import StressStage
 
@@ -13,7 +14,8 @@ STAGES: tuple[type[Stage], ...] = (
     MatchStage,
     ProbeStage,
     PathStage,
-    SearchStage,
+    SweepStage,
+    TuneStage,
     SpeedStage,
     StressStage,
 )

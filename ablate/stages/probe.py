@@ -152,7 +152,7 @@ class ProbeStage(Stage):
         return repeats_of(study, judged, self._unsteady)
 
     def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
-        return StageEvidence(frames={REPEATS: frame_of_repeats(beside, records)})
+        return StageEvidence(other_trials={REPEATS: frame_of_repeats(beside, records)})
 
     def _runs(self, study: Study) -> Iterator[Cell]:
         """Yields the short runs, each with the paths that it changes as its levels."""

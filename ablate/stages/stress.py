@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field
 
 from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
 from ablate.core.derived import LR_SENSITIVITY
 from ablate.core.metric import HELD_OUT
+from ablate.core.stress_facts import StressFacts
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.study.checks import attempt, refuse_own
 from ablate.study.expand import report_at
@@ -168,15 +169,10 @@ class StressStage(Stage):
                 )
 
     def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
-        facts: dict[str, JsonValue] = {self._path: [*self._rates]}
-        return StageEvidence(facts, {self.name: self._frame(beside, records)})
+        return StageEvidence(StressFacts(self._path, [*self._rates]), self._frame(beside, records))
 
     def _frame(self, cells: Iterable[Cell], records: Records) -> pd.DataFrame:
-        """Returns a row for each trial of the grid that has run.
-
-        The columns are those of `ablate.analysis.sensitivity`.
-        """
-        from ablate.analysis.sensitivity import COLUMNS
+        """Returns a row for each trial of the grid that has run, with the columns of `StressFacts`."""
         from ablate.core.facts import frame_of
 
         rows: list[dict[str, object]] = []
@@ -197,7 +193,7 @@ class StressStage(Stage):
                 "initial_loss": record.metrics.get("initial_loss"),
             }
             rows.append(row)
-        frame = frame_of(rows, COLUMNS)
+        frame = frame_of(rows, StressFacts.columns)
         return frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame
 
     def preview(self, study: Study, store: Store) -> Preview:

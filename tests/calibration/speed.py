@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -106,18 +106,16 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
     frame = Timing(experiment, store, section).complete(print).measurement.frame
-    return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
+    return gather(facts_of(experiment), [], {}).having(section.facts(1, "here"), frame)
 
 
 def drawn(rng: np.random.Generator, pool: Evidence, n: int) -> dict[str, str]:
     """The verdicts of a study with `n` of the pool's processes, by variant."""
-    every = pool.frames["speed"]["process"].unique()
+    frame = pool.frame(SpeedFacts)
+    every = frame["process"].unique()
     chosen = rng.choice(every, n, replace=False)
-    speed = replace(SpeedFacts.of(pool.facts) or SpeedFacts(), processes=n)
-    facts = replace(pool.facts, features={"speed": asdict(speed)})
-    frame = pool.frames["speed"]
-    frame = frame[frame["process"].isin(chosen)]
-    return verdicts(replace(pool, facts=facts, frames={"speed": frame}))
+    speed = replace(pool.facts.of(SpeedFacts) or SpeedFacts(), processes=n)
+    return verdicts(pool.having(speed, frame[frame["process"].isin(chosen)]))
 
 
 def verdicts(evidence: Evidence) -> dict[str, str]:

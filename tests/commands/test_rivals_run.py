@@ -33,7 +33,7 @@ PLAIN_LOSES = TWINS.replace("{x: 0.3}", "{x: 0.3, kind: wide}").replace(
 def judged(folder: Path):
     """The row of the first variant; the names of its rivals and the baseline's that were trained, with their seeds."""
     results = load(folder)
-    runner_ups = results.evidence.frame("rivals", ["variant", "seed"])
+    runner_ups = results.evidence.other_trials("rivals", ["variant", "seed"])
     trained = {name: sorted(rows["seed"]) for name, rows in runner_ups.groupby("variant")}
     return results.comparisons.query("metric == 'score'").iloc[0], trained
 
@@ -108,7 +108,7 @@ def test_each_seed_may_choose_for_itself(run):
     assert not load(outcome.folder).claims.exploratory.any()
     assert outcome.trained == 2 * 4 * 5
     table, results = table_at(outcome.folder).trials, load(outcome.folder)
-    assert results.evidence.frame("rivals", ()).empty
+    assert results.evidence.other_trials("rivals", ()).empty
     for variant in ("baseline", "wide"):
         rows, mine = table[table.variant == variant], results.trials.query("variant == @variant")
         for place, seed in enumerate(range(5)):

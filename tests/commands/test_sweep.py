@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from searching import frame_at as frame
 from searching import table_at as load
 
 import ablate
-from ablate.analysis.search_table import COLUMNS
+from ablate.analysis.search_table import SearchFacts
 from ablate.base.errors import StudyError
 from ablate.cli import main
 from ablate.commands.show import show
@@ -53,7 +53,7 @@ def test_a_sweep_leaves_a_table_a_winner_with_a_verdict_and_a_report(sweep):
     outcome, printed = sweep(SWEEP + "claims: [winner beats baseline on score]\n")
     assert outcome.trained == 8 * 2 + 2 * 3
     searched = load(outcome.folder)
-    assert list(searched.trials.columns) == [*COLUMNS, "training.lr", "model.x", "score"]
+    assert list(searched.trials.columns) == [*SearchFacts.columns, "training.lr", "model.x", "score"]
     assert list(searched.trials.number) == list(range(8))
     assert searched.facts.seeds == [10000, 10001]
     found = searched.trials.set_index("number")
@@ -181,7 +181,7 @@ def test_the_searches_of_a_study_are_exported_for_optuna(made, tmp_path):
 def test_other_versions_cost_what_they_suggest_otherwise(sweep, swept):
     noted = {"optuna": "0.1", "numpy": np.__version__}
     folder, table = StudyFolder.at(swept), load(swept)
-    older = folder.evidence().having("search", table.trials, asdict(replace(table.facts, versions=noted)))
+    older = folder.evidence().having(replace(table.facts, versions=noted), table.trials)
     folder.save_evidence(older)
     first = next(iter(table.trials.ids[0]))
     (swept.parent / f"store/trials/{first}.json").unlink()

@@ -11,6 +11,7 @@ from made_searches import after_search, by_learning_rate, searched
 from made_speed import speed_frame, timed
 from synthetic import BATCH, BEST, RMS, norms
 
+from ablate.core.match_facts import MatchedRow, MatchFacts
 from ablate.core.metric import Metric, Sampling
 
 SOLVING = {"accuracy": Metric("max", 0.001, floor=0.1, ceiling=1.0, solved=0.9)}
@@ -151,23 +152,14 @@ def matched():
         for variant, (size, flops, examples) in zip(found.facts.variants, costs, strict=False)
     ]
     rows = [
-        {
-            "variant": variant.name,
-            "task": "recall",
-            "value": value,
-            "achieved": size,
-            "residual": size / 8_500 - 1,
-        }
+        MatchedRow(variant.name, "recall", value=value, achieved=size, residual=size / 8_500 - 1)
         for variant, value, (size, *_) in zip(variants, values, costs, strict=False)
     ]
-    match = {
-        "quantity": "parameters",
-        "by": "model.feedforward.expansion",
-        "target": "baseline",
-        "rows": rows,
-    }
-    return replace(
-        found, facts=replace(found.facts, variants=variants, features={"match": match}, searched="")
+    match = MatchFacts(
+        "parameters", by="model.feedforward.expansion", target="baseline", within=0.01, rows=rows
+    )
+    return replace(found, facts=replace(found.facts, variants=variants, features={}, searched="")).having(
+        match
     )
 
 

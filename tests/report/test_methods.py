@@ -13,7 +13,7 @@ from test_golden import GOLDEN, MADE
 import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.search_table import NAME
+from ablate.analysis.search_table import SearchFacts
 from ablate.core.metric import Sampling
 from ablate.report.latex import paragraph
 from ablate.report.methods import search_methods
@@ -91,9 +91,9 @@ def test_a_study_that_compared_nothing_has_no_methods():
 
 
 def test_settings_that_a_sampler_repeats_are_one_setting():
-    evidence = next(made for made in (make() for make in MADE.values()) if NAME in made.frames)
-    tried = evidence.frames[NAME]
+    evidence = next(made for made in (make() for make in MADE.values()) if not made.frame(SearchFacts).empty)
+    tried = evidence.frame(SearchFacts)
     repeated = pd.concat([tried, tried], ignore_index=True)
     words = search_methods(evidence)
     assert re.search(r"with \d+ settings", words)
-    assert search_methods(replace(evidence, frames={**evidence.frames, NAME: repeated})) == words
+    assert search_methods(replace(evidence, frames={**evidence.frames, SearchFacts.key: repeated})) == words

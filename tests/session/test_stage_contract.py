@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 import pytest
-from harness import TOY_STUDY, checked, problems
+from harness import TOY_STUDY, checked, prepare, problems
 
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages import CONFIGS, STAGES
-from ablate.stages.speed.stage import SpeedStage
+from ablate.stages.search.sweep import SweepStage
+from ablate.stages.search.tune import TuneStage
 
 SECTIONS = """\
 probe: {model.width: 2}
@@ -44,9 +45,8 @@ def test_what_is_not_overridden_does_nothing(toy_study) -> None:
     assert stage.in_confirmation("", ()) is None
 
 
-def test_a_study_has_the_stages_that_it_asks_for_and_speed(toy_study, write) -> None:
-    _, stages = checked(toy_study)
-    assert [type(stage) for stage in stages] == [SpeedStage], "which goes on showing what was timed before"
+def test_a_study_has_the_stages_that_it_asks_for(toy_study, write) -> None:
+    assert checked(toy_study)[1] == ()
     _, stages = checked(write(TOY_STUDY + SECTIONS, "more.yaml"))
     assert [stage.name for stage in stages] == ["probe", "search", "speed"]
     assert [stage.name for stage in stages if stage.selects] == ["probe", "search"]
@@ -55,7 +55,31 @@ def test_a_study_has_the_stages_that_it_asks_for_and_speed(toy_study, write) -> 
 def test_keys_of_stages_are_those_of_their_configs() -> None:
     keys = [key for config in CONFIGS for key in config.model_fields]
     assert keys == ["match", "probe", "acts_late", "search", "tune", "speed", "stress"]
-    assert [stage.name for stage in STAGES] == ["match", "probe", "path", "search", "speed", "stress"]
+    assert [stage.name for stage in STAGES] == [
+        "match",
+        "probe",
+        "path",
+        "search",
+        "search",
+        "speed",
+        "stress",
+    ]
+
+
+def test_a_run_selects_by_tune_alone_and_a_sweep_by_search_alone(write) -> None:
+    over = "over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 3"
+    both = TOY_STUDY.partition("factors")[0] + f"search: {{{over}}}\ntune: {{{over}}}\n"
+    for sweep, selecting in ((False, TuneStage), (True, SweepStage)):
+        _, stages = checked(write(both), sweep=sweep)
+        assert [type(stage) for stage in stages] == [SweepStage, TuneStage]
+        assert [type(stage) for stage in stages if stage.selects] == [selecting]
+
+
+def test_a_path_that_only_a_sweep_would_search_is_not_selected_by_a_run(write) -> None:
+    head = TOY_STUDY.partition("factors")[0]
+    head += "tune: {over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 3}\n"
+    study = prepare(write(head + "search: {over: {model.effect: {float: [0.1, 0.2]}}, trials: 2}\n"))
+    assert [*study.selected_paths] == ["model.width"]
 
 
 def test_two_stages_that_select_and_do_not_know_of_one_another_are_refused(write) -> None:

@@ -26,7 +26,8 @@ BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 def given(experiment, name):
     """What a variant was given, one a task."""
     [variant] = [variant for variant in experiment.variants if variant.name == name]
-    return [experiment.adjust.given(config, index) for index, config in enumerate(variant.configs)]
+    tasks = enumerate(zip(experiment.tasks, variant.configs, strict=True))
+    return [experiment.adjust.row(name, task, config, index) for index, (task, config) in tasks]
 
 
 @pytest.mark.slow
@@ -42,9 +43,9 @@ def test_variants_have_the_parameters_of_the_baseline(write):
     for variant in (two, eight):
         (described,), (row,) = experiment.describe(variant), given(experiment, variant.name)
         assert abs(described.parameters / target - 1) <= 0.01
-        assert (row["achieved"], row["residual"]) == (described.parameters, described.parameters / target - 1)
-        assert row["value"] == value_at(variant.configs[0], EXPANSION)
-    assert given(experiment, base.name)[0]["residual"] == 0
+        assert (row.achieved, row.residual) == (described.parameters, described.parameters / target - 1)
+        assert row.value == value_at(variant.configs[0], EXPANSION)
+    assert given(experiment, base.name)[0].residual == 0
 
 
 @pytest.mark.slow
@@ -57,12 +58,12 @@ def test_facts_and_trials_are_those_of_matched_variants(write):
     assert (found["target"], found["within"]) == ("baseline", 0.01)
     variant = facts.variants[1]
     (row,) = given(experiment, variant.name)
-    assert {"variant": variant.name, "task": "recall", **row} in found["rows"]
-    assert row["achieved"] == variant.parameters["recall"]
+    assert dataclasses.asdict(row) in found["rows"]
+    assert row.achieved == variant.parameters["recall"]
     assert variant.examples == {"recall": 40 * 64}
     assert facts.from_dict(dataclasses.asdict(facts)) == facts
     trials = {cell.variant: cell.trial for cell in experiment.cells()}
-    assert value_at(trials[variant.name].config, EXPANSION) == row["value"]
+    assert value_at(trials[variant.name].config, EXPANSION) == row.value
     plain = write(MODEL + RANKS + "seeds: 1\n", "bare.yaml")
     bare = prepare(plain)
     ids = {cell.variant: cell.trial.id for cell in bare.cells()}
@@ -113,10 +114,10 @@ def test_every_task_has_its_own_target(write):
     experiment = prepare(write(MODEL.replace(TASK, tasks) + RANKS + BY_EXPANSION))
     for variant in experiment.variants:
         for described, row in zip(experiment.describe(variant), given(experiment, variant.name), strict=True):
-            assert described.parameters == row["achieved"]
-            assert abs(row["residual"]) <= 0.01
+            assert described.parameters == row.achieved
+            assert abs(row.residual) <= 0.01
     first, second = given(experiment, experiment.variants[1].name)
-    assert first["achieved"] != second["achieved"]
+    assert first.achieved != second.achieved
 
 
 @pytest.mark.slow
@@ -124,9 +125,9 @@ def test_a_search_may_match_any_config(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION))
     matcher, config = experiment.adjust, experiment.variants[0].configs[0]
     matched = experiment.patched(config, {"model.mixer": {"num_heads": 4, "d_k": 4}})
-    found = matcher.given(matched)
-    assert abs(found["residual"]) <= 0.01
-    assert experiment.workload.describe(matched).parameters == found["achieved"]
+    found = matcher.row("", "", matched)
+    assert abs(found.residual) <= 0.01
+    assert experiment.workload.describe(matched).parameters == found.achieved
     # What is matched stays as it is.
     assert matcher(matched) == experiment.patched(matched, {}) == matched
     assert experiment.patched(config, {}) == config

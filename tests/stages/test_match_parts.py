@@ -63,11 +63,11 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot, name, by):
             return
         assert "the nearest is" in problem.rule
         return
-    given = match.given(matched)
-    assert abs(given["residual"]) <= WITHIN
-    assert value_at(matched, by) == given["value"]
-    assert given["achieved"] == WORKLOAD.describe(matched).parameters
-    assert matched == resolved(apply_patches(config, {by: given["value"]}))
+    given = match.row("", "", matched)
+    assert abs(given.residual) <= WITHIN
+    assert value_at(matched, by) == given.value
+    assert given.achieved == WORKLOAD.describe(matched).parameters
+    assert matched == resolved(apply_patches(config, {by: given.value}))
 
 
 def test_most_parts_can_be_matched_by_the_feedforward():

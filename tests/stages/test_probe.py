@@ -141,7 +141,7 @@ def test_where_runs_do_not_repeat_the_first_seeds_of_the_baseline_run_twice_and_
     (folder / "study.yaml").write_text(json.dumps(study))
     run_here(folder / "study.yaml")
     evidence = StudyFolder.at(folder / "results/own").evidence()
-    repeats = evidence.frame("repeats", ())
+    repeats = evidence.other_trials("repeats", ())
     assert repeats[["variant", "seed"]].values.tolist() == [["baseline", seed] for seed in (0, 1, 2)]
     assert len(stored(folder / "results")) == 5 + 2 * 3 + 3, "the probe, two variants, three repeats"
     first = evidence.trials.query("variant == 'baseline'").set_index("seed")["val_loss"]

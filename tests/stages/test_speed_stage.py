@@ -12,7 +12,7 @@ from drivers import wait_for, workers_of
 from harness import TOY_STUDY, prepare
 
 from ablate.base.errors import AblateError
-from ablate.core.speed_facts import COLUMNS
+from ablate.core.speed_facts import SpeedFacts
 from ablate.records.store import Store
 from ablate.stages.speed import timing as speed
 from ablate.stages.speed.section import SpeedSection
@@ -50,7 +50,7 @@ def measure(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_every_variant_is_timed_once_whatever_it_is_called(write, measure, monkeypatch):
     frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
-    assert [*frame.columns] == [*COLUMNS]
+    assert [*frame.columns] == [*SpeedFacts.columns]
     assert said[0] == "Timing 2 variants, process 1 of 2 …"
     assert said[1].startswith("Timing 2 variants, process 2 of 2, about ")
     assert len(frame) == 2 * 2 * 2
@@ -141,7 +141,7 @@ from pathlib import Path
 from ablate.records.store import Store
 from ablate.stages.speed import timing as speed
 from harness import prepare
-from ablate.core.speed_facts import COLUMNS
+from ablate.core.speed_facts import SpeedFacts
 from ablate.stages.speed.section import SpeedSection
 speed.BUDGET = 0.02
 experiment = prepare(Path("study.yaml"))

@@ -1,5 +1,6 @@
 """What is held equal, and by which values of the path that is changed for it."""
 
+from ablate.core.match_facts import MatchFacts
 from ablate.report.matched_table import matched_sentence, matched_table
 from ablate.report.section import Block, ReportData, Section
 from ablate.report.verdicts import names_of
@@ -14,10 +15,12 @@ class Matched(
     """One row a variant."""
 
     def applies(self, report_data: ReportData) -> bool:
-        return "match" in report_data.facts.features
+        return report_data.facts.of(MatchFacts) is not None
 
     def blocks(self, report_data: ReportData) -> list[Block]:
-        return [matched_table(report_data.facts.features["match"], names_of(report_data.facts))]
+        match = report_data.facts.of(MatchFacts)
+        return [] if match is None else [matched_table(match, names_of(report_data.facts))]
 
     def findings(self, report_data: ReportData) -> list[str]:
-        return [matched_sentence(report_data.facts.features["match"])]
+        match = report_data.facts.of(MatchFacts)
+        return [] if match is None else [matched_sentence(match)]

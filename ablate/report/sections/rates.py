@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.analysis.sensitivity import rate_curves, rates_of
+from ablate.analysis.sensitivity import rate_curves
+from ablate.core.stress_facts import StressFacts
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.rates import loss_by_rate
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
@@ -19,11 +20,13 @@ class Rates(
     """A figure a task."""
 
     def applies(self, report_data: ReportData) -> bool:
-        return bool(rates_of(report_data.facts))
+        return report_data.facts.of(StressFacts) is not None
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
-        path = next(iter(facts.features.get("stress", ())), "")
+        stress = facts.of(StressFacts)
+        if stress is None:
+            return
         every = rate_curves(report_data.evidence)
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
@@ -32,7 +35,7 @@ class Rates(
                 continue
             is_broken = data["diverged"].any()
             caption = paragraph(
-                message("figures.rates", path),
+                message("figures.rates", stress.path),
                 message("figures.broken_rates") if is_broken else "",
                 facets.left_out(facts),
             )

@@ -66,7 +66,7 @@ class Speed(Section, title="Speed", inside="the time and the memory of each vari
 
     def findings(self, report_data: ReportData) -> list[str]:
         rows = rows_of(report_data.table("speed"))
-        speed = SpeedFacts.of(report_data.facts)
+        speed = report_data.facts.of(SpeedFacts)
         if speed is None or max(floors(rows).values(), default=0) <= speed.margin:
             return []
         return [floor_words(rows)]

@@ -35,7 +35,7 @@ from ablate.report.words import (
     text,
 )
 
-FILE = "search.parquet"
+FILE = f"{SearchFacts.key}.parquet"
 
 
 class OfSearch:
@@ -119,7 +119,7 @@ class Tuning(
         target = searched.facts.objectives[0]
         label = named(target)
         path = spelled(searched.paths[0])
-        trained = {*report_data.evidence.frame(RUNNER_UPS, ("variant",))["variant"]}
+        trained = {*report_data.evidence.other_trials(RUNNER_UPS, ("variant",))["variant"]}
         every = budgets.setting_curves(searched, trained)
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
@@ -155,7 +155,7 @@ class Tuning(
 
     def findings(self, report_data: ReportData) -> list[str]:
         sentences = [_parity(spent(report_data), table(report_data).facts)]
-        runner_ups = report_data.evidence.frame(RUNNER_UPS, ("variant", "status"))
+        runner_ups = report_data.evidence.other_trials(RUNNER_UPS, ("variant", "status"))
         if len(runner_ups):
             sentences.append(_runner_ups(runner_ups, short_names(report_data.facts)))
         return sentences

@@ -6,6 +6,7 @@ from dataclasses import replace
 from ablate.base.errors import Invalid, Problem
 from ablate.base.wording import percent
 from ablate.core.facts import BASELINE
+from ablate.core.match_facts import MatchedRow
 from ablate.core.workload import Workload
 from ablate.stages.match.section import QUANTITIES, MatchSection
 from ablate.stages.match.solver import Number, Solver
@@ -78,17 +79,11 @@ class Matcher:
         """Returns a variant with its configs changed."""
         return replace(variant, configs=[self(config, i) for i, config in enumerate(variant.configs)])
 
-    def given(self, config: Config, task_index: int = 0) -> dict[str, float]:
-        """Returns the value, the quantity and the error of a config that was matched.
-
-        The error is a share of the target.
-        """
+    def row(self, variant: str, task: str, config: Config, task_index: int = 0) -> MatchedRow:
+        """Returns what the config of a variant on a task was given, once it is matched."""
         achieved = self._amount(config)
-        return {
-            "value": self._number(config),
-            "achieved": achieved,
-            "residual": achieved / self.targets[task_index] - 1,
-        }
+        residual = achieved / self.targets[task_index] - 1
+        return MatchedRow(variant, task, self._number(config), achieved, residual)
 
     def _number(self, config: Config) -> Number:
         """Returns the value at the path.

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
+from ablate.core.match_facts import MatchedRow, MatchFacts
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages.match.section import MatchConfig, MatchSection
 from ablate.study.stage_config import config_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
-
-    from pydantic import JsonValue
 
     from ablate.core.trial import Cell
     from ablate.records.store import Store
@@ -70,17 +69,18 @@ class MatchStage(Stage):
         assert self._matcher is not None, "a study is adjusted after it was checked"
         return self._matcher
 
-    def _facts(self, study: Study) -> Mapping[str, JsonValue]:
+    def _facts(self, study: Study) -> MatchFacts:
         """Returns the section, and what each variant was given on each task."""
-        matcher, section = self._checked, self._section
-        rows: list[JsonValue] = []
+        matcher = self._checked
+        section = self._section
+        rows: list[MatchedRow] = []
         for variant in study.variants:
             for index, (task, config) in enumerate(zip(study.tasks, variant.configs, strict=True)):
-                rows.append({"variant": variant.name, "task": task, **matcher.given(config, index)})
-        return {
-            "quantity": section.quantity,
-            "by": section.by,
-            "target": section.target if section.target == "baseline" else f"{section.target:.12g}",
-            "within": section.within,
-            "rows": rows,
-        }
+                rows.append(matcher.row(variant.name, task, config, index))
+        return MatchFacts(
+            quantity=section.quantity,
+            by=section.by,
+            target=section.target if section.target == "baseline" else f"{section.target:.12g}",
+            within=section.within,
+            rows=rows,
+        )

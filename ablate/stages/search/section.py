@@ -133,21 +133,19 @@ class TuneSection(_BaseSection):
     seeds choose is luck, so that settings near the chosen one are judged with it."""
 
 
-class SearchConfig(StageConfig):
-    """The keys `search` and `tune`."""
+class SweepConfig(StageConfig):
+    """The key `search`."""
 
-    keyed_by_path: ClassVar[tuple[str, ...]] = ("search.over", "tune.over")
+    keyed_by_path: ClassVar[tuple[str, ...]] = ("search.over",)
 
     search: SearchSection | None = None
     "The search of `ablate sweep`, from the baseline."
+
+
+class TuneConfig(StageConfig):
+    """The key `tune`."""
+
+    keyed_by_path: ClassVar[tuple[str, ...]] = ("tune.over",)
+
     tune: TuneSection | None = None
     "A search for every variant, with the same budget, before it is judged."
-
-    def sections(self) -> dict[str, SearchSection | TuneSection]:
-        """Returns the sections that the study has, by their keys."""
-        sections: dict[str, SearchSection | TuneSection] = {}
-        if self.search is not None:
-            sections["search"] = self.search
-        if self.tune is not None:
-            sections["tune"] = self.tune
-        return sections

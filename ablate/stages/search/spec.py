@@ -1,6 +1,6 @@
 """One search, read and checked: its space, objectives, sampler, pruner and budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablate.analysis.runner_ups import MAX_RUNNER_UPS
@@ -13,7 +13,7 @@ from ablate.core.names import CONFIRM, confirmed
 from ablate.core.trial import identified
 from ablate.search.pruners import check_pruner
 from ablate.stages.search.objectives import read_objectives
-from ablate.stages.search.section import MIN_TUNING_SEEDS, SearchConfig, SearchSection, TuneSection
+from ablate.stages.search.section import MIN_TUNING_SEEDS, SearchSection, TuneSection
 from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
 from ablate.study.checks import Draft
@@ -45,24 +45,7 @@ class SearchSpec:
     max_runner_ups: int = 0
 
 
-def check_searches(draft: Draft, config: SearchConfig) -> Mapping[str, SearchSpec | None]:
-    """Returns the searches of a study by their keys.
-
-    None stands for one with mistakes, which are reported.
-    """
-    specs: dict[str, SearchSpec | None] = {}
-    for key, section in config.sections().items():
-        specs[key] = _read(draft, key, section)
-    if "search" in specs and len(draft.design.variants[0].configs) > 1:
-        draft.document.refuse(
-            ("search",),
-            "searches on one task, and the study has several",
-            hint="Give `task`, one study for each",
-        )
-    return specs
-
-
-def _read(draft: Draft, key: str, section: SearchSection | TuneSection) -> SearchSpec | None:
+def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) -> SearchSpec | None:
     """Returns the search of one section; None where it has mistakes, which are reported.
 
     key: `search` or `tune`.

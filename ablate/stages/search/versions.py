@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ablate.analysis.search_table import NAME
+from ablate.analysis.search_table import SearchFacts
 
 if TYPE_CHECKING:
     from ablate.session.session import Session
@@ -27,15 +26,14 @@ def say_versions_changed(session: Session, spec: SearchSpec, most: int) -> None:
     """
     from ablate.report.words import message
 
-    facts = session.folder.reported_facts()
-    if facts is None:
+    reported = session.folder.reported(SearchFacts)
+    if reported is None:
         return
-    reported = facts.features.get(NAME, {})
     installed = installed_versions()
     changed: list[str] = []
-    for package, version in reported.get("versions", {}).items():
+    for package, version in reported.versions.items():
         if version != installed.get(package):
             changed.append(f"{package} {version}")
-    if changed and reported.get("parameters") == [asdict(parameter) for parameter in spec.space.parameters]:
+    if changed and reported.parameters == list(spec.space.parameters):
         current = [f"{package} {version}" for package, version in installed.items()]
         session.say(message("search.versions", changed, current, most))

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Self
 
 from ablate.base.wording import duration
 from ablate.core.derived import CALL_OF
-from ablate.core.speed_facts import SpeedFacts
 from ablate.session.stage import Measurement, Preview, Stage
 from ablate.stages.speed.section import SpeedConfig, SpeedSection
 from ablate.study.stage_config import config_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.session.options import Options
@@ -24,36 +21,27 @@ if TYPE_CHECKING:
 
 
 class SpeedStage(Stage):
-    """Times variants after training; every study has it, to show what was timed before."""
+    """Times variants after training."""
 
     name = "speed"
     Config = SpeedConfig
 
-    def __init__(self, section: SpeedSection | None) -> None:
+    def __init__(self, section: SpeedSection) -> None:
         self._section = section
 
     @classmethod
     def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
-        return cls(config_of(study, SpeedConfig).speed)
+        section = config_of(study, SpeedConfig).speed
+        return cls(section) if section is not None else None
 
     @property
     def metrics(self) -> frozenset[str]:
-        if self._section is None:
-            return frozenset()
         return frozenset(metric for metric, call in CALL_OF.items() if call in self._section.calls)
 
     def check(self, draft: Draft) -> None:
         from ablate.stages.speed.section import check_speed
 
-        if self._section is not None:
-            check_speed(draft, self._section)
-
-    def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
-        """Returns a stage that times nothing, since seeds say nothing about time.
-
-        What was timed is still shown.
-        """
-        return SpeedStage(None)
+        check_speed(draft, self._section)
 
     def preview(self, study: Study, store: Store) -> Preview:
         """Describes how many processes are left, and how long they take."""
@@ -61,8 +49,6 @@ class SpeedStage(Stage):
         from ablate.stages.speed.timing import Timing
 
         section = self._section
-        if section is None:
-            return Preview()
         timing = Timing(study, store, section)
         asked = section.processes
         done = timing.num_complete
@@ -78,25 +64,15 @@ class SpeedStage(Stage):
         """Returns whether these variants were timed."""
         from ablate.stages.speed.timing import was_timed
 
-        return self._section is not None and was_timed(study, store, self._section)
+        return was_timed(study, store, self._section)
 
     def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
-        """Times what is missing, in fresh processes one after the other.
-
-        Without the key `speed`, it returns what the store has of the variants as those of the report were timed.
-        """
+        """Times what is missing, in fresh processes one after the other."""
         from ablate.base.errors import AblateError
         from ablate.stages.speed.timing import Timing
 
-        facts = session.folder.reported_facts()
-        timed_before = SpeedFacts.of(facts) if facts is not None else None
-        section = self._section
-        if section is None and timed_before is not None:
-            section = SpeedSection.of(timed_before)
-        if section is None:
-            return None
-        timing = Timing(study, session.store, section)
-        if self._section is not None and complete:
+        timing = Timing(study, session.store, self._section)
+        if complete:
             session.tracker.close()
             try:
                 timing.complete(session.say, fresh=session.options.fresh)

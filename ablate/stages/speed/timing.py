@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ablate.base.files import digest_of_data, write_text
 from ablate.base.locks import Say, measuring
 from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE, frame_of
-from ablate.core.speed_facts import COLUMNS
+from ablate.core.speed_facts import SpeedFacts
 from ablate.records.environment import here, machine
 from ablate.records.store import Store
 from ablate.session.stage import Measurement
@@ -100,13 +100,13 @@ class Timing:
         if self.num_complete == self.section.processes:
             files = [file_of(self.store, key) for key in self.places]
         return Measurement(
-            frame_of(rows, COLUMNS).astype({"memory": float, "flops": float}),
-            asdict(self.section.facts(self.study.workload.threads, machine())),
+            frame_of(rows, SpeedFacts.columns).astype({"memory": float, "flops": float}),
+            self.section.facts(self.study.workload.threads, machine()),
             files,
         )
 
     def _rows(self, place: _Place, processes: Sequence[Found]) -> list[dict[str, Any]]:
-        """Returns a row a variant, process and call, with `COLUMNS`."""
+        """Returns a row a variant, process and call, with the columns of `SpeedFacts`."""
         rows: list[dict[str, Any]] = []
         for variant, config in place.keys.items():
             for number, process in enumerate(processes):
