@@ -205,6 +205,7 @@ class TestWorkload:
         assert there.command_line(config, 0) == workload.command_line(config, 0)
         assert bool(packed) == workload.runs_apart
 
+    @of_each_workload
     def test_its_record_keeps_what_it_depends_on_beside_config_and_code(self, workload, config):
         inputs = workload.inputs(Trial("id", config, 0))
         assert inputs == workload.inputs(Trial("another id", config, 1, "placebo"))
