@@ -103,7 +103,7 @@ class Session:
     def training(self) -> Iterator[None]:
         """Keeps speed from being measured while trials are trained; afterwards the workers are gone.
 
-        A user's own code is frozen first. Raises `AblateError`.
+        The code and data that trials get are fixed first. Raises `AblateError`.
         """
         self.workers.freeze()
         if self._forks_driver:

@@ -2,9 +2,9 @@
 
 The baseline runs twice under one seed and once under another, and each level under the first. What does not change a
 short run by more than its repetition does may not change a long one either: a seed that is fixed in a script, a flag
-that nothing reads. Of one's own code the baseline runs once more, last: what has changed by then was touched by other
-runs, outside of their copies. Where short runs do not repeat exactly, the baseline is trained twice under its first
-seeds, and the report compares them (`analysis.repeats`).
+that nothing reads. Where runs are processes of their own, the baseline runs once more, last: what has changed by then
+was touched by other runs, outside of their copies. Where short runs do not repeat exactly, the baseline is trained
+twice under its first seeds, and the report compares them (`analysis.repeats`).
 """
 
 from __future__ import annotations
@@ -171,11 +171,8 @@ class ProbeStage(Stage):
         yield from self._cells(study, runs)
 
     def _last_runs(self, study: Study) -> Iterator[Cell]:
-        """Yields what follows the other short runs: of one's own code, the first of them again."""
-        # With numpy, for which a report that is up to date must not wait.
-        from ablate.external.workload import External
-
-        if isinstance(study.workload, External):
+        """Yields what follows the other short runs: of trials that run apart, the first of them again."""
+        if study.workload.runs_apart:
             baseline = replace(study.variants[0], name=REPEAT_LAST)
             yield from self._cells(study, [(baseline, study.config.seeds.values[0], LAST)])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness import ablate_here
 
-from ablate.analysis.length_names import sets_length
+from ablate.analysis.length_names import sets_batch, sets_length
 from ablate.analysis.treatments import Treatments
 from ablate.core.treatment import Treatment
 from ablate.pipeline.publish import report_data
@@ -150,6 +150,19 @@ def test_runs_that_exist_say_how_long_they_trained(tmp_path):
 )
 def test_a_setting_is_a_length_by_its_whole_name(path, expected):
     assert sets_length(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("training.batch_size", True),
+        ("optimisation.batch-size", True),
+        ("eval_batch_size", False),
+        ("batch_size.max", False),
+    ],
+)
+def test_a_setting_is_a_batch_size_by_its_whole_name(path, expected):
+    assert sets_batch(path) == expected
 
 
 def test_a_budget_outweighs_tuning_and_tuning_a_larger_model():
