@@ -1,10 +1,13 @@
 """The promises of every workload, checked over the registry and the workloads of the tests."""
 
+import atexit
 import copy
+import functools
 import json
 import math
 import re
 import shutil
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -53,9 +56,17 @@ FAULTY = {
 """Settings that pass the schema and not `check`."""
 
 
+@functools.cache
+def own_copy():
+    """The user's code in a folder of its own: trials of it get a copy, and in this repository one of all its files."""
+    folder = Path(tempfile.mkdtemp(prefix="ablate-own-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copytree(OWN, folder, dirs_exist_ok=True)
+
+
 def instance(name):
     workload = CATALOGUE.get("workload", name)()
-    workload.folder = OWN
+    workload.folder = own_copy()
     workload.load_parts()
     return workload
 
@@ -89,16 +100,9 @@ def workload(name):
 
 @pytest.fixture
 def config(name, workload):
-    return config_model(workload).model_validate(SMALL.get(name, {}), context={FOLDER: OWN}).model_dump()
-
-
-def of_each_workload(test):
-    """Runs a test with every workload; those of own code but the command are slow."""
-    names = []
-    for name in CATALOGUE.names("workload"):
-        marks = [pytest.mark.slow] if name in ("script", "function") else []
-        names.append(pytest.param(name, marks=marks))
-    return pytest.mark.parametrize("name", names, indirect=True)(test)
+    return (
+        config_model(workload).model_validate(SMALL.get(name, {}), context={FOLDER: own_copy()}).model_dump()
+    )
 
 
 class TestWorkload:
@@ -151,7 +155,6 @@ class TestWorkload:
         assert part.threads == 1
         assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
 
-    @of_each_workload
     def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())
         assert (record.id, record.config, record.seed, record.stream) == ("id", config, 7, "placebo")
@@ -159,7 +162,6 @@ class TestWorkload:
         assert all(math.isfinite(value) for value in record.metrics.values() if value is not None)
         assert all(record.metrics[name] is not None for name in workload.describe(config).metrics)
 
-    @of_each_workload
     def test_only_seed_and_stream_decide(self, workload, config):
         first, same, seed, stream = (
             content(workload.train(Trial("id", config, *key), Emitted()))
@@ -182,7 +184,6 @@ class TestWorkload:
         for call, operation in copies[0].items():
             assert operation.flops() == copies[1][call].flops()
 
-    @of_each_workload
     def test_it_reports_in_order_and_stops_when_told(self, workload, config):
         whole, stopped = Emitted(), Emitted(stop_at=2)
         workload.train(Trial("id", config, 0), whole)
@@ -205,7 +206,6 @@ class TestWorkload:
         assert there.command_line(config, 0) == workload.command_line(config, 0)
         assert bool(packed) == workload.runs_apart
 
-    @of_each_workload
     def test_its_record_keeps_what_it_depends_on_beside_config_and_code(self, workload, config):
         inputs = workload.inputs(Trial("id", config, 0))
         assert inputs == workload.inputs(Trial("another id", config, 1, "placebo"))
