@@ -86,7 +86,7 @@ def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool
 
     Then all completed runs of each on the task, several, have the same numbers.
     """
-    if runs.facts.given:
+    if runs.facts.is_given:
         return False
     trials = runs.trials
     is_completed = (trials["status"] == "completed") & (trials["task"] == task.name)

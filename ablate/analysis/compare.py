@@ -180,8 +180,8 @@ class Comparison:
         Of an equivalence, the share of runs that may fail without having been seen.
         """
         contrast = self.contrast
-        documents = self.runs.facts.given == "documents"
-        if self.decision.verdict == "equivalent" and not contrast.by_rate and not documents:
+        are_documents = self.runs.facts.replication.unit == "document"
+        if self.decision.verdict == "equivalent" and not contrast.by_rate and not are_documents:
             num_runs = min(contrast.a.shape[1], contrast.b.shape[1])
             numbers = {"failures": unseen(num_runs)}
             if contrast.metric.span is None:

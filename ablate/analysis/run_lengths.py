@@ -9,6 +9,7 @@ from functools import cached_property
 from math import isclose
 
 from ablate.core.facts import Evidence
+from ablate.core.provenance import Given
 from ablate.core.unequal_run import UnequalRun
 
 SAME_LENGTH = 0.01
@@ -112,11 +113,13 @@ class RunLengths:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self._facts = evidence.facts
+        provenance = evidence.facts.provenance
+        self._given = provenance if isinstance(provenance, Given) else Given()
 
     @property
     def counted_in(self) -> str:
         """The word for what lengths are counted in: `step`, `epochs_trained`."""
-        return self._facts.length_column or _STEP
+        return self._given.length_column or _STEP
 
     def typical(self, variant: str, task: str) -> float | None:
         """Returns the usual length of the runs of a variant, or their median; None where it is not known."""
@@ -137,7 +140,7 @@ class RunLengths:
         known = {variant.name for variant in self._facts.variants}
         seeds = [{*self._facts.seeds_of(name, task)} for name in variants if name in known]
         shared = set.intersection(*seeds) if seeds else set()
-        return shared if self._facts.has_seeds and len(shared) > 1 else None
+        return shared if self._facts.replication.says_seeds and len(shared) > 1 else None
 
     @cached_property
     def _usual(self) -> dict[str, dict[str, UsualLength]]:
@@ -155,9 +158,9 @@ class RunLengths:
     @cached_property
     def _of_tasks(self) -> dict[str, dict[str, dict[int, float]]]:
         """Task → variant → seed → how far its run came; of completed runs that say it."""
-        if self._facts.own_lengths:
+        if self._given.own_lengths:
             tasks: dict[str, dict[str, dict[int, float]]] = {}
-            for variant, of_variant in self._facts.own_lengths.items():
+            for variant, of_variant in self._given.own_lengths.items():
                 for task, lengths in of_variant.items():
                     tasks.setdefault(task, {})[variant] = lengths
             return tasks

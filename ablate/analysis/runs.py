@@ -71,7 +71,7 @@ class Runs:
         They do when the largest gap between neighbouring values of some variant is at least a quarter of the metric's
         range. False for a metric that the task does not have, and of runs that are known by mean and deviation alone.
         """
-        if self.facts.given == "summaries":
+        if not self.facts.replication.has_runs:
             return False
         if task.outcome != "graded" or name not in task.metrics:
             return False
@@ -261,7 +261,7 @@ class Side:
             return None
         scores = np.repeat(self.scored(metric)[:, None], lengths.pop(), axis=1)
         scores[completed] = by_run
-        if self.sources is None or self.runs.facts.given == "documents":
+        if self.sources is None or self.runs.facts.replication.unit == "document":
             return scores
         return by_source(scores, self.sources)
 

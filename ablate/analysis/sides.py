@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from typing import assert_never
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ablate.analysis.unpaired import Unpaired
 from ablate.core.derived import MetricKind
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Metric, sign
+from ablate.core.replication import Examples, GivenSeeds, KnownNoise, PlannedSeeds, Summaries, UnpairedRuns
 
 Parts = Sequence[Sequence[Side]]
 """Part → variant → its runs."""
@@ -64,22 +66,19 @@ class Sides:
     def paired(self) -> bool:
         """True where seeds make pairs of runs.
 
-        They always do in a study. Runs that were given, of two variants on a graded task with fresh examples, are not
-        paired where the noise of the baseline is known, or where the two share no two seeds. Comparisons by rates and
-        spreads take pairs.
+        The replication decides of two variants on a graded task with fresh examples. All other comparisons take pairs,
+        as those by rates and spreads do.
         """
         if self.less or self.kind != "mean" or len(self.variants) != 2:
             return True
         if self.task.outcome != "graded" or self.task.sampling.pool != "fresh":
             return True
-        if self.facts.given in ("runs", "summaries"):
-            # A run that crashed does not change how the others are compared.
-            first, second = (self._given_seeds(side) for side in self.variants)
-            return len(first & second) >= 2
-        return self.facts.given != "known_noise"
+        # A run that crashed does not change how the others are compared.
+        first, second = (self._all_seeds(side) for side in self.variants)
+        return self.facts.replication.pairs(first, second)
 
-    def _given_seeds(self, side: Side) -> set[int]:
-        """Returns the seeds of runs that were given, with those of runs whose pairs are left out."""
+    def _all_seeds(self, side: Side) -> set[int]:
+        """Returns the seeds of a side, with those of runs whose pairs are left out."""
         lost = [run.seed for run in self.facts.lost_of(side.variant, side.task.name)]
         return {*self.facts.seeds_of(side.variant, side.task.name), *lost}
 
@@ -107,31 +106,62 @@ class Sides:
 
     @cached_property
     def differences(self) -> Differences:
-        """The differences A − B of the means of each seed, oriented."""
+        """The differences A − B, oriented, by the estimator of the replication."""
+        replication = self.facts.replication
+        match replication:
+            case PlannedSeeds():
+                return self._over_pairs()
+            case GivenSeeds() | UnpairedRuns() | Summaries():
+                return self._over_pairs() if self.paired else self._unpaired(known=False)
+            case KnownNoise():
+                return self._over_pairs() if self.paired else self._unpaired(known=True)
+            case Examples():
+                by_document = self._over_documents()
+                return self._over_pairs() if by_document is None else by_document
+            case _:
+                assert_never(replication)
+
+    @cached_property
+    def _means(self) -> tuple[Floats, Floats]:
+        """The oriented means of A and B on each seed that is compared, of shapes (n_a,) and (n_b,)."""
         planned_a, planned_b = self.planned_scores
         better = sign(self.metric)
         # Over all planned seeds, so that rounding does not depend on which of them are compared.
         means_a = np.tensordot(better * _weights(self.plus), planned_a, 1)[self.seeds.usable_a]
         means_b = np.tensordot(better * _weights(self.minus), planned_b, 1)[self.seeds.usable_b]
+        return means_a, means_b
+
+    @property
+    def _resolution(self) -> float:
+        """The resolution of the metric, or that of all scores."""
         scores_a, scores_b = self.scores
-        all_scores = np.concatenate([scores_a.ravel(), scores_b.ravel()])
-        resolution = resolution_of(self.metric, all_scores)
-        if not self.paired:
-            known_noise = self.facts.given == "known_noise"
-            return Unpaired.of_runs(means_a, means_b, resolution, known=known_noise)
+        return resolution_of(self.metric, np.concatenate([scores_a.ravel(), scores_b.ravel()]))
+
+    def _unpaired(self, *, known: bool) -> Differences:
+        """Returns the differences of runs that are no pairs; `known`: by the noise of the baseline alone."""
+        means_a, means_b = self._means
+        return Unpaired.of_runs(means_a, means_b, self._resolution, known=known)
+
+    def _over_pairs(self) -> Differences:
+        """Returns the differences of the means of each seed."""
+        means_a, means_b = self._means
         examples = self._by_example()
-        if self.facts.given == "documents" and examples is not None and len(examples) == 1:
-            # The test examples of the only run are the pairs.
-            by_document = Differences.between(examples[0], 0 * examples[0], self.metric.resolution)
-            sources = self.variants[0].sources
-            if sources is not None:
-                return Clustered.of_documents(by_document, sources)
-            return replace(by_document, unit="documents")
-        differences = Differences.between(means_a, means_b, resolution, examples, overlap(self.task))
+        differences = Differences.between(means_a, means_b, self._resolution, examples, overlap(self.task))
         sources = self.variants[0].sources
         if sources is not None and examples is not None:
             return OverSources.of_seeds(differences, sources)
         return differences
+
+    def _over_documents(self) -> Differences | None:
+        """Returns the differences on the test examples of the only run of each side; None where these are unknown."""
+        examples = self._by_example()
+        if examples is None or len(examples) != 1:
+            return None
+        differences = Differences.between(examples[0], 0 * examples[0], self.metric.resolution)
+        sources = self.variants[0].sources
+        if sources is not None:
+            return Clustered.of_documents(differences, sources)
+        return replace(differences, unit="documents")
 
     def _by_example(self) -> Floats | None:
         """Returns the differences A − B on each test example, oriented, shape (n, m); None where not all are known."""

@@ -69,7 +69,7 @@ def stability(evidence: Evidence) -> pd.DataFrame:
     facts = evidence.facts
     runs = runs_of(evidence)
     rows: list[StabilityRow] = []
-    if not facts.has_seeds:
+    if not facts.replication.says_seeds:
         # It is told of pairs alone.
         return frame_of_rows(rows, StabilityRow)
     for variant, task, name in product(facts.variants[1:], facts.tasks, DERIVED):

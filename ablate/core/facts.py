@@ -7,9 +7,9 @@ import hashlib
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict
 
 from ablate.base.errors import AblateError
 from ablate.base.text import first_line
@@ -17,6 +17,8 @@ from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.other_looks import EarlierCalls, OtherRuns, SupersededRuns
+from ablate.core.provenance import Given, LostRun, Planned, Provenance
+from ablate.core.replication import PlannedSeeds, Replication
 from ablate.core.stage_facts import REMEDY, FactsT, StageFacts
 from ablate.core.trial import Level
 
@@ -139,19 +141,6 @@ class VariantFacts:
 
 
 @dataclass(frozen=True)
-class LostRun:
-    """A run that was given and has no result, for a reason that is taken to have nothing to do with the result."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
-
-    variant: str
-    task: str
-    seed: int
-    why: str  # As it follows the run: `crashed`, `was killed`.
-    source: str = ""  # What says so: `error.txt`; empty where that is not known.
-
-
-@dataclass(frozen=True)
 class StudyFacts:
     """The facts of a study that tables and figures need beside the frames."""
 
@@ -176,8 +165,6 @@ class StudyFacts:
     environment: dict[str, Any] = field(default_factory=dict)
     # The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed.
     looks: list[int] = field(default_factory=list)
-    # Variant → task → the number of `seeds` that it was asked for, where looks settled it before the last.
-    until: dict[str, dict[str, int]] = field(default_factory=dict)
     # The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty.
     rate: str = ""
     # Variant → its learning rate, where nothing tuned any and they differ beside other changes: `0.003`.
@@ -202,22 +189,10 @@ class StudyFacts:
     differs: list[str] = field(default_factory=list)
     source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
     reported: str = ""  # ISO 8601 date and time of the report; empty where that is not known.
-    # How runs that exist were given, empty of those that a study planned. `runs`: several of each variant;
-    # `known_noise`: beside kept runs of the baseline, which say how far runs are apart; `documents`: one of each, whose
-    # test examples are all that repeats.
-    given: str = ""
-    # Of runs that were given: variant → task → the seeds that it has, without those of `lost`.
-    own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    replication: Replication = field(default_factory=PlannedSeeds)
+    provenance: Provenance = field(default_factory=Planned)
     # How its plan differs from the first that had results; None where it does not, or no plan was kept.
     replanned: PlanChanges | None = None
-    # Of runs that were given: whether they say their seeds; else `seed` numbers them, and no report calls it one.
-    has_seeds: bool = True
-    # Of runs that were given: those whose pairs are left out.
-    lost: list[LostRun] = field(default_factory=list)
-    # Of runs that were given: variant → task → seed → how long each trained, where not all trained for as long; and
-    # what that is counted in: `step`, `epochs_trained`.
-    own_lengths: dict[str, dict[str, dict[int, float]]] = field(default_factory=dict)
-    length_column: str = ""
     # The number of trials that ran with older code than the repository had when it was judged, by `--keep-finished`.
     kept: int = 0
     # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
@@ -253,14 +228,14 @@ class StudyFacts:
         return sum(len(self.seeds_of(variant.name, task.name)) for variant, task in pairs)
 
     @property
-    def unit(self) -> str:
-        """The word for a replicate: `seed`, or `run` where runs were given without their seeds."""
-        return "seed" if self.has_seeds else "run"
+    def is_given(self) -> bool:
+        """True where the runs existed before they were judged; else a study planned and trained them."""
+        return isinstance(self.provenance, Given)
 
     @property
-    def how_given(self) -> str:
-        """The value of `given`, or `unpaired` where several runs of each variant were given without their seeds."""
-        return "unpaired" if self.given == "runs" and not self.has_seeds else self.given
+    def lost(self) -> list[LostRun]:
+        """The runs whose pairs are left out, of runs that were given."""
+        return self.provenance.lost if isinstance(self.provenance, Given) else []
 
     @property
     def declared(self) -> list[str]:
@@ -278,26 +253,23 @@ class StudyFacts:
 
     def is_planned(self, variant: str, task: str) -> bool:
         """Returns whether a variant runs on a task: on every one, or, where runs were given, on those that it has."""
-        if not self.given:
+        if not self.is_given:
             return True
         return bool(self.seeds_of(variant, task) or self.lost_of(variant, task))
 
     def seeds_of(self, variant: str, task: str) -> list[int]:
-        """Returns the planned seeds of a variant on a task: not all where it was settled before the last look."""
-        if self.given:
-            return self.own_seeds.get(variant, {}).get(task, [])
-        count = self.until.get(variant, {}).get(task)
-        return self.seeds[:count]
+        """Returns the seeds that a variant has on a task, or was asked for.
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> StudyFacts:
-        """Returns the facts in plain data, as `dataclasses.asdict` makes it."""
-        return _adapter().validate_python(data)
-
-
-@functools.cache
-def _adapter() -> TypeAdapter[StudyFacts]:
-    return TypeAdapter(StudyFacts)
+        Of a study not all, where the variant was settled before the last look.
+        """
+        match self.provenance:
+            case Given(own_seeds):
+                return own_seeds.get(variant, {}).get(task, [])
+            case Planned(until):
+                count = until.get(variant, {}).get(task)
+                return self.seeds[:count]
+            case _:
+                assert_never(self.provenance)
 
 
 TRIAL_COLUMNS = ("id", "variant", "task", "seed", "status", "reason")

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from ablate.external.trace import digest_of_variable
 from ablate.pipeline.next_steps import print_results
 from ablate.pipeline.place import explained, overrides_in, seeds_of
 from ablate.records.environment import here, versions
+from ablate.records.facts_file import plain_facts
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import ReportSources
@@ -119,7 +120,7 @@ def remember(
         for file in sorted({*module_of, *data}):
             files[os.path.relpath(file, start)] = module_of.get(file, "")
         digest = _digest(document, session.options, session.folder, trials, files)
-        facts = asdict(session.folder.facts())
+        facts = plain_facts(session.folder.facts())
         session.folder.trial_list.note_report(
             ReportSources(
                 digest,

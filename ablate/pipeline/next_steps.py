@@ -43,7 +43,7 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     results = at_results(folder.results)
     lines = [(message("terminal.report"), str(folder.report_file))]
     # Runs that were only read are not tracked.
-    if not folder.facts().given:
+    if not folder.facts().is_given:
         mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
         lines.append((message("terminal.mlflow"), mlflow))
     lines += _next_steps(folder, results)

@@ -21,6 +21,7 @@ from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
 from ablate.pipeline.plan_settings import trains_baseline_alike
 from ablate.pipeline.reused import trained_ids
+from ablate.records.facts_file import facts_from
 from ablate.records.folder import StudyFolder
 from ablate.study.schema import PLACEBO
 
@@ -112,7 +113,7 @@ def _comparisons_in(other: StudyFolder) -> Iterator[SharedComparison]:
         # The folder was removed, and the list of its trials has the facts of its last report.
         report = other.trial_list.report()
         if report is not None:
-            listed = StudyFacts.from_dict(report.facts)
+            listed = facts_from(report.facts)
             cells = other.trial_list.cells()
             yield from _comparisons_of(listed, _ids_by_seed(cells, other.results, listed.kept))
     except (AblateError, ValidationError):
@@ -121,7 +122,7 @@ def _comparisons_in(other: StudyFolder) -> Iterator[SharedComparison]:
 
 def _comparisons_of(facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedComparison]:
     """Yields the planned comparisons of a report, without those of a placebo; runs by their id and the metric."""
-    if facts.given:
+    if facts.is_given:
         return
     alpha = NOMINAL / max(family_size(facts), 1)
     for pair in planned_pairs(facts):

@@ -76,7 +76,7 @@ def _removed(ids: set[str], records: Mapping[str, Record], folder: StudyFolder) 
     noted = {line.trial for line in superseded_in(folder.results / "store")}
     for report in StudyFolder.all(folder.results):
         facts = report.reported_facts()
-        if facts is None or facts.given:
+        if facts is None or facts.is_given:
             continue
         for row in _rows_of(report):
             record = records.get(row["id"]) if row["id"] in ids else None

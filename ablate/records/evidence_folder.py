@@ -13,6 +13,7 @@ from ablate.base.errors import AblateError, Problem
 from ablate.base.kept import problem_of
 from ablate.core.facts import EXAMPLE_COLUMNS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import JUDGED, Cell, Trial
+from ablate.records.facts_file import facts_from
 from ablate.records.tables import frames_beside, load_frame, rows_and_facts, save_frame
 
 if TYPE_CHECKING:
@@ -34,14 +35,14 @@ class EvidenceFolder:
     def facts(self) -> StudyFacts:
         """Returns the facts, without the frames. Raises `AblateError`."""
         if self.cached_facts:
-            return StudyFacts.from_dict(self.cached_facts)
+            return facts_from(self.cached_facts)
         _, facts = rows_and_facts(self.path / TRIALS, [])
         return self._facts_from(facts)
 
     def _facts_from(self, facts: Mapping[str, Any]) -> StudyFacts:
         """Returns facts from plain data. Raises `AblateError` where their fields are those of another version."""
         try:
-            return StudyFacts.from_dict(facts)
+            return facts_from(facts)
         except ValidationError as error:
             remedy = (
                 f"Another version of ablate has written it: run {self.path.name} again, which replaces the report, or "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 import math
@@ -17,6 +16,7 @@ from ablate.base.files import digest_of_data, replacing, write_text
 from ablate.base.kept import content_of
 from ablate.base.text import first_line
 from ablate.core.names import RESERVED
+from ablate.records.facts_file import plain_facts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ def save_frame(
 
     content: dict[str, object] = {}
     if facts is not None:
-        content = {_FACTS: dataclasses.asdict(facts), _BESIDE: sorted(beside)}
+        content = {_FACTS: plain_facts(facts), _BESIDE: sorted(beside)}
     digest = digest_of_data([content, list(frame.columns)])
     attributes = {_FORMAT: FORMAT, _DIGEST: digest, **content}
     table = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)

@@ -15,6 +15,7 @@ from ablate.core.spelling import spelled
 from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.margin_words import margin_words
 from ablate.report.reason_words import because
+from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
 from ablate.report.unequal_runs import of_which
 from ablate.report.verdict_words import apart_from_zero
@@ -30,13 +31,6 @@ VERBS: dict[Direction, dict[str, str]] = {
     "min": {WORSE: "rose (worse)", BETTER: "fell (better)"},
 }
 """The direction of a metric → the verb of each verdict."""
-SAMPLES = {
-    "runs": "answer.on_runs",
-    "documents": "answer.on_documents",
-    "summaries": "answer.on_runs",
-    "known_noise": "answer.by_kept_runs",
-}
-"""How runs were given → the words for those that a comparison rests on."""
 MAX_LEVELS = 6
 """The levels of the baseline that a sentence names."""
 
@@ -167,12 +161,13 @@ def _effects(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator
 def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns `On 5 seeds`: the runs that the comparisons rest on; of main effects, what they are means over."""
     counts = [int(row["n"]) for row in rows if row["n"]]
-    if facts.given:
-        return message(SAMPLES[facts.given], from_to(counts), of_which(rows))
+    code = replication_words(facts.replication).on
+    if facts.is_given:
+        return message(code, from_to(counts), of_which(rows))
     averaged = _averaged(rows, facts)
     if {*counts} == {1}:
         return message("answer.on_one_seed", of_which(rows), averaged)
-    return message("answer.on_seeds", from_to(counts), of_which(rows), averaged)
+    return message(code, from_to(counts), of_which(rows), averaged)
 
 
 def _averaged(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -221,7 +216,7 @@ def _inconclusive(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
     variants_by_reason: dict[str, list[str]] = {}
     for row in rows:
         if row["verdict"] == INCONCLUSIVE:
-            reason = because(text(row["reason"]), short=True, unit=facts.unit)
+            reason = because(text(row["reason"]), short=True, unit=facts.replication.run_name)
             variants_by_reason.setdefault(reason, []).append(row_name(row, names))
     groups = [message("answer.open", variants, reason) for reason, variants in variants_by_reason.items()]
     if groups:
@@ -266,7 +261,9 @@ def learned_words(learned: Learned, facts: StudyFacts) -> str:
     if learned.solved:
         bound = "answer.at_most" if metric.direction == "min" else "answer.at_least"
         target = message(bound, learned.name, metric.solved)
-        return message("answer.reached_target", learned.task, *learned.solved, facts.unit, target)
+        return message(
+            "answer.reached_target", learned.task, *learned.solved, facts.replication.run_name, target
+        )
     # Both as exact as the spread lets them be told.
     places = wording.decimals(learned.spread)
     mean = wording.number(learned.mean, places)

@@ -6,6 +6,7 @@ from typing import Any
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim, short_names
 from ablate.report.lost_runs import left_out_of_claims_column
+from ablate.report.replication_words import replication_words
 from ablate.report.resolution_words import resolution_column
 from ablate.report.treatment_words import treatment_column
 from ablate.report.unequal_runs import unequal_column
@@ -46,4 +47,4 @@ def _claims_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
         if late == len(rows):
             return message("verdicts.claims_all_late")
         return message("verdicts.claims_some_late", late, len(rows))
-    return message("verdicts.claims_of_given_runs" if facts.given else "verdicts.claims_planned")
+    return message(replication_words(facts.replication).claims)

@@ -14,7 +14,7 @@ BUILTIN_SPLITS = {EACH_SEED: "split_builtin", FIXED: "split_builtin_fixed"}
 
 def stated_of(facts: StudyFacts) -> DataStatement | None:
     """Returns what the study states of the data of its code; None for built-in tasks, which describe their data."""
-    if facts.given:
+    if facts.is_given:
         return DataStatement()
     statements = [task.stated for task in facts.tasks if task.stated is not None]
     return statements[0] if statements else None
@@ -46,7 +46,7 @@ def _test_code(task: TaskFacts, facts: StudyFacts) -> str:
     stated = stated_of(facts)
     if stated is None:
         return task.sampling.pool
-    if facts.given and task.sampling.pool == "held_out":
+    if facts.is_given and task.sampling.pool == "held_out":
         return "by_example"
     return "stated_held_out" if stated.test == HELD_OUT else NOT_STATED
 
@@ -81,7 +81,7 @@ def split_words(facts: StudyFacts) -> str:
 def step_words(facts: StudyFacts) -> str:
     """Returns which value of the metric counts, in words."""
     stated = stated_of(facts)
-    if stated is None or facts.given:
+    if stated is None or facts.is_given:
         return message(f"data.{facts.at}")
     return message("data.best_by", spelled(stated.by)) if stated.by else message("data.last_reported")
 

@@ -9,6 +9,7 @@ from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.report.answer import learned_words
 from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
+from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
 from ablate.report.verdicts import names_of, planned_rows, shared_rate
 from ablate.report.words import message
@@ -49,7 +50,7 @@ def training_warnings(report_data: ReportData) -> Iterator[str]:
     yield from _chosen_values_lines(evidence)
     groups = [task.name for task in facts.tasks if runs_of(evidence).suspect(task, facts.metric)]
     if groups:
-        yield message("limits.groups", [name for name in groups if name], facts.unit)
+        yield message("limits.groups", [name for name in groups if name], facts.replication.run_name)
 
 
 def _chosen_values_lines(evidence: Evidence) -> Iterator[str]:
@@ -95,8 +96,9 @@ def basis(report_data: ReportData) -> Iterator[str]:
     if facts.looks:
         most = facts.looks[-1] * len(facts.variants) * len(facts.tasks)
         yield message("limits.looks", facts.looks, facts.planned, most)
-    if facts.given:
-        yield message(f"limits.given_{facts.given}")
+    rests_on = replication_words(facts.replication).rests_on
+    if rests_on:
+        yield message(rests_on)
     yield from _data_lines(facts)
 
 
@@ -104,8 +106,8 @@ def _data_lines(facts: StudyFacts) -> Iterator[str]:
     """Yields what is known of the data behind the verdicts."""
     data = pool_codes(facts)
     for code in ("held_out", "by_example", "stated_held_out", "resplit"):
-        is_of_documents = code == "by_example" and facts.given == "documents"
+        is_of_documents = code == "by_example" and facts.replication.unit == "document"
         if code in data and not is_of_documents:
             yield message(f"limits.{code}")
     if NOT_STATED in data:
-        yield message("limits.not_stated", "run" if facts.given else "seed")
+        yield message("limits.not_stated", "run" if facts.is_given else "seed")

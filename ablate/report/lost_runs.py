@@ -3,7 +3,8 @@
 import itertools
 from collections.abc import Iterator, Sequence
 
-from ablate.core.facts import LostRun, StudyFacts
+from ablate.core.facts import StudyFacts
+from ablate.core.provenance import LostRun
 from ablate.report.words import Column, Row, message, text
 
 
@@ -36,7 +37,7 @@ def _left_out(sides: Sequence[str], task: str, facts: StudyFacts) -> str:
         return ""
     given = [{*facts.seeds_of(side, task), *(run.seed for run in runs[side])} for side in sides]
     pairs = set.intersection(*given)
-    if facts.has_seeds and len(pairs) > 1:
+    if facts.replication.says_seeds and len(pairs) > 1:
         lost = [run for run in lost if run.seed in pairs]
         if not lost:
             return ""
@@ -69,7 +70,7 @@ def _reasons(runs: Sequence[LostRun], facts: StudyFacts) -> Iterator[str]:
     baseline = facts.variants[0].name
     for (variant, why), seeds in groups.items():
         label = facts.labels.get(baseline, baseline) if variant == baseline else ""
-        if facts.has_seeds:
+        if facts.replication.says_seeds:
             yield message("analyse.seeds_lost", seeds, label, why)
         else:
             yield message("analyse.runs_lost", len(seeds), label, why)

@@ -17,18 +17,11 @@ from ablate.report.data_words import (
 )
 from ablate.report.dependence import is_main_effect
 from ablate.report.levels import family_in_words
+from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
 from ablate.report.verdicts import ALSO, planned_rows, shared_rate
 from ablate.report.words import from_to, message, text
 
-COMPARED = {
-    "unpaired": "methods.runs_unpaired",
-    "runs": "methods.runs",
-    "known_noise": "methods.runs_known_noise",
-    "documents": "methods.runs_documents",
-    "summaries": "methods.runs_summaries",
-}
-"""How runs were given → the sentence on how they were compared."""
 SPLITS: Mapping[tuple[str, ...], str] = {
     ("split_builtin",): "methods.held_out_split_anew",
     ("split_builtin_fixed",): "methods.held_out_one_split",
@@ -40,8 +33,8 @@ COMMIT_LENGTH = 10
 def comparison_sentences(report_data: ReportData) -> Iterator[str]:
     """Yields what was compared, on which data, by which tests, and what became of the runs."""
     facts = report_data.facts
-    if facts.given:
-        yield message(COMPARED[facts.how_given], _num_variants(facts))
+    if facts.is_given:
+        yield message(replication_words(facts.replication).compared, _num_variants(facts))
     else:
         yield _design(facts)
         yield from _comparisons(report_data)
@@ -139,7 +132,7 @@ def _tests(report_data: ReportData) -> Iterator[str]:
     if len(by_rate) < len(facts.tasks):
         yield message(_interval_test(report_data))
     if solved:
-        yield message("methods.exact_test", facts.unit)
+        yield message("methods.exact_test", facts.replication.run_name)
     if any(ALSO in text(row["settings"]) for row in planned_rows(report_data.comparisons)):
         yield message("methods.runner_ups")
     if facts.margin is None:
@@ -159,13 +152,11 @@ def _solved(task: TaskFacts, facts: StudyFacts) -> Iterator[str]:
 
 def _interval_test(report_data: ReportData) -> str:
     """Returns the code of the sentence on intervals: over seeds or runs, over examples, or over documents."""
-    facts = report_data.facts
+    words = replication_words(report_data.facts.replication)
     examples = report_data.evidence.examples
-    if facts.given == "documents":
-        return "methods.t_over_sources" if "source" in examples else "methods.t_over_documents"
-    if facts.given:
-        return "methods.t_over_runs_and_examples" if len(examples) else "methods.t_over_runs"
-    return "methods.t_over_seeds_and_examples" if len(examples) else "methods.t_over_seeds"
+    if "source" in examples:
+        return words.interval_with_sources
+    return words.interval_with_examples if len(examples) else words.interval
 
 
 def _family(report_data: ReportData) -> Iterator[str]:
@@ -175,15 +166,13 @@ def _family(report_data: ReportData) -> Iterator[str]:
     if size > 1:
         share = message("methods.share_of_look") if facts.looks else ""
         num_comparisons = len(planned_rows(report_data.comparisons))
-        members = family_in_words(
-            num_comparisons, size, "comparison" if facts.given else "planned comparison"
-        )
+        members = family_in_words(num_comparisons, size, replication_words(facts.replication).comparison)
         yield message("methods.family", members, size > num_comparisons, size, share)
     else:
         yield message("methods.one_with_looks" if facts.looks else "methods.one_interval")
     claimed = {DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED}
     if "spread" in claimed:
-        yield message("methods.spreads", facts.unit)
+        yield message("methods.spreads", facts.replication.run_name)
     yield message("methods.exploratory")
 
 
@@ -206,7 +195,7 @@ def _diverged(sides: Sequence[Side], num_runs: int, facts: StudyFacts) -> str:
     if diverged:
         counted = "methods.diverged_at_floor" if _have_floors(facts) else "methods.diverged"
         return message(counted, diverged, num_runs)
-    if facts.given:
+    if facts.is_given:
         return message("methods.none_marked", num_runs)
     code = "methods.none_diverged" if stated_of(facts) is None else "methods.none_infinite"
     return message(code, num_runs)
@@ -224,7 +213,7 @@ def _tuning(facts: StudyFacts) -> Iterator[str]:
     is_tuned = bool(facts.searched) or any(variant.tuned for variant in facts.variants)
     if rate:
         yield message("methods.one_rate", rate)
-    elif not is_tuned and not facts.given:
+    elif not is_tuned and not facts.is_given:
         yield message("methods.not_tuned")
 
 
@@ -233,7 +222,7 @@ def environment_sentences(facts: StudyFacts) -> Iterator[str]:
     environment = facts.environment
     versions = environment.get("versions", {})
     shown = [message("methods.version", name, version) for name, version in versions.items()]
-    if facts.given:
+    if facts.is_given:
         declared = facts.declared
         made_with = message("methods.given_as", declared) if declared else message("methods.not_stated")
         yield message("methods.analysed_with", shown, made_with)

@@ -50,9 +50,11 @@ def _spread(row: Row, facts: StudyFacts) -> str:
     if row["sd"] is None:
         return message("noise.unknown", n)
     if share is None:
-        return message("noise.spread", n, facts.unit, row["metric"], row["sd"])
+        return message("noise.spread", n, facts.replication.run_name, row["metric"], row["sd"])
     percent = round(100 * share)
-    return message("noise.spread_with_test_set", n, facts.unit, row["metric"], row["sd"], percent)
+    return message(
+        "noise.spread_with_test_set", n, facts.replication.run_name, row["metric"], row["sd"], percent
+    )
 
 
 def _detectable(row: Row, *, has_runner_ups: bool) -> Iterator[str]:

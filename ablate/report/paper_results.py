@@ -17,6 +17,7 @@ from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.figures.facets import figure_names
 from ablate.report.levels import family, family_in_words, level_of
 from ablate.report.margin_words import margin_words
+from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
 from ablate.report.verdict_words import EQUIVALENT, apart_from_zero
 from ablate.report.verdicts import (
@@ -58,8 +59,6 @@ NUM_RUNS = "runs"
 """The column of the runs that the mean of a variant is over."""
 PAIRS = "pairs"
 """The column of the pairs, or runs of each side, that a difference rests on."""
-PAIRED = {"": "paper.paired", "runs": "paper.paired_where_shared", "documents": "paper.paired_by_document"}
-"""How runs were given → how their differences are paired; nothing where they are not."""
 ENDS = ("diff", "ci_low", "ci_high")
 """The columns of a difference and its interval."""
 Bold = Mapping[str, str]
@@ -153,7 +152,7 @@ def _main_effects(report_data: ReportData, task: TaskFacts, rows: Sequence[Row],
     better = better_word(task.metrics[facts.metric].direction)
     seeds = num_pairs(rows, facts)
     means_in_words = message(
-        "paper.marginal_means", facts.metric, task.name_for_readers, better, seeds, facts.unit
+        "paper.marginal_means", facts.metric, task.name_for_readers, better, seeds, facts.replication.run_name
     )
     caption = f"{means_in_words}{_caption_of_differences(report_data, task, rows, scale)}"
     dependence = dependence_sentence(
@@ -215,7 +214,9 @@ def _caption_of_means(facts: StudyFacts, task: TaskFacts, table_rows: Sequence[M
     """Returns the start of the caption of the means of variants."""
     better = better_word(task.metrics[facts.metric].direction)
     seeds = from_to(int(row[NUM_RUNS]) for row in table_rows if row.get(NUM_RUNS))
-    return message("paper.means", facts.metric, task.name_for_readers, better, seeds, facts.unit)
+    return message(
+        "paper.means", facts.metric, task.name_for_readers, better, seeds, facts.replication.run_name
+    )
 
 
 def _caption_of_differences(
@@ -228,15 +229,16 @@ def _caption_of_differences(
         against = message("paper.baseline_level")
     num_comparisons = len(planned_rows(report_data.comparisons))
     size = family(rows, len(facts.looks) or 1)
+    paired = replication_words(facts.replication).paired
     differences = message(
         "paper.differences",
         against,
-        message(PAIRED[facts.how_given]) if facts.how_given in PAIRED else "",
+        message(paired) if paired else "",
         level_of(rows),
         family_in_words(num_comparisons, size) if size > 1 else "",
     )
     is_rated = any(number(row.get("solved_variant")) is not None for row in rows)
-    rated = message("paper.rated", facts.unit) if is_rated else ""
+    rated = message("paper.rated", facts.replication.run_name) if is_rated else ""
     if facts.margin is None:
         verdicts = message("paper.verdicts", rated)
     else:

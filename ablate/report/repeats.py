@@ -27,7 +27,7 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
     Nothing of runs that were given: `ablate analyse` says it of their table.
     """
     facts = report_data.facts
-    if facts.given or report_data.evidence.only_measured:
+    if facts.is_given or report_data.evidence.only_measured:
         return
     for task in facts.tasks:
         evidence = report_data.evidence

@@ -4,18 +4,17 @@ from dataclasses import replace
 
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence
+from ablate.report.replication_words import replication_words
 from ablate.report.verdicts import names_of
 from ablate.report.words import Table, message
 
-REPLICATES = {"": "seed", "documents": "document"}
-"""How runs were given → what repeats a measurement; else it is a run."""
 DETECTABLE = "mde"
 """The key of the column of detectable differences."""
 
 
 def detectable_meaning(facts: StudyFacts) -> str:
     """Returns what the detectable difference of a row is."""
-    return message("verdicts.detectable", REPLICATES.get(facts.given, "run"))
+    return message("verdicts.detectable", replication_words(facts.replication).replicate)
 
 
 def with_terms(table: Table, facts: StudyFacts) -> Table:

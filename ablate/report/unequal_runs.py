@@ -22,7 +22,7 @@ def unequal_in_words(row: Row, facts: StudyFacts, names: Mapping[str, str]) -> s
     sentences = []
     for (variant, counted, reached, usual), runs in groups.items():
         name = names.get(variant, variant)
-        if facts.has_seeds:
+        if facts.replication.says_seeds:
             which = message("treatment.seeds_of", [str(run.seed) for run in runs], name)
         else:
             which = message("treatment.runs_of", len(runs), name)

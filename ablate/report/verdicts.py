@@ -19,6 +19,7 @@ from ablate.report.dependence import dependence_column
 from ablate.report.levels import family, family_in_words, level_of
 from ablate.report.lost_runs import left_out_column
 from ablate.report.reason_words import because
+from ablate.report.replication_words import replication_words
 from ablate.report.resolution_words import resolution_column
 from ablate.report.treatment_words import (
     are_treated_alike,
@@ -56,15 +57,6 @@ PLAN_MARKS = {
     ADDED: "replanned.mark_added",
     KNOWN: "replanned.mark_known",
 }
-SAMPLES = {
-    "": "verdicts.over_seeds",
-    "runs": "verdicts.over_runs",
-    "unpaired": "verdicts.over_unpaired_runs",
-    "documents": "verdicts.over_documents",
-    "summaries": "verdicts.over_summaries",
-    "known_noise": "verdicts.from_kept_runs",
-}
-"""How runs were given → the words for those that a comparison rests on."""
 Names = Mapping[str, str]  # Variant → its name for readers.
 
 
@@ -136,7 +128,9 @@ def verdict_tables(comparisons: Any, facts: StudyFacts, interactions: Any = ()) 
 def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
     """Returns the columns of a table of verdicts."""
     is_rated = all(number(row.get("solved_variant")) is not None for row in rows)
-    heading = as_sentence(f"{facts.unit}s solved") if is_rated else f"Difference [{level_of(rows)}]"
+    heading = (
+        as_sentence(f"{facts.replication.run_name}s solved") if is_rated else f"Difference [{level_of(rows)}]"
+    )
     columns = [variant_column(names_of(facts)), verdict_column(facts), difference_column(facts, heading)]
     size = size_column(rows, facts)
     if size is not None:
@@ -160,7 +154,7 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
         compared = message("verdicts.each_variant", against)
     else:
         compared = message("verdicts.every_pair")
-    sample = message(SAMPLES[facts.how_given], num_pairs(rows, facts), of_which(rows))
+    sample = message(replication_words(facts.replication).over, num_pairs(rows, facts), of_which(rows))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
 
@@ -220,8 +214,8 @@ def variant_column(names: Names) -> Column:
 
 def pairs_column(facts: StudyFacts) -> Column:
     """Returns the column of what each comparison rests on: seeds, runs of each side or documents; where rows differ."""
-    unit = "document" if facts.given == "documents" else facts.unit
-    return Column("n", as_sentence(f"{unit}s"), True, show=lambda row: count(row.get("n")), varying=True)
+    heading = as_sentence(f"{facts.replication.unit}s")
+    return Column("n", heading, True, show=lambda row: count(row.get("n")), varying=True)
 
 
 def mean_columns(*, spare: bool = False) -> list[Column]:
@@ -251,7 +245,7 @@ def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
         code = text(row.get("reason"))
         is_advice = row.get("variant") in placebos and code.startswith(OPEN)
         if not code.startswith(UNSEEN) and not is_advice:
-            parts.append(in_short_names(because(code, unit=facts.unit), names))
+            parts.append(in_short_names(because(code, unit=facts.replication.run_name), names))
         if marked:
             parts.append(plan_mark(row))
         return "; ".join(filter(None, parts))

@@ -56,7 +56,7 @@ def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:
 
 def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
     """Yields a sentence on each task whose seeds are copies of one another but for jitter."""
-    if not facts.has_seeds:
+    if not facts.replication.says_seeds:
         return
     for task in facts.tasks:
         groups = alike_seeds(trials[trials["task"] == task.name], task.metrics)

@@ -8,6 +8,7 @@ from math import isnan
 
 from ablate.analysis.paired import NAN
 from ablate.core.facts import BASELINE, NAMELESS_TASK, StudyFacts
+from ablate.core.replication import GivenSeeds, UnpairedRuns
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.options import AnalysisOptions
@@ -34,7 +35,7 @@ class ComparedRuns:
 
 def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
     """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
-    if facts.given != "runs" or options.compare:
+    if not isinstance(facts.replication, GivenSeeds | UnpairedRuns) or options.compare:
         return
     trials = runs.compared
     values = trials.set_index(KEY)[options.metric]
@@ -76,9 +77,9 @@ def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, ru
     if row.pairs > 1:
         return _paired_in_words(variant, row)
     if options.all_or_nothing is not None or len(runs.examples):
-        code = "analyse.not_compared" if facts.has_seeds else "analyse.nothing_pairs"
+        code = "analyse.not_compared" if facts.replication.says_seeds else "analyse.nothing_pairs"
     else:
-        code = "analyse.apart" if facts.has_seeds else "analyse.unpaired"
+        code = "analyse.apart" if facts.replication.says_seeds else "analyse.unpaired"
     return message(code, variant, row.baseline, row.runs)
 
 

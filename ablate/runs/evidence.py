@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import pandas as pd
 
@@ -18,13 +17,14 @@ from ablate.core.facts import (
     BASELINE,
     Claim,
     Evidence,
-    LostRun,
     StudyFacts,
     TaskFacts,
     VariantFacts,
     frame_of,
 )
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.core.provenance import Given, LostRun
+from ablate.core.replication import Examples, GivenSeeds, KnownNoise, Replication, Summaries, UnpairedRuns
 from ablate.records.environment import command_line, versions
 from ablate.report.lost_runs import reason_of
 from ablate.report.words import message
@@ -38,8 +38,6 @@ from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
 from ablate.study.designs import Design, Variant
 
-Given = Literal["runs", "known_noise", "documents", "summaries"]
-"""How runs that exist were given; see `StudyFacts.given`."""
 NAMED_BASELINE = "variant baseline"
 """The name in reports of a variant that is called `baseline` and is compared with another one."""
 _NAMED = re.compile(r"(?<!\S)baseline(?!\S)(?=.* on )")
@@ -56,16 +54,16 @@ def evidence_of(
     """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
     runs = checked(table, metrics)
     options = replace(options, baseline=options.baseline_among(_variants(runs)))
-    given = _given(runs, options, are_summaries=table.are_summaries)
+    replication = _replication_of(table, runs, options)
     alike = [
         _run_names(runs.trials, ids, has_seeds=table.has_seeds)
         for ids in alike_runs(runs.trials, runs.examples, metrics)
     ]
-    _refuse_incomparable(runs, options, given, alike)
+    _refuse_incomparable(runs, options, replication, alike)
     _refuse_rates_of_summaries(table, options)
 
     trials = _named_trials(runs, options)
-    facts = _study_facts(table, runs, trials, metrics, options, name=name, given=given)
+    facts = _study_facts(table, runs, trials, metrics, options, name=name, replication=replication)
     _refuse_untold(facts, options)
     cautions = cautions_of(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
@@ -82,7 +80,7 @@ def _study_facts(
     options: AnalysisOptions,
     *,
     name: str,
-    given: Given,
+    replication: Replication,
 ) -> StudyFacts:
     """Returns the facts of a report on runs that exist. Raises `Invalid` for a claim.
 
@@ -110,13 +108,14 @@ def _study_facts(
         environment={"command": command_line(sys.argv), "versions": versions(), **dict(options.made_with)},
         labels={} if options.baseline == BASELINE else {BASELINE: options.baseline},
         reported=now(),
-        given=given,
+        replication=replication,
+        provenance=Given(
+            own_seeds=_seeds(trials[~runs.is_left_out]),
+            lost=_lost_runs(trials[runs.is_left_out]),
+            own_lengths=trained.lengths,
+            length_column=trained.column,
+        ),
         compare=options.compare or BASELINE,
-        own_seeds=_seeds(trials[~runs.is_left_out]),
-        has_seeds=table.has_seeds,
-        lost=_lost_runs(trials[runs.is_left_out]),
-        own_lengths=trained.lengths,
-        length_column=trained.column,
     )
 
 
@@ -149,21 +148,23 @@ def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> 
     return listed(names, _MAX_NAMES)
 
 
-def _given(runs: CheckedRuns, options: AnalysisOptions, *, are_summaries: bool) -> Given:
-    """Returns how the runs were given.
+def _replication_of(table: RunTable, runs: CheckedRuns, options: AnalysisOptions) -> Replication:
+    """Returns what repeats the measurement of a variant.
 
-    They are `documents` where each variant has one run a task, so that only its examples can decide.
+    These are the examples where each variant has one run a task, so that nothing else can decide.
     """
     if options.known_noise:
-        return "known_noise"
-    if are_summaries:
-        return "summaries"
+        return KnownNoise(table.has_seeds)
+    if table.are_summaries:
+        return Summaries()
     counts = runs.compared.groupby(KEY[:2]).size()
-    return "runs" if counts.max() > 1 else "documents"
+    if counts.max() <= 1:
+        return Examples(table.has_seeds)
+    return GivenSeeds() if table.has_seeds else UnpairedRuns()
 
 
 def _refuse_incomparable(
-    runs: CheckedRuns, options: AnalysisOptions, given: Given, alike: Sequence[str]
+    runs: CheckedRuns, options: AnalysisOptions, replication: Replication, alike: Sequence[str]
 ) -> None:
     """Raises `Invalid` where the runs cannot be compared with a baseline."""
     variants = _variants(runs)
@@ -190,7 +191,7 @@ def _refuse_incomparable(
             hint="Wait for the runs, or repeat them",
         )
         at.refuse(
-            given == "documents" and runs.examples.empty and has_ended.any(),
+            isinstance(replication, Examples) and runs.examples.empty and has_ended.any(),
             "RUNS",
             "must have two or more runs of each variant: one shows no difference",
             hint=_known_of_single_runs(runs, options, kept, alike),

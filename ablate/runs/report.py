@@ -148,7 +148,7 @@ def _is_of_a_study(folder: StudyFolder) -> bool:
     facts = folder.reported_facts()
     if facts is None:  # That of another version, or an edited one, is told by its card.
         return not (folder.path / _CARD).is_file()
-    return not facts.given
+    return not facts.is_given
 
 
 def _card(folder: StudyFolder) -> str:

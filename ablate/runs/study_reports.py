@@ -11,6 +11,7 @@ import numpy as np
 
 from ablate.base.errors import AblateError
 from ablate.records.evidence_folder import EXAMPLES, TRIALS
+from ablate.records.facts_file import are_given
 from ablate.records.folder import StudyFolder
 from ablate.records.tables import rows_and_facts
 from ablate.runs.calls import differ_in_columns_alone
@@ -60,7 +61,7 @@ def _may_share_numbers(now: Analysis, place: StudyFolder) -> bool:
     except AblateError:
         return False
     values = [cell for row in rows for cell in row.values() if isinstance(cell, float) and isfinite(cell)]
-    return not facts.get("given") and not {*now.numbers}.isdisjoint(digests_of_values(np.array(values)))
+    return not are_given(facts) and not {*now.numbers}.isdisjoint(digests_of_values(np.array(values)))
 
 
 def _line_of(place: StudyFolder) -> Analysis:

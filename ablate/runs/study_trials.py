@@ -77,7 +77,7 @@ def folder_of(path: Path) -> StudyFolder | None:
         return None
     study = StudyFolder.at(folder)
     facts = study.reported_facts()
-    return study if facts is not None and not facts.given else None
+    return study if facts is not None and not facts.is_given else None
 
 
 def _holds_studies(path: Path) -> bool:

@@ -17,6 +17,7 @@ from ablate.analysis.contrast import Contrast
 from ablate.analysis.further_runs import unsettled
 from ablate.analysis.looks import p_sequential
 from ablate.analysis.runs import Runs
+from ablate.core.provenance import Planned
 from ablate.report.sections.differences import seed_pairs
 from ablate.report.sections.runs import incidents
 
@@ -43,7 +44,7 @@ def looked_at(taken=12, until=4, **options):
     if until is not None:
         trials = trials[(trials["variant"] != "clear") | (trials["seed"] < until)].reset_index(drop=True)
     stops = {} if until is None else {"clear": {"recall": until}}
-    facts = dataclasses.replace(made.facts, looks=[4, 8, 12], until=stops)
+    facts = dataclasses.replace(made.facts, looks=[4, 8, 12], provenance=Planned(stops))
     return dataclasses.replace(made, trials=trials, facts=facts)
 
 

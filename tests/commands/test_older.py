@@ -34,14 +34,10 @@ def as_of_644be5e(results, name):
     report = {"digest": "0", "trials": content["report"]["trials"], "files": []}
     file.write_text(json.dumps({"format": 1, "cells": content["cells"], "report": report}))
 
-    class Older:
-        def asdict(self, facts):
-            return {"matched": {}, **facts}
-
     table = results / name / "trials.parquet"
     facts, frame = tables.load_frame(table)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "dataclasses", Older())
+        patch.setattr(tables, "plain_facts", lambda facts: {"matched": {}, **facts})
         tables.save_frame(table, frame, facts)
 
 

@@ -10,11 +10,11 @@ from made_evidence import study
 
 from ablate.analysis.search_table import SearchFacts
 from ablate.base.errors import AblateError
-from ablate.core.facts import StudyFacts
 from ablate.core.match_facts import MatchFacts
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.stage_facts import StageFacts
 from ablate.core.stress_facts import StressFacts
+from ablate.records.facts_file import facts_from
 from ablate.records.folder import StudyFolder
 from ablate.records.tables import rows_and_facts
 
@@ -27,7 +27,7 @@ def test_published_facts_of_stages_are_written_back_as_they_were_read():
     read = set()
     for path in PUBLISHED:
         _, plain = rows_and_facts(path, [])
-        facts = StudyFacts.from_dict(plain)
+        facts = facts_from(plain)
         kept = {kind.key: facts.of(kind) for kind in KINDS}
         written = {key: found.plain() for key, found in kept.items() if found is not None}
         features = plain.get("features", {})

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, Sampling
+from ablate.core.provenance import Planned
 
 BASE = np.array([0.850, 0.855, 0.848, 0.851, 0.853])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -170,10 +171,10 @@ def _looks() -> Cases:
     for taken in (4, 8, 12):
         values = {variant: values[:taken] for variant, values in planned.items()}
         evidence = study(values, claims=claims, planned=12)
-        facts = dataclasses.replace(evidence.facts, looks=[4, 8, 12], until={}, seeds=list(range(taken)))
+        facts = dataclasses.replace(evidence.facts, looks=[4, 8, 12], seeds=list(range(taken)))
         name = f"looks: {taken} of 12 seeds"
         made[name] = dataclasses.replace(evidence, facts=facts), BOTH
-        stopped = dataclasses.replace(facts, until={"clear": {"recall": 4}})
+        stopped = dataclasses.replace(facts, provenance=Planned({"clear": {"recall": 4}}))
         trials = evidence.trials
         trials = trials[(trials["variant"] != "clear") | (trials["seed"] < 4)].reset_index(drop=True)
         evidence = dataclasses.replace(evidence, facts=stopped, trials=trials)

@@ -13,6 +13,7 @@ from synthetic import BATCH, BEST, RMS, norms
 
 from ablate.core.match_facts import MatchedRow, MatchFacts
 from ablate.core.metric import Metric, Sampling
+from ablate.core.provenance import Planned
 
 SOLVING = {"accuracy": Metric("max", 0.001, floor=0.1, ceiling=1.0, solved=0.9)}
 
@@ -76,7 +77,7 @@ def looks():
     found = study(
         {"baseline": noisy(0.9), "a": noisy(0.8, seed=2), "b": noisy(0.9, 0.02, seed=3)}, margin=0.01
     )
-    return replace(found, facts=replace(found.facts, looks=[4, 8], until={"a": {"recall": 4}}))
+    return replace(found, facts=replace(found.facts, looks=[4, 8], provenance=Planned({"a": {"recall": 4}})))
 
 
 def held_out():

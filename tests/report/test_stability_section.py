@@ -8,6 +8,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
 from ablate.core.metric import Metric
+from ablate.core.provenance import Planned
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections.rates import Rates
 from ablate.report.sections.verdicts import Stability
@@ -31,7 +32,7 @@ def test_runs_that_diverged_are_counted_on_each_task():
     """Once for the baseline of several pairs, though looks gave some of them fewer seeds."""
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
     evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
-    facts = dataclasses.replace(evidence.facts, looks=[2, 4], until={"a": {"t1": 2}})
+    facts = dataclasses.replace(evidence.facts, looks=[2, 4], provenance=Planned({"a": {"t1": 2}}))
     lost = [message("stability.lost", 1, 5, "baseline", task) for task in ("t1", "t2")]
     found = Stability().findings(report_data(dataclasses.replace(evidence, facts=facts)))
     assert found == [message("stability.diverged", lost)]

@@ -11,6 +11,7 @@ from summarised import judged, table_of
 
 from ablate.base.errors import AblateError
 from ablate.cli import main
+from ablate.core.replication import Summaries
 from ablate.runs.evidence import evidence_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.summary_columns import kind_of_header
@@ -174,7 +175,7 @@ def test_of_summaries_nothing_is_said_that_needs_runs(tmp_path):
     frame = wide("acc_mean", "acc_std").assign(acc_std=0.3, n_seeds=2)
     options = AnalysisOptions("baseline", "acc", "max", margin=0.5, floor=0.0, ceiling=1.0)
     table = table_of(frame, options)
-    assert evidence_of(table, options.metrics(), table.options, "x").facts.given == "summaries"
+    assert evidence_of(table, options.metrics(), table.options, "x").facts.replication == Summaries()
     frame.to_csv(tmp_path / "table.csv", index=False)
     words = ("--baseline", "baseline", "--metric", "acc", "--margin", "0.5", "--floor", "0", "--ceiling", "1")
     rows, text = judged(tmp_path, tmp_path / "table.csv", *words)

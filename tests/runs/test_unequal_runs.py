@@ -123,8 +123,8 @@ def test_every_format_says_how_far_its_runs_came(name, tmp_path):
     write, counted = FORMATS[name]
     path, options = write(tmp_path)
     facts = facts_of(path, **options)
-    assert facts.length_column == counted
-    (lengths,) = facts.own_lengths["gelu"].values()
+    assert facts.provenance.length_column == counted
+    (lengths,) = facts.provenance.own_lengths["gelu"].values()
     assert lengths == {0: 1000.0, 1: 1000.0, 2: 600.0, 3: 1000.0}
 
 
@@ -151,12 +151,12 @@ def test_the_mark_stands_beside_the_verdict_everywhere(tmp_path):
 @pytest.mark.parametrize(("at", "is_marked"), [("last", True), ("best acc", True), ("step 600", False)])
 def test_runs_that_are_compared_at_one_step_are_equal(at, is_marked, tmp_path):
     path, _ = as_table(tmp_path)
-    assert bool(facts_of(path, at=at).own_lengths) == is_marked
+    assert bool(facts_of(path, at=at).provenance.own_lengths) == is_marked
 
 
 def test_rows_that_a_condition_leaves_out_are_no_early_end(tmp_path):
     path, _ = as_table(tmp_path)
-    assert not facts_of(path, where=("step <= 600",)).own_lengths
+    assert not facts_of(path, where=("step <= 600",)).provenance.own_lengths
 
 
 def frame_of(**columns):
@@ -173,26 +173,26 @@ def facts_of_frame(frame):
 def test_a_run_that_does_not_count_by_its_number_did_not_end_early():
     steps = [1000] * 6 + [600, 1000]
     marked = facts_of_frame(frame_of(steps=steps))
-    assert marked.own_lengths["gelu"]["runs"][2] == 600
+    assert marked.provenance.own_lengths["gelu"]["runs"][2] == 600
     frame = frame_of(steps=steps)
     diverged = frame.assign(acc=frame["acc"].where(frame["steps"] == 1000, np.inf))
-    assert not facts_of_frame(diverged).own_lengths
+    assert not facts_of_frame(diverged).provenance.own_lengths
     failed = frame.assign(state=["failed" if each == 600 else "finished" for each in steps])
-    assert not facts_of_frame(failed).own_lengths
+    assert not facts_of_frame(failed).provenance.own_lengths
     unknown = frame.assign(state=["unknown" if each == 600 else "finished" for each in steps])
-    assert facts_of_frame(unknown).own_lengths == marked.own_lengths
+    assert facts_of_frame(unknown).provenance.own_lengths == marked.provenance.own_lengths
 
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("column", ["best_epoch", "eval_steps", "steps_per_epoch", "num_examples"])
 def test_other_counts_are_no_lengths(column):
-    assert not facts_of_frame(frame_of(**{column: [1000] * 6 + [600, 1000]})).own_lengths
+    assert not facts_of_frame(frame_of(**{column: [1000] * 6 + [600, 1000]})).provenance.own_lengths
 
 
 def test_a_step_that_differs_from_run_to_run_is_that_of_a_checkpoint():
-    assert not facts_of_frame(frame_of(epoch=[12, 31, 7, 22, 15, 40, 9, 3])).own_lengths
+    assert not facts_of_frame(frame_of(epoch=[12, 31, 7, 22, 15, 40, 9, 3])).provenance.own_lengths
     # Of those that reach the last epoch, some by chance.
-    assert not facts_of_frame(frame_of(epoch=[100, 99, 95, 100, 98, 93, 100, 100])).own_lengths
+    assert not facts_of_frame(frame_of(epoch=[100, 99, 95, 100, 98, 93, 100, 100])).provenance.own_lengths
 
 
 def test_a_variant_whose_runs_are_all_shorter_has_its_mark_of_treatment(tmp_path):
@@ -214,5 +214,5 @@ def test_a_log_without_steps_is_as_long_as_its_rows(tmp_path):
         lines = [f"acc={accuracy(variant, seed, step)}" for step in steps_of(variant, seed)]
         (tmp_path / f"{variant}_seed{seed}.log").write_text("\n".join(lines))
     facts = facts_of(tmp_path, read=(("acc", r"acc=(\S+)"),))
-    assert facts.length_column == "row"
-    assert facts.own_lengths["gelu"]["runs"][2] == 3
+    assert facts.provenance.length_column == "row"
+    assert facts.provenance.own_lengths["gelu"]["runs"][2] == 3

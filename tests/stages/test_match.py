@@ -7,6 +7,7 @@ from harness import features, prepare
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
+from ablate.records.facts_file import facts_from, plain_facts
 from ablate.study.facts import facts_of
 from ablate.study.patch import value_at
 
@@ -61,7 +62,7 @@ def test_facts_and_trials_are_those_of_matched_variants(write):
     assert dataclasses.asdict(row) in found["rows"]
     assert row.achieved == variant.parameters["recall"]
     assert variant.examples == {"recall": 40 * 64}
-    assert facts.from_dict(dataclasses.asdict(facts)) == facts
+    assert facts_from(plain_facts(facts)) == facts
     trials = {cell.variant: cell.trial for cell in experiment.cells()}
     assert value_at(trials[variant.name].config, EXPANSION) == row.value
     plain = write(MODEL + RANKS + "seeds: 1\n", "bare.yaml")

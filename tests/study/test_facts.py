@@ -1,13 +1,11 @@
 """Facts that reports need beside the trials: what variants compute, and the learning rate that was not tuned."""
 
-import dataclasses
-
 import pytest
 from harness import TOY_STUDY, prepare
 from pydantic import ValidationError
 
-from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_names
+from ablate.records.facts_file import facts_from, plain_facts
 from ablate.study.facts import facts_of
 
 STUDY = """\
@@ -60,21 +58,21 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write):
     )
     assert task.stability["test_loss"].floor == task.metrics["loss"].floor
     assert task.stability["loss_spikes"].resolution == 1 / 900
-    data = dataclasses.asdict(facts)
-    assert StudyFacts.from_dict(data) == facts
+    data = plain_facts(facts)
+    assert facts_from(data) == facts
     del data["tasks"][0]["stability"]
-    assert StudyFacts.from_dict(data).tasks[0].stability == {}
+    assert facts_from(data).tasks[0].stability == {}
 
 
 @pytest.mark.parametrize("place", [("tasks", 0), ("variants", 1), ()])
 def test_kept_facts_with_another_key_are_refused(write, place):
-    data = dataclasses.asdict(facts_of(prepare(write(TOY_STUDY))))
+    data = plain_facts(facts_of(prepare(write(TOY_STUDY))))
     inside = data
     for key in place:
         inside = inside[key]
     inside["renamed"] = []
     with pytest.raises(ValidationError, match="renamed"):
-        StudyFacts.from_dict(data)
+        facts_from(data)
 
 
 def test_no_step_of_a_short_training_has_a_window_for_spikes(write):
@@ -86,7 +84,7 @@ def test_what_variants_compute_beside_products_survives_a_folder(write):
     """Two heads of width 4: four tanh a pair of positions and head."""
     additive = "variants: {additive: {model.mixer.score: additive}}\n"
     facts = facts_of(prepare(write(STUDY.replace("variants: {bare: {model.position: none}}\n", additive))))
-    baseline, other = StudyFacts.from_dict(dataclasses.asdict(facts)).variants
+    baseline, other = facts_from(plain_facts(facts)).variants
     length = int((baseline.beside["recall"]["exp"] / 2) ** 0.5)
     assert baseline.beside == {"recall": {"exp": 2 * length**2, "norm": 3 * 8 * length, "relu": 32 * length}}
     assert other.beside == {"recall": {**baseline.beside["recall"], "tanh": 4 * 2 * length**2}}

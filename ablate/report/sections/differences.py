@@ -20,6 +20,7 @@ from ablate.report.figures.seeds import MOST_POINTS, seed_differences
 from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.levels import level_of
+from ablate.report.replication_words import replication_words
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
 from ablate.report.verdicts import compared_with, names_of, own_direction, row_name
@@ -53,7 +54,7 @@ class Forest(Section, title="Differences", open=True):
             title = f"{self.title}{of}"
             if _is_by_rate(rows):
                 rated = rows[rows["solved_variant"].notna()]
-                code = "figures.solved" if facts.given else "figures.solved_on_same_seeds"
+                code = replication_words(facts.replication).solved
                 caption = message(code, compared_with(facts) or "the other side")
                 label = "seeds that solved the task; hollow: the baseline"
                 yield Picture(f"forest{end}", title, caption, alt, rated, solved_seeds, (label,))
@@ -71,7 +72,7 @@ def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric) -> st
         groups = [_group_in_words(group, found) for group, found in rows.groupby("group", sort=False)]
         sentences = [message("figures.crossed_forest", facts.metric, groups, better_side(metric))]
     else:
-        code = "figures.forest" if facts.given else "figures.paired_forest"
+        code = replication_words(facts.replication).forest
         level = _level_of_shown(rows)
         sentences = [message(code, facts.metric, compared_with(facts), level, better_side(metric))]
     if facts.margin:
@@ -227,7 +228,7 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
-        if not facts.has_seeds:
+        if not facts.replication.says_seeds:
             return
         for task, end, of in tasks_of(facts):
             if facts.metric not in task.metrics:

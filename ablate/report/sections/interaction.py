@@ -84,7 +84,13 @@ def interaction_table(rows: Sequence[Row], facts: StudyFacts) -> Table:
         Column("first", "Changes", words=True, show=lambda row: " × ".join(_both(row, names))),
         Column("task", "Task", varying=True),
         Column("difference", "Interaction [95 %]", True, show=lambda row: _difference(row, facts)),
-        Column("n", as_sentence(f"{facts.unit}s"), True, show=lambda row: count(row["n"]), spare=True),
+        Column(
+            "n",
+            as_sentence(f"{facts.replication.run_name}s"),
+            True,
+            show=lambda row: count(row["n"]),
+            spare=True,
+        ),
     ]
     less = message("interaction.less") if facts.metric in less_is_better(rows, facts) else ""
     caption = message("interaction.caption", facts.metric, less)

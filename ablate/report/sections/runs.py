@@ -16,6 +16,7 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
 from ablate.report.data_words import pool_words, split_words, stated_of, step_words
 from ablate.report.methods import METHODS
+from ablate.report.replication_words import replication_words
 from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import Column, Row, Table, count, message, rows_of, tabulated, text
@@ -67,7 +68,7 @@ class Incidents(
         names = names_of(facts)
 
         def reason(row: Row) -> str:
-            if facts.given:
+            if facts.is_given:
                 return text(row["reason"]).partition(": ")[2]
             is_missing = row["status"] == "missing"
             words = message("cost.not_run") if is_missing else why(row["status"], row["reason"])
@@ -79,13 +80,13 @@ class Incidents(
         columns = [
             variant_column(names),
             Column("task", "Task"),
-            Column("seed", "Seed", True) if facts.has_seeds else Column("id", "Run"),
+            Column("seed", "Seed", True) if facts.replication.says_seeds else Column("id", "Run"),
             Column("status", "What happened", show=lambda row: _end_of(row, facts)),
             Column("reason", "Why", below=True, show=reason),
         ]
         rows = incidents(report_data.evidence) + _failed_companions(report_data.evidence)
         if rows:
-            caption = message("cost.incidents_of_given" if facts.given else "cost.incidents")
+            caption = message(replication_words(facts.replication).incidents)
             yield tabulated(columns, rows, caption, "trials.parquet")
 
 
@@ -130,8 +131,8 @@ class Provenance(
 
     def inside_of(self, report_data: ReportData) -> str:
         """Returns what is known of runs that only were read: what the file and the call say."""
-        given = report_data.facts.given
-        return message("cost.inside_of_given") if given else super().inside_of(report_data)
+        is_given = report_data.facts.is_given
+        return message("cost.inside_of_given") if is_given else super().inside_of(report_data)
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         yield Terms(provenance(report_data.evidence))
@@ -176,13 +177,13 @@ def _judged_runs(evidence: Evidence) -> dict[str, str]:
         "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
         "Margin": message("cost.no_margin") if facts.margin is None else message("cost.margin", facts.margin),
     }
-    if facts.has_seeds:
+    if facts.replication.says_seeds:
         listed = ", ".join(map(str, facts.seeds)) if len(facts.seeds) <= MAX_SEEDS else ""
         pairs["Seeds"] = message("cost.seeds", len(facts.seeds), listed)
-    pairs["Runs" if facts.given else "Trials"] = _statuses(evidence)
+    pairs[replication_words(facts.replication).statuses] = _statuses(evidence)
     pairs["Test data"] = pool_words(facts)
     pairs["Split"] = split_words(facts)
-    if facts.given:
+    if facts.is_given:
         pairs["Training"] = message("cost.not_stated")
     return pairs
 
@@ -197,7 +198,7 @@ def _statuses(evidence: Evidence) -> str:
 
 def _end_of(row: Row, facts: StudyFacts) -> str:
     """Returns what happened to a run: of a given one how it ended, as `was killed`, else its status."""
-    if not facts.given:
+    if not facts.is_given:
         return text(row["status"])
     if row["status"] == "completed":
         return message("cost.with_a_result")
@@ -213,7 +214,7 @@ def _commit(commit: str | None, dirty: bool | None) -> str:
 
 def _versions_term(facts: StudyFacts) -> str:
     """Returns what versions are of: code that is not ours may have run with others than ablate."""
-    if facts.given:
+    if facts.is_given:
         return "Analysed with"
     return "Versions" if stated_of(facts) is None else "Ablate ran with"
 

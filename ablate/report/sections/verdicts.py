@@ -10,6 +10,7 @@ from ablate.report.claim_tables import claim_table
 from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.figures.facets import cells_of, figure_names
 from ablate.report.levels import level_of_claims
+from ablate.report.replication_words import replication_words
 from ablate.report.resolution_words import resolution_column
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.terms import detectable_meaning
@@ -77,15 +78,15 @@ def _meanings(rows: Sequence[Row], facts: StudyFacts) -> dict[str, str]:
     """Returns what each verdict means, in the order of the guide."""
     sides = ("below", "above") if less_is_better(rows, facts) else ("above", "below")
     if any(number(row["solved_variant"]) is not None for row in rows):
-        better = message("verdicts.better_by_rate", sides[0], facts.unit)
-        worse = message("verdicts.worse_by_rate", sides[1], facts.unit)
+        better = message("verdicts.better_by_rate", sides[0], facts.replication.run_name)
+        worse = message("verdicts.worse_by_rate", sides[1], facts.replication.run_name)
     else:
         better = message("verdicts.better", sides[0])
         worse = message("verdicts.worse", sides[1])
     meanings = {"better": better, "worse": worse}
     if facts.margin is not None:
         replanned = facts.replanned
-        is_late = bool(facts.given) or (replanned is not None and replanned.changes_path("metric.margin"))
+        is_late = facts.is_given or (replanned is not None and replanned.changes_path("metric.margin"))
         code = "verdicts.equivalent_late" if is_late else "verdicts.equivalent"
         meanings["equivalent"] = message(code, facts.margin)
     return meanings | {"inconclusive": message("verdicts.inconclusive")}
@@ -93,7 +94,7 @@ def _meanings(rows: Sequence[Row], facts: StudyFacts) -> dict[str, str]:
 
 def _difference_code(facts: StudyFacts) -> str:
     """Returns the code of the words for a difference: over pairs where runs are known to share something."""
-    if facts.given:
+    if facts.is_given:
         return "verdicts.difference"
     if pairs_share_data(facts):
         return "verdicts.difference_by_seed_and_data"
@@ -106,7 +107,6 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         names = {**names_of(report_data.facts), **_cell_names(report_data.facts)}
         rows = rows_of(report_data.comparisons)
-        unit = "document" if report_data.facts.given == "documents" else report_data.facts.unit
         columns = [
             variant_column(names),
             Column("task", "Task", varying=True),
@@ -115,7 +115,12 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             difference_column(report_data.facts, "Difference"),
             *mean_columns(),
             Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),
-            Column("n", as_sentence(f"{unit}s"), True, show=lambda row: count(row["n"])),
+            Column(
+                "n",
+                as_sentence(f"{report_data.facts.replication.unit}s"),
+                True,
+                show=lambda row: count(row["n"]),
+            ),
             Column("settings", "Settings", below=True, show=lambda row: _settings(row, names)),
             reason_column(report_data.facts),
             resolution_column(),
@@ -192,8 +197,8 @@ class Stability(
     """What differs, and where runs diverged; the rest is folded."""
 
     def applies(self, report_data: ReportData) -> bool:
-        is_by_run = report_data.facts.given != "summaries"
-        return is_by_run and any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
+        has_runs = report_data.facts.replication.has_runs
+        return has_runs and any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
 
     def findings(self, report_data: ReportData) -> list[str]:
         runs = lost(rows_of(report_data.table("stability")), names_of(report_data.facts))
@@ -206,7 +211,7 @@ class Stability(
         if shown:
             yield stability_table(shown, rows, facts)
         else:
-            yield Text(message("stability.nothing_given" if facts.given else "stability.nothing"))
+            yield Text(message(replication_words(facts.replication).nothing_unstable))
         metrics = {row["metric"] for row in rows}
         meanings = {metric: meaning for metric, meaning in _metric_codes(facts).items() if metric in metrics}
         terms = Terms([(spelled(metric), message(code)) for metric, code in meanings.items()])
@@ -219,7 +224,7 @@ class Stability(
 
 def _metric_codes(facts: StudyFacts) -> dict[str, str]:
     """Returns metric of stability → the code of its meaning."""
-    if facts.given:
+    if facts.is_given:
         rate = "stability.given_divergence_rate"
     elif stated_of(facts) is not None:
         rate = "stability.stated_divergence_rate"
@@ -228,7 +233,7 @@ def _metric_codes(facts: StudyFacts) -> dict[str, str]:
     return {
         RATE: rate,
         "lr_sensitivity": "stability.lr_sensitivity",
-        "seed_spread": "stability.seed_spread" if facts.unit == "seed" else "stability.run_spread",
+        "seed_spread": "stability.seed_spread" if facts.replication.says_seeds else "stability.run_spread",
     }
 
 

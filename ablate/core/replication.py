@@ -1,0 +1,122 @@
+"""What repeats the measurement of a variant, and therefore which runs are pairs.
+
+Analysis has the estimator of each replication (`differences_of`), the report its words (`replication_words`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+Seeds = Collection[int]
+
+
+class _Replicates(ABC):
+    """The facts that each replication has. The set of them is closed, see `Replication`."""
+
+    @abstractmethod
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns whether two variants with these seeds are compared by pairs, on a graded task of fresh examples."""
+
+    @property
+    def says_seeds(self) -> bool:
+        """True where runs say their seeds; else `seed` only numbers them, and no report calls it one."""
+        return False
+
+    @property
+    def has_runs(self) -> bool:
+        """False where nobody has the runs, but only their mean and deviation."""
+        return True
+
+    @property
+    def run_name(self) -> Literal["seed", "run"]:
+        """The word for one run: `seed` where runs say theirs."""
+        return "seed" if self.says_seeds else "run"
+
+    @property
+    def unit(self) -> Literal["seed", "run", "document"]:
+        """The word for what the n of a comparison counts."""
+        return self.run_name
+
+
+@dataclass(frozen=True)
+class PlannedSeeds(_Replicates):
+    """The seeds of a study: each trains every variant, so that two variants always pair."""
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns True."""
+        return True
+
+    @property
+    def says_seeds(self) -> bool:
+        """True."""
+        return True
+
+
+@dataclass(frozen=True)
+class GivenSeeds(_Replicates):
+    """Several given runs of each variant, which say their seeds."""
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns whether the two share two seeds or more."""
+        return len({*first} & {*second}) >= 2
+
+    @property
+    def says_seeds(self) -> bool:
+        """True."""
+        return True
+
+
+@dataclass(frozen=True)
+class UnpairedRuns(_Replicates):
+    """Several given runs of each variant, without seeds."""
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns False."""
+        return False
+
+
+@dataclass(frozen=True)
+class KnownNoise(_Replicates):
+    """Kept runs of the baseline, whose spread is taken for that of both sides."""
+
+    says_seeds: bool = False
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns False."""
+        return False
+
+
+@dataclass(frozen=True)
+class Summaries(_Replicates):
+    """Means, standard deviations and numbers of runs."""
+
+    @property
+    def has_runs(self) -> bool:
+        """False."""
+        return False
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns False."""
+        return False
+
+
+@dataclass(frozen=True)
+class Examples(_Replicates):
+    """One given run of each variant: its test examples are the pairs."""
+
+    says_seeds: bool = False
+
+    @property
+    def unit(self) -> Literal["document"]:
+        """The word `document`."""
+        return "document"
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns True."""
+        return True
+
+
+Replication = PlannedSeeds | GivenSeeds | UnpairedRuns | KnownNoise | Summaries | Examples

@@ -1,0 +1,120 @@
+"""The facts of a study as plain data, under the flat keys that folders have; nothing else knows both forms.
+
+What repeats and who planned the runs stand there as `given`, which is empty of runs that a study planned, and
+`has_seeds`, beside the fields of the provenance.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeVar, assert_never
+
+from pydantic import TypeAdapter
+
+from ablate.core.facts import StudyFacts
+from ablate.core.provenance import Given, Planned, Provenance
+from ablate.core.replication import (
+    Examples,
+    GivenSeeds,
+    KnownNoise,
+    PlannedSeeds,
+    Replication,
+    Summaries,
+    UnpairedRuns,
+)
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True)
+class _ReplicationKeys:
+    """The keys that stand for a replication."""
+
+    given: Literal["", "runs", "known_noise", "documents", "summaries"] = ""
+    has_seeds: bool = True
+
+
+_FOLLOWING = {
+    "looks": ["until"],
+    "reported": ["given", "own_seeds"],
+    "replanned": ["has_seeds", "lost", "own_lengths", "length_column"],
+}
+"""A field of the facts → the keys that follow it in a folder, and are no fields of the facts."""
+_KEYS_OF_PARTS = {name for names in _FOLLOWING.values() for name in names}
+
+
+def plain_facts(facts: StudyFacts) -> dict[str, Any]:
+    """Returns the facts as a folder has them."""
+    fields_of_facts = asdict(facts)
+    keys = asdict(_keys_of(facts.replication))
+    values = {**asdict(Planned()), **asdict(Given()), **fields_of_facts["provenance"], **keys}
+    plain: dict[str, Any] = {}
+    for name, value in fields_of_facts.items():
+        if name not in ("replication", "provenance"):
+            plain[name] = value
+        for key in _FOLLOWING.get(name, ()):
+            plain[key] = values[key]
+    return plain
+
+
+def facts_from(plain: Mapping[str, Any]) -> StudyFacts:
+    """Returns the facts that a folder has. Raises `ValidationError` where it was written by another version."""
+    keys = _part(_ReplicationKeys, plain)
+    fields_of_facts = {name: value for name, value in plain.items() if name not in _KEYS_OF_PARTS}
+    provenance: Provenance = _part(Given, plain) if keys.given else _part(Planned, plain)
+    parts = {"replication": _replication_of(keys), "provenance": provenance}
+    return _adapter().validate_python(fields_of_facts | parts)
+
+
+def are_given(plain: Mapping[str, Any]) -> bool:
+    """Returns whether plain facts, of any version, are those of runs that existed before they were judged."""
+    return bool(plain.get("given"))
+
+
+def _part(kind: type[Part], plain: Mapping[str, Any]) -> Part:
+    """Returns what the keys of a part say. Raises `ValidationError`."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return TypeAdapter(kind).validate_python({name: plain[name] for name in names if name in plain})
+
+
+@functools.cache
+def _adapter() -> TypeAdapter[StudyFacts]:
+    return TypeAdapter(StudyFacts)
+
+
+def _replication_of(keys: _ReplicationKeys) -> Replication:
+    """Returns the replication that keys stand for; the inverse of `_keys_of`."""
+    match keys.given:
+        case "":
+            return PlannedSeeds()
+        case "runs":
+            return GivenSeeds() if keys.has_seeds else UnpairedRuns()
+        case "known_noise":
+            return KnownNoise(keys.has_seeds)
+        case "documents":
+            return Examples(keys.has_seeds)
+        case "summaries":
+            return Summaries()
+        case _:
+            assert_never(keys.given)
+
+
+def _keys_of(replication: Replication) -> _ReplicationKeys:
+    """Returns the keys that stand for a replication."""
+    match replication:
+        case PlannedSeeds():
+            return _ReplicationKeys("", has_seeds=True)
+        case GivenSeeds():
+            return _ReplicationKeys("runs", has_seeds=True)
+        case UnpairedRuns():
+            return _ReplicationKeys("runs", has_seeds=False)
+        case KnownNoise(says_seeds):
+            return _ReplicationKeys("known_noise", says_seeds)
+        case Examples(says_seeds):
+            return _ReplicationKeys("documents", says_seeds)
+        case Summaries():
+            return _ReplicationKeys("summaries", has_seeds=False)
+        case _:
+            assert_never(replication)
