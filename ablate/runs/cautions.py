@@ -38,10 +38,16 @@ def cautions_of(
         *_copies(runs.trials, facts),
         *dependent_values(runs, options, has_seeds=table.has_seeds),
         *_limited(runs.trials, table.has_seeds),
-        *declared_beside_values(runs, options, has_seeds=table.has_seeds),
+        *_beside_values(table, runs, options),
         *_reruns(runs.reruns, table.has_seeds),
         *compared(runs, facts, options),
     ]
+
+
+def _beside_values(table: RunTable, runs: CheckedRuns, options: AnalysisOptions) -> Iterator[str]:
+    """Yields sentences on what is declared beside the values of runs; none where nobody has these."""
+    if not table.are_summaries:
+        yield from declared_beside_values(runs, options, has_seeds=table.has_seeds)
 
 
 def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:

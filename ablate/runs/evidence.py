@@ -55,10 +55,7 @@ def evidence_of(
     runs = checked(table, metrics)
     options = replace(options, baseline=options.baseline_among(_variants(runs)))
     replication = _replication_of(table, runs, options)
-    alike = [
-        _run_names(runs.trials, ids, has_seeds=table.has_seeds)
-        for ids in alike_runs(runs.trials, runs.examples, metrics)
-    ]
+    alike = _alike(table, runs, metrics)
     _refuse_incomparable(runs, options, replication, alike)
     _refuse_rates_of_summaries(table, options)
 
@@ -136,6 +133,14 @@ def _report_names(runs: CheckedRuns, options: AnalysisOptions) -> dict[str, str]
     if BASELINE in others:
         names[BASELINE] = NAMED_BASELINE
     return names
+
+
+def _alike(table: RunTable, runs: CheckedRuns, metrics: Mapping[str, Metric]) -> list[str]:
+    """Returns the groups of runs that have the same numbers, each in words; none where nobody has the runs."""
+    if table.are_summaries:
+        return []
+    groups = alike_runs(runs.trials, runs.examples, metrics)
+    return [_run_names(runs.trials, ids, has_seeds=table.has_seeds) for ids in groups]
 
 
 def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:

@@ -183,3 +183,12 @@ def test_of_summaries_nothing_is_said_that_needs_runs(tmp_path):
     solved = AnalysisOptions("baseline", "acc", "max", floor=0.0, ceiling=1.0, all_or_nothing=0.9)
     with pytest.raises(AblateError, match="needs runs"):
         evidence_of(table, solved.metrics(), solved, "x")
+
+
+def test_of_a_summary_no_run_is_said_to_be_like_another_or_below_the_floor(tmp_path):
+    frame = pd.DataFrame({"variant": ["baseline", "b", "c"], "acc": ["0.1 ± 0.35"] * 3, "n": [5, 5, 5]})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = ("--baseline", "baseline", "--metric", "acc", "--floor", "0", "--ceiling", "1")
+    _, text = judged(tmp_path, tmp_path / "table.csv", *words)
+    assert "table.csv, line" not in text
+    assert "is better than" not in text
