@@ -13,7 +13,7 @@ import pandas as pd
 from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
 from ablate.analysis.comparison_row import ComparisonRow
-from ablate.analysis.contrast import Contrast, at_floor, unseen
+from ablate.analysis.contrast import Contrast, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, pairs
 from ablate.analysis.guides import refuse_own_guides
@@ -25,7 +25,7 @@ from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.treatments import Treatments
 from ablate.core.facts import Evidence
-from ablate.core.metric import plain, sign
+from ablate.core.metric import plain
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
@@ -190,7 +190,7 @@ class Comparison:
         if self.is_seedless and self.decision.reason == Reason("open"):
             return Reason("seedless")
         # A baseline that did not learn does not tell how many seeds are needed.
-        if at_floor(contrast.metric, sign(contrast.metric) * contrast.b):
+        if contrast.baseline_at_floor:
             return self.decision.reason
         return with_seeds(self.decision.reason, self.estimate, alpha=self.alpha, margin=self.margin)
 

@@ -16,6 +16,7 @@ from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Flags, Floats, never_vary
 from ablate.analysis.runs import Constant, solving_metric
 from ablate.analysis.sides import Parts, Sides
+from ablate.analysis.unpaired import OfSummaries
 from ablate.core.derived import MetricKind
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
@@ -102,6 +103,16 @@ class Contrast:
         """Number of pairs."""
         return self.differences.n
 
+    @property
+    def has_runs(self) -> bool:
+        """False where means and deviations are known, and no run is seen to be near a bound."""
+        return not isinstance(self.differences, OfSummaries)
+
+    @property
+    def baseline_at_floor(self) -> bool:
+        """Whether no run of side B is told from guessing."""
+        return self.has_runs and at_floor(self.metric, sign(self.metric) * self.b)
+
     def estimate(self, margin: float | None = None) -> Differences | Rate:
         """Returns what is judged; `margin` is the one that the study declares for the metric."""
         blocks = tuple(self.blocks(margin or 0.0))
@@ -142,8 +153,10 @@ class Contrast:
             yield Block(Reason("several"))
         if self.diverged:
             yield Block(diverged, wholly=self.metric.floor is None)
-        if not self.counted:
+        if self.has_runs and not self.counted:
             yield from self._blocks_at_bounds(margin)
+        if not self.has_runs and self.differences.all_zero:
+            yield Block(Reason("degenerate", {"n": self.n}))
         if self._is_seedless:
             yield Block(Reason("seedless"))
         if self.grouped:
@@ -158,6 +171,8 @@ class Contrast:
         is_declared = self.metric.resolution > 0
         if is_declared or self.counted or self.differences.all_zero:
             return False
+        if isinstance(self.differences, OfSummaries):
+            return self.differences.never_vary
         return never_vary([*self.a, *self.b])
 
     @property

@@ -68,7 +68,7 @@ def _learned(side: Side, primary: str) -> Learned | None:
         return Learned(task.name, learned, name, task.metrics[name], solved=(num_solved, num_ended))
 
     metric = task.metrics.get(primary)
-    if metric is None or metric.floor is None:
+    if metric is None or metric.floor is None or not side.runs.facts.replication.has_runs:
         return None
     values = side.scored(primary)[side.ended]
     learned = not at_floor(metric, sign(metric) * values)

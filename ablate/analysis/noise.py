@@ -66,7 +66,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
                 metric=facts.metric,
                 n=len(values),
                 diverged=side.diverged,
-                sd=sd_of(values),
+                sd=side.sd(facts.metric),
                 test_share=_test_share(side, facts.metric),
                 placebo_diff=placebo_diff,
                 placebo_low=placebo_low,

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ablate.analysis.arrivals import Arrivals, target_reports
 from ablate.analysis.clusters import Sources, by_source
-from ablate.analysis.paired import Flags, Floats
+from ablate.analysis.paired import Flags, Floats, sd_of
+from ablate.analysis.summaries import summaries_of
 from ablate.base.errors import AblateError, Gather
 from ablate.base.numerals import NOT_NEGATIVE, POSITIVE
 from ablate.base.once_per import once_per_owner
@@ -22,6 +23,7 @@ from ablate.core.metric import sign
 from ablate.core.metric_range import check_numbers
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
+from ablate.core.summary import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +107,13 @@ class Runs:
         """Returns the runs of one variant on one task; of a constant of the task, its value on every seed."""
         if variant in task.constants and variant not in [known.name for known in self.facts.variants]:
             return Constant(self, variant, task)
+        if not self.facts.replication.has_runs:
+            return Summarised(self, variant, task)
         return Side(self, variant, task)
+
+    def summary(self, variant: str, task: str, metric: str) -> Summary | None:
+        """Returns what is known of the runs of a variant that nobody has; None where nothing is."""
+        return self.memo("summaries", _stored_summaries).get((variant, task, metric))
 
     def runner_ups(self, variant: str, task: TaskFacts) -> list[str]:
         """Returns the names of a variant at the other settings for which verdicts must hold."""
@@ -120,7 +128,7 @@ class Runs:
         for variant in self.facts.variants:
             for task in self.facts.tasks:
                 if self.facts.is_planned(variant.name, task.name):
-                    sides.append(Side(self, variant.name, task))
+                    sides.append(self.of(variant.name, task))
         return sides
 
     def column(self, name: str) -> Floats:
@@ -233,6 +241,11 @@ class Side:
         values = self.runs.column(self.runs.facts.column_of(metric))[self.rows]
         return np.where(np.isfinite(values) & (self.status == "completed"), values, np.nan)
 
+    def sd(self, metric: str) -> float:
+        """Returns the standard deviation of the scores of the runs that have one; NaN below two."""
+        scored = self.scored(metric)
+        return sd_of(scored[~np.isnan(scored)])
+
     def scored(self, metric: str) -> Floats:
         """Returns `values`, with a score for a run that diverged, NaN where the metric has no floor.
 
@@ -315,6 +328,35 @@ def _stored_sources(evidence: Evidence) -> dict[str, list[int]]:
     by_trial = evidence.examples.drop_duplicates("id").set_index("id")["source"]
     sources: dict[str, list[int]] = by_trial.to_dict()
     return sources
+
+
+def _stored_summaries(evidence: Evidence) -> dict[tuple[str, str, str], Summary]:
+    """Returns (variant, task, metric) → what is known of its runs."""
+    summaries = summaries_of(evidence)
+    return {(summary.variant, summary.task, summary.metric): summary for summary in summaries}
+
+
+@dataclass(frozen=True)
+class Summarised(Side):
+    """The runs of a variant of which mean, standard deviation and number are known, and no more."""
+
+    @cached_property
+    def status(self) -> NDArray[np.object_]:
+        """The status completed, of as many runs as there were."""
+        return np.where(self.asked, "completed", NOT_RUN).astype(object)
+
+    def values(self, metric: str) -> Floats:
+        """Returns the mean for each run that it is over; NaN for others that there were."""
+        summary = self.runs.summary(self.variant, self.task.name, metric)
+        if summary is None:
+            return np.full(len(self.asked), np.nan)
+        is_in_mean = self.asked & (np.cumsum(self.asked) <= summary.n)
+        return np.where(is_in_mean, summary.mean, np.nan)
+
+    def sd(self, metric: str) -> float:
+        """Returns the standard deviation of the runs; NaN where it is not known."""
+        summary = self.runs.summary(self.variant, self.task.name, metric)
+        return np.nan if summary is None else summary.sd
 
 
 @dataclass(frozen=True)

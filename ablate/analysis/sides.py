@@ -18,7 +18,7 @@ from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.grid import resolution_of
 from ablate.analysis.paired import Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
-from ablate.analysis.unpaired import Unpaired
+from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.derived import MetricKind
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Metric, sign
@@ -111,8 +111,10 @@ class Sides:
         match replication:
             case PlannedSeeds():
                 return self._over_pairs()
-            case GivenSeeds() | UnpairedRuns() | Summaries():
+            case GivenSeeds() | UnpairedRuns():
                 return self._over_pairs() if self.paired else self._unpaired(known=False)
+            case Summaries():
+                return self._over_pairs() if self.paired else self._over_summaries()
             case KnownNoise():
                 return self._over_pairs() if self.paired else self._unpaired(known=True)
             case Examples():
@@ -141,6 +143,13 @@ class Sides:
         """Returns the differences of runs that are no pairs; `known`: by the noise of the baseline alone."""
         means_a, means_b = self._means
         return Unpaired.of_runs(means_a, means_b, self._resolution, known=known)
+
+    def _over_summaries(self) -> Differences:
+        """Returns the difference of two means by the standard deviations that are known beside them."""
+        first, second = (side.runs.summary(side.variant, self.task.name, self.name) for side in self.variants)
+        if first is None or second is None:
+            return replace(Differences.between([], []), unit="runs")
+        return OfSummaries.between_means(first, second, self.metric)
 
     def _over_pairs(self) -> Differences:
         """Returns the differences of the means of each seed."""

@@ -290,7 +290,8 @@ class Evidence:
     """The records of one study as frames, with the facts."""
 
     facts: StudyFacts
-    # One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics.
+    # One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics. Of runs that nobody has
+    # there is none, but the frame `SUMMARIES`.
     trials: pd.DataFrame
     curves: pd.DataFrame  # id, step, metric, value.
     # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
@@ -325,4 +326,5 @@ class Evidence:
     @property
     def only_measured(self) -> bool:
         """True where the study was measured, as by `ablate bench`, and never trained."""
-        return self.trials.empty and any(len(frame) for frame in self.frames.values())
+        has_runs = self.facts.replication.has_runs
+        return has_runs and self.trials.empty and any(len(frame) for frame in self.frames.values())

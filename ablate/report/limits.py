@@ -17,10 +17,10 @@ from ablate.report.words import message
 
 def gaps(evidence: Evidence) -> Iterator[str]:
     """Yields what is missing of the runs that were planned."""
-    baseline = evidence.trials[evidence.trials["variant"] == BASELINE]
-    if not baseline["status"].isin(["completed", "diverged"]).any():
+    sides = runs_of(evidence).sides()
+    if not any(side.ended.any() for side in sides if side.variant == BASELINE):
         yield message("limits.no_baseline")
-    missing = sum(int((side.asked & ~side.ended).sum()) for side in runs_of(evidence).sides())
+    missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
     if missing:
         yield message("limits.missing", missing, evidence.facts.planned)
 
@@ -89,7 +89,7 @@ def basis(report_data: ReportData) -> Iterator[str]:
     told = [learned_words(one, facts) for one in learned if one.ok]
     if told:
         yield message("limits.learned", told)
-    if not learned:
+    if not learned and facts.replication.has_runs:
         yield message("limits.unknown_learned")
     if facts.left_out:
         yield message("limits.left_out", facts.left_out)

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.summaries import summaries_of
 from ablate.base import wording
 from ablate.core.facts import BASELINE, StudyFacts, TaskFacts
+from ablate.core.rows import frame_of_rows
 from ablate.core.spelling import as_sentence, spelled
+from ablate.core.summary import Summary
 from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.figures.facets import figure_names
 from ablate.report.levels import family, family_in_words, level_of
@@ -265,6 +268,11 @@ def _equivalent_apart_from_zero(rows: Sequence[Row], facts: StudyFacts, scale: f
 def _means(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
     """Returns mean and standard deviation of the judged metric and the count, by variant, over runs with a value."""
     facts = report_data.facts
+    if not facts.replication.has_runs:
+        rows = frame_of_rows(summaries_of(report_data.evidence), Summary)
+        is_judged = (rows["task"] == task.name) & (rows["metric"] == facts.metric)
+        named = rows[is_judged].rename(columns={"sd": "std", "n": "count"})
+        return named.set_index("variant")[["mean", "std", "count"]]
     trials = report_data.evidence.trials
     runs = trials[trials["task"] == task.name]
     values = pd.to_numeric(runs[facts.column], errors="coerce").astype(float)

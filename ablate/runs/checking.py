@@ -48,6 +48,8 @@ class CheckedRuns:
     """The runs that another run of the same seed replaces, a row a run with the column `ended`."""
     kept: Sequence[str] = ()
     """The ids of runs whose status says that a loop has kept the change."""
+    are_summaries: bool = False
+    """Whether each row has means of several runs."""
 
     @property
     def is_left_out(self) -> pd.Series:
@@ -92,7 +94,7 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
     values = frame_of(examples, EXAMPLE_COLUMNS)
     if "source" in rows:
         values = with_sources(values, rows)
-    return CheckedRuns(trials, values, reruns, kept=table.kept)
+    return CheckedRuns(trials, values, reruns, kept=table.kept, are_summaries=table.are_summaries)
 
 
 def _status(ending: Ending) -> Status:

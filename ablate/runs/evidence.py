@@ -25,6 +25,7 @@ from ablate.core.facts import (
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.provenance import Given, LostRun
 from ablate.core.replication import Examples, GivenSeeds, KnownNoise, Replication, Summaries, UnpairedRuns
+from ablate.core.summary import SUMMARIES
 from ablate.records.environment import command_line, versions
 from ablate.report.lost_runs import reason_of
 from ablate.report.words import message
@@ -32,6 +33,7 @@ from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
+from ablate.runs.row_summary import frame_of_summaries, numbered_runs
 from ablate.runs.seeds_in_names import hint_of_numbers
 from ablate.runs.trained_lengths import unequally_trained
 from ablate.study.claims import Claimable, parse_claim
@@ -58,6 +60,7 @@ def evidence_of(
     alike = _alike(table, runs, metrics)
     _refuse_incomparable(runs, options, replication, alike)
     _refuse_rates_of_summaries(table, options)
+    _refuse_summaries_of_diverged(table, runs)
 
     trials = _named_trials(runs, options)
     facts = _study_facts(table, runs, trials, metrics, options, name=name, replication=replication)
@@ -66,7 +69,12 @@ def evidence_of(
     no_curves = frame_of((), ("id", "step", "metric", "value"))
     reasons = trials["ended"].map(lambda ending: reason_of(ending.why, ending.source))
     trials = trials.assign(reason=reasons).drop(columns="ended")
-    return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
+    facts = replace(facts, cautions=cautions)
+    if replication == Summaries():
+        completed = trials[trials["status"] == "completed"]
+        frame = frame_of_summaries(completed, table.summaries, metrics)
+        return Evidence(facts, trials[:0], no_curves, frames={SUMMARIES: frame})
+    return Evidence(facts, trials, no_curves, runs.examples)
 
 
 def _study_facts(
@@ -84,6 +92,8 @@ def _study_facts(
     trials: those of `runs`, with the names of variants in reports. name: that of the report.
     """
     report_names = _report_names(runs, options)
+    numbered = numbered_runs(trials, table.summaries) if table.are_summaries else trials
+    is_left_out = numbered["ended"].map(lambda ending: ending.leaves_out_its_pair).astype(bool)
     trained = unequally_trained(table.length_columns, trials[trials["status"] == "completed"])
     return StudyFacts(
         study=name,
@@ -94,7 +104,7 @@ def _study_facts(
         at="given",
         margin=options.margin,
         design="runs that exist",
-        seeds=sorted({*trials["seed"].tolist()}),
+        seeds=sorted({*numbered["seed"].tolist()}),
         tasks=_tasks(runs, metrics, options),
         variants=[
             VariantFacts(report_name, dict(table.lengths.get(variant, {})), {})
@@ -107,8 +117,8 @@ def _study_facts(
         reported=now(),
         replication=replication,
         provenance=Given(
-            own_seeds=_seeds(trials[~runs.is_left_out]),
-            lost=_lost_runs(trials[runs.is_left_out]),
+            own_seeds=_seeds(numbered[~is_left_out]),
+            lost=_lost_runs(numbered[is_left_out]),
             own_lengths=trained.lengths,
             length_column=trained.column,
         ),
@@ -210,6 +220,19 @@ def _refuse_rates_of_summaries(table: RunTable, options: AnalysisOptions) -> Non
             table.are_summaries and options.all_or_nothing is not None,
             "--all-or-nothing",
             "needs runs: their mean and deviation do not say how many solved the task",
+        )
+
+
+def _refuse_summaries_of_diverged(table: RunTable, runs: CheckedRuns) -> None:
+    """Raises `Invalid` for means of runs that diverged: no deviation says what counts in their place."""
+    diverged = runs.trials.loc[runs.trials["status"] == "diverged", "variant"].unique()
+    with Gather() as at:
+        at.refuse(
+            table.are_summaries and len(diverged) > 0,
+            "RUNS",
+            "must have no means beside runs that diverged: nothing says what counts in their place",
+            listed(diverged),
+            hint="Leave these rows out with --where",
         )
 
 

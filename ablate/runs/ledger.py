@@ -142,7 +142,7 @@ def line_of(table: RunTable, evidence: Evidence, *, source: str) -> Analysis:
         verdicts=[],
         row_chance=table.row_chance,
         numbers=table.numbers,
-        judged=digest_of_judged(table.rows, has_seeds=table.has_seeds),
+        judged=digest_of_judged(table.judged_rows, has_seeds=table.has_seeds),
         deciding=deciding_thresholds(evidence),
         counts=None if table.kept_runs is None else table.kept_runs.seen,
     )

@@ -79,6 +79,7 @@ def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, *, has_s
 
     Raises `AblateError` for a file that holds something else.
     """
+    _refuse_means(runs.are_summaries, "--keep-noise")
     target = destination(file)
     if target.exists() and target.stat().st_size > 0:
         _read(file)
@@ -114,8 +115,15 @@ def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, *, has_s
     return "\n".join(lines)
 
 
+def _refuse_means(are_summaries: bool, option: str) -> None:
+    """Raises `Invalid` for an option that needs runs where only means and deviations are given."""
+    with Gather() as at:
+        at.refuse(are_summaries, option, "needs runs: of these only mean and deviation are known")
+
+
 def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTable:
     """Returns the table with the baseline's runs that a file of `keep_noise` has."""
+    _refuse_means(table.are_summaries, "--known-noise")
     kept = _read(file)
     _refuse_changes(kept.made_with, _made(options))
     values = pd.Series({task: of_task.values for task, of_task in kept.noise.items()}).explode()

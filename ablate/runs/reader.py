@@ -12,6 +12,7 @@ import pandas as pd
 
 from ablate.core.ending import Ending
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.row_summary import RowSummaries
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class RunsFound:
     - rows_are_runs: whether the format says that each row is a run, whatever its columns are called.
     - last_steps: place of a row → the last step of its run, as far as the format says it; empty where the column of
       steps has all.
-    - are_summaries: whether runs are known by a mean and a deviation alone, which the rows of a variant have.
+    - summaries: place of a row → what it says beside its means, where runs are known by mean and deviation alone.
     """
 
     table: pd.DataFrame
@@ -45,7 +46,7 @@ class RunsFound:
     content: Sequence[str] = ()
     rows_are_runs: bool = False
     last_steps: Mapping[str, float] = field(default_factory=dict)
-    are_summaries: bool = False
+    summaries: RowSummaries = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
 
 

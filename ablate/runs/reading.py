@@ -40,6 +40,7 @@ from ablate.runs.roles import (
     guesses_in_words,
     joined_column,
 )
+from ablate.runs.row_summary import RowSummaries, with_spreads
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.shared_ids import rows_of_one_run
@@ -88,10 +89,20 @@ class RunTable:
     """What the call asks of the runs: option → its value, with what was guessed."""
     length_columns: Sequence[LengthColumn] = ()
     """The columns that say how long each run trained, likely ones first."""
-    are_summaries: bool = False
-    """Whether each variant is known by a mean and a standard deviation over its runs."""
+    summaries: RowSummaries = field(default_factory=dict)
+    """Id of a row → what it says beside its means, where runs are known by mean and deviation alone."""
     kept_runs: KeptRuns | None = None
     """How many of the variants and seeds the call keeps; None of a table that was made otherwise."""
+
+    @property
+    def are_summaries(self) -> bool:
+        """True where each variant is known by a mean and a standard deviation over its runs."""
+        return bool(self.summaries)
+
+    @property
+    def judged_rows(self) -> pd.DataFrame:
+        """The rows with all numbers that are judged."""
+        return with_spreads(self.rows, self.summaries) if self.summaries else self.rows
 
 
 def read(runs: str, options: AnalysisOptions) -> RunTable:
@@ -136,7 +147,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         numbers=digests_of_numbers(found.table),
         call=call_of(columns.options, roles),
         length_columns=_length_columns(found, replace(columns, table=filtered), kept, steps),
-        are_summaries=found.are_summaries,
+        summaries=found.summaries,
         kept_runs=counts,
     )
 
@@ -294,7 +305,8 @@ def shape_of(table: RunTable) -> str:
     runs = table.rows.drop_duplicates([*KEY, "id"] if is_a_row_each else KEY)
     num_variants = runs["variant"].nunique()
     counts = runs.groupby("variant").size()
-    words = [counted(len(runs), "run"), counted(num_variants, "variant")]
+    num_runs = sum(table.summaries[place].n for place in runs["id"]) if table.summaries else len(runs)
+    words = [counted(num_runs, "run"), counted(num_variants, "variant")]
     if counts.nunique() == 1 and table.has_seeds:
         words = [counted(len(runs), "run"), f"{num_variants} × {counted(int(counts.iloc[0]), 'seed')}"]
     if not is_a_row_each:

@@ -10,9 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import NormalDist
 
-import numpy as np
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed
@@ -24,6 +22,7 @@ from ablate.runs.content import digests_of_rows
 from ablate.runs.no_variants import columns_without_variants
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.row_summary import RowSummary
 from ablate.runs.summary_columns import (
     COUNTS,
     joined_summaries,
@@ -276,7 +275,7 @@ def _is_summary(column: pd.Series) -> bool:
 
 
 def _of_means(read: ReadTable, summaries: Sequence[str], metric: str) -> RunsFound:
-    """Returns rows that have the mean and the standard deviation of each row of a table of `MEAN ± SD`.
+    """Returns the means of a table of `MEAN ± SD`, and beside each row its deviations and its number of runs.
 
     Welch's t depends on nothing else. Raises `Invalid` where no column says over how many runs.
     """
@@ -292,34 +291,27 @@ def _of_means(read: ReadTable, summaries: Sequence[str], metric: str) -> RunsFou
             rule = "may have an error of its last digits in brackets, or a deviation"
             raise Invalid(f"{unclear.index[0]}: {name}", rule, unclear.iloc[0], hint="Write 91.2 ± 0.4")
     read = with_deviations(read, summaries, counts[0], metric)
-    rows = []
-    places = []
     others = [name for name in read.table if name not in summaries and name != counts[0]]
+    beside: dict[str, RowSummary] = {}
+    means: dict[str, list[str]] = {name: [] for name in summaries}
     for place, row in read.table.iterrows():
         count = whole_in(row[counts[0]])
         if count is None or count < 2:
             raise Invalid(
                 f"{place}: {counts[0]}", "must be a whole number of runs, two or more", row[counts[0]]
             )
-        values = {name: _standing_for(row[name], count) for name in summaries}
-        for number in range(count):
-            rows.append({**row[others], **{name: values[name][number] for name in summaries}})
-            places.append(f"{place}, run {number + 1}")
-    table = pd.DataFrame(rows, index=places)
+        sds = {}
+        for name in summaries:
+            mean, deviation = mean_and_spread(row[name]) or ("", "")
+            means[name].append(mean)
+            if deviation:
+                sds[name] = float(deviation)
+        beside[str(place)] = RowSummary(count, sds)
+    table = read.table[others].assign(**means)
     deviations = [name for name in summaries if kind_of_header(name) != "error"]
     notes = [*read.notes]
     if deviations:
         notes.append(message("analyse.summaries", deviations, counts[0]))
     return RunsFound(
-        table, "a table of means with deviations", metrics=list(summaries), notes=notes, are_summaries=True
+        table, "a table of means with deviations", metrics=list(summaries), notes=notes, summaries=beside
     )
-
-
-def _standing_for(summary: str, count: int) -> list[str]:
-    """Returns so many values that have the mean and the standard deviation of `MEAN ± SD`, spread as normal ones."""
-    found = mean_and_spread(summary)
-    assert found
-    mean, deviation = float(found[0]), float(found[1])
-    scores = np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)])
-    scores /= scores.std(ddof=1)
-    return [repr(float(mean + deviation * score)) for score in scores]

@@ -9,6 +9,7 @@ import pandas as pd
 from ablate.base.text import printable
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
+from ablate.runs.row_summary import RowSummary
 
 _ESCAPE = "\x1b"
 
@@ -33,7 +34,13 @@ def visible_runs(found: RunsFound) -> RunsFound:
         roles={role: [visible(name) for name in names] for role, names in found.roles.items()},
         metrics=[visible(name) for name in found.metrics],
         notes=[visible(note) for note in found.notes],
+        summaries={visible(place): _visible_names(row) for place, row in found.summaries.items()},
     )
+
+
+def _visible_names(row: RowSummary) -> RowSummary:
+    """Returns what a row says beside its means, with the names of metrics that its columns have."""
+    return replace(row, sds={visible(name): sd for name, sd in row.sds.items()})
 
 
 def visible_options(options: AnalysisOptions) -> AnalysisOptions:

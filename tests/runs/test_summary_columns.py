@@ -1,6 +1,7 @@
 """Means beside their deviations, in columns: Welch's t from summaries, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,12 @@ from click.testing import CliRunner
 from scipy import stats
 from summarised import judged, table_of
 
+from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.cli import main
 from ablate.core.replication import Summaries
+from ablate.core.summary import SUMMARIES
+from ablate.records.folder import StudyFolder
 from ablate.runs.evidence import evidence_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.summary_columns import kind_of_header
@@ -128,10 +132,11 @@ def test_what_pandas_makes_of_groups_is_a_summary():
     assert table.are_summaries
     described = table_of(runs.groupby("variant").describe(), options)
     for of_table in (table, described):
-        values = of_table.rows.assign(acc=of_table.rows["acc"].astype(float)).groupby("variant")["acc"]
-        assert values.mean().tolist() == pytest.approx(runs.groupby("variant")["acc"].mean().tolist())
-        assert values.std().tolist() == pytest.approx(runs.groupby("variant")["acc"].std().tolist())
-        assert values.size().tolist() == [4, 4]
+        of_runs = runs.groupby("variant")["acc"]
+        beside = [of_table.summaries[place] for place in of_table.rows["id"]]
+        assert of_table.rows["acc"].astype(float).tolist() == pytest.approx(of_runs.mean().tolist())
+        assert [row.sds["acc"] for row in beside] == pytest.approx(of_runs.std().tolist())
+        assert [row.n for row in beside] == [4, 4]
 
 
 REFUSED = {
@@ -192,3 +197,114 @@ def test_of_a_summary_no_run_is_said_to_be_like_another_or_below_the_floor(tmp_p
     _, text = judged(tmp_path, tmp_path / "table.csv", *words)
     assert "table.csv, line" not in text
     assert "is better than" not in text
+
+
+@pytest.mark.parametrize("counts", [(5, 5), (3, 8)])
+def test_summaries_are_judged_as_the_runs_that_they_are_of(counts, tmp_path):
+    draws = np.random.default_rng(0)
+    runs = {
+        name: draws.normal(mean, spread, count)
+        for name, mean, spread, count in zip(("baseline", "b"), (0.1, 0.5), (0.2, 0.3), counts, strict=True)
+    }
+    rows = [{"variant": name, "acc": value} for name, values in runs.items() for value in values]
+    pd.DataFrame(rows).to_csv(tmp_path / "runs.csv", index=False)
+    means = [
+        {
+            "variant": name,
+            "acc": f"{float(values.mean())!r} ± {float(values.std(ddof=1))!r}",
+            "n": len(values),
+        }
+        for name, values in runs.items()
+    ]
+    pd.DataFrame(means).to_csv(tmp_path / "means.csv", index=False)
+    words = ("--baseline", "baseline", "--metric", "acc", "--margin", "0.2")
+    of_runs, _ = judged(tmp_path, tmp_path / "runs.csv", *words)
+    of_means, _ = judged(tmp_path, tmp_path / "means.csv", *words)
+    for key in ("n", "diff", "ci_low", "ci_high", "p", "mde", "mean_variant", "mean_baseline"):
+        assert of_means["b"][key] == pytest.approx(of_runs["b"][key], rel=1e-12), key
+    assert of_means["b"]["verdict"] == of_runs["b"]["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "other", "count"),
+    [("0.10 ± 0.35", "0.90 ± 0.35", 5), ("0.50 ± 0.30", "0.55 ± 0.30", 3), ("0.90 ± 0.02", "0.99 ± 0.02", 5)],
+)
+def test_no_trial_is_invented_from_a_mean(baseline, other, count, tmp_path):
+    frame = pd.DataFrame({"variant": ["baseline", "b"], "acc": [baseline, other], "n": [count] * 2})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = ("--baseline", "baseline", "--metric", "acc", "--margin", "0.5", "--floor", "0", "--ceiling", "1")
+    rows, text = judged(tmp_path, tmp_path / "table.csv", *words)
+    folder = StudyFolder(tmp_path, "table")
+    evidence = folder.evidence()
+    assert evidence.trials.empty
+    assert not evidence.only_measured
+    summaries = evidence.frames[SUMMARIES]
+    assert [f"{row.mean:.2f} ± {row.sd:.2f}" for row in summaries.itertuples()] == [baseline, other]
+    assert [*summaries["n"]] == [count] * 2
+    page = (folder.path / "report.md").read_text()
+    for said in ("imodal", "learned", "No baseline run", "Every seed", "trials.parquet"):
+        assert said not in page + text
+    assert not {"groups", "floor", "ceiling"} & {*(rows["b"]["reason"] or "").split()}
+
+
+def test_means_that_do_not_vary_decide_nothing(tmp_path):
+    frame = pd.DataFrame({"variant": ["baseline", "b", "c"], "acc": ["0.5 ± 0", "0.6 ± 0", "0.5 ± 0"]})
+    frame.assign(n=5).to_csv(tmp_path / "table.csv", index=False)
+    rows, _ = judged(tmp_path, tmp_path / "table.csv", "--baseline", "baseline", "--metric", "acc")
+    assert {name: row["verdict"] for name, row in rows.items()} == dict.fromkeys("bc", "inconclusive")
+    assert rows["b"]["reason"] == "seedless"
+    assert rows["c"]["reason"].startswith("degenerate")
+
+
+def test_rows_of_one_variant_are_pooled_and_empty_means_are_none(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "variant": ["baseline", "b", "b", "c"],
+            "part": [1, 1, 2, 1],
+            "acc": ["0.5 ± 0.1", "0.6 ± 0.1", "0.8 ± 0.2", ""],
+            "n": [4, 3, 5, 4],
+        }
+    )
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = ("--baseline", "baseline", "--metric", "acc", "--replicates")
+    rows, _ = judged(tmp_path, tmp_path / "table.csv", *words)
+    values = np.concatenate([_with(0.6, 0.1, 3), _with(0.8, 0.2, 5)])
+    summary = StudyFolder(tmp_path, "table").evidence().frames[SUMMARIES].set_index("variant").loc["b"]
+    assert (summary["mean"], summary["sd"], summary["n"]) == pytest.approx(
+        (values.mean(), values.std(ddof=1), 8)
+    )
+    assert rows["c"]["reason"].startswith("incomplete")
+
+
+def _with(mean, sd, count):
+    """So many values that have this mean and deviation."""
+    values = np.arange(count, dtype=float)
+    return mean + sd * (values - values.mean()) / values.std(ddof=1)
+
+
+@pytest.mark.parametrize("option", ["--keep-noise", "--known-noise"])
+def test_noise_is_that_of_runs(option, tmp_path):
+    frame = pd.DataFrame({"variant": ["baseline", "b"], "acc": ["0.5 ± 0.1", "0.6 ± 0.1"], "n": [4, 4]})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    words = ["analyse", str(tmp_path / "table.csv"), "--metric", "acc", "--baseline", "baseline"]
+    done = CliRunner().invoke(main, [*words, option, str(tmp_path / "noise.json")])
+    assert done.exit_code != 0
+    assert "needs runs" in done.output
+
+
+def test_a_report_of_an_older_version_is_judged_by_the_means_of_its_stand_ins(tmp_path):
+    frame = pd.DataFrame({"variant": ["baseline", "b"], "acc": ["0.5 ± 0.1", "0.9 ± 0.2"], "n": [4, 3]})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    judged(tmp_path, tmp_path / "table.csv", "--baseline", "baseline", "--metric", "acc")
+    evidence = StudyFolder(tmp_path, "table").evidence()
+    values = {"baseline": _with(0.5, 0.1, 4), "b": _with(0.9, 0.2, 3)}
+    rows = [
+        {"variant": name, "task": "runs", "status": "completed", "reason": "", "acc": value}
+        for name in values
+        for value in values[name]
+    ]
+    trials = pd.DataFrame(rows).assign(seed=range(1, 8), id=[str(run) for run in range(7)])
+    older = replace(evidence, trials=trials, frames={})
+    for now, before in zip(compare(evidence).itertuples(), compare(older).itertuples(), strict=True):
+        assert (before.n, before.diff, before.p) == pytest.approx((now.n, now.diff, now.p))
+    assert not older.only_measured

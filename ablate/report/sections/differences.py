@@ -274,6 +274,8 @@ def seed_pairs(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     `lost` is the status of a variant's run that has none, or nothing.
     """
     facts = evidence.facts
+    if not facts.replication.has_runs:
+        return pd.DataFrame(columns=["variant", "label", "seed", "difference", "lost"])
     trials = evidence.trials[evidence.trials["task"] == task.name]
     values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float)
     runs = trials[["variant", "seed", "status"]].assign(value=values.where(np.isfinite(values)))

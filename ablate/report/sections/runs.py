@@ -106,6 +106,8 @@ def incidents(evidence: Evidence) -> list[dict[str, Any]]:
     Columns: variant, task, seed, status, reason, id.
     """
     facts = evidence.facts
+    if not facts.replication.has_runs:
+        return []
     place = ["variant", "task", "seed"]
     trials = evidence.trials.reindex(columns=[*place, "status", "reason", "id"])
     # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
