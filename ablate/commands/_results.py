@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.analysis.search_table import SearchFacts
 from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
 from ablate.base.extras import needed_by
+from ablate.commands._options import refuse_unknown
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.stages import FINAL, stage_of
 from ablate.core.stress_facts import StressFacts
@@ -202,17 +202,6 @@ def run(
         study = _path(study, "study")
     with needed_by("`ablate.run`"), as_file(study) as path:
         return load(run_study(path, options, Console(file=sys.stderr)).folder)
-
-
-def refuse_unknown(function: Callable[..., object], keywords: Mapping[str, object]) -> None:
-    """Raises `TypeError` for a keyword that a function does not have, with the nearest that it has."""
-    if not keywords:
-        return
-    parameters = inspect.signature(function).parameters.values()
-    known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-    unknown = next(iter(keywords))
-    hint = nearest(unknown, known) or f"It has {listed(known, len(known))}"
-    raise TypeError(f"{function.__name__}() has no keyword {unknown!r}. {hint}")
 
 
 def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:
