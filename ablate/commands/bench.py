@@ -7,8 +7,11 @@ import click
 
 from ablate.base.numerals import Domain
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, TRUST, exit_code_of, options_of, output_console
+from ablate.commands._console import AS_JSON, STUDY, TRUST, exit_code_of, output_console
+from ablate.commands._options import options_of
+from ablate.session.option import read_options
 from ablate.session.option_types import NumberType
+from ablate.session.options import Options
 
 
 @click.command("bench")
@@ -19,7 +22,7 @@ from ablate.session.option_types import NumberType
     metavar="N",
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
-@options_of("sets", "results")
+@options_of(Options, "sets", "results")
 @click.option("--fresh", is_flag=True, help="Measure again, although measurements are kept.")
 @TRUST
 @AS_JSON
@@ -36,12 +39,11 @@ def command(study: Path, processes: int | None, trust: bool, as_json: bool, **op
     from ablate.pipeline.bench import bench
     from ablate.pipeline.next_steps import print_places
     from ablate.report.terminal import print_verdicts
-    from ablate.session.options import Options
 
     with output_console(as_json) as console:
         folder = bench(
             study,
-            Options(**options),
+            read_options(Options, options),
             processes,
             say=saying(console),
             warn=saying(console, "warning"),

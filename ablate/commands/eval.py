@@ -7,6 +7,8 @@ import click
 
 from ablate.base.text import saying
 from ablate.commands._console import RESULTS, STUDY, TRUST
+from ablate.session.option import read_options
+from ablate.session.options import Options
 
 
 @click.command("eval")
@@ -33,8 +35,9 @@ def command(study: Path, trust: bool, **options: Any) -> None:
 
     from ablate.pipeline.evaluate import evaluate
     from ablate.pipeline.next_steps import print_results
-    from ablate.session.options import Options
 
     console = Console()
-    folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"), trust=trust)
+    folder = evaluate(
+        study, read_options(Options, options), saying(console), saying(console, "warning"), trust=trust
+    )
     print_results(folder, console)

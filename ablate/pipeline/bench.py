@@ -52,7 +52,7 @@ def bench(
     section = config_of(given.config, SpeedConfig).speed or SpeedSection()
     if processes is not None:
         section = section.model_copy(update={"processes": processes})
-    store = Store(options.results / "store", warn)
+    store = Store(options.results_folder / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         if folder.has_trials:
             study = as_reported(given, folder)

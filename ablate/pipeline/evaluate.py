@@ -7,7 +7,7 @@ has (`records.evaluated`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,7 @@ def evaluate(
         _refuse_incapable(changes, cells, study)
         slices.append(changes)
 
-    store = Store(options.results / "store", warn)
+    store = Store(options.results_folder / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         folder.evidence()  # a report that can be read, before anything is evaluated
         kept = _kept(cells, store, study)
@@ -84,7 +84,7 @@ def evaluate(
     return folder
 
 
-def _changes(sets: Sequence[str]) -> Changes:
+def _changes(sets: Iterable[str]) -> Changes:
     """Returns the changes of `--set`, which make one slice together. Raises `StudyError`."""
     document = Document("")
     document.apply(sets)

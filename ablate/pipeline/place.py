@@ -32,7 +32,7 @@ def report_place(document: Document, options: Options) -> tuple[StudyFolder, lis
     """
     overrides = [*overrides_in(document), *options.overrides()]
     name = names.beside(str(document.data.get("name")), overrides)
-    return StudyFolder(options.results, name), overrides
+    return StudyFolder(options.results_folder, name), overrides
 
 
 def explained(folder: StudyFolder, overrides: Sequence[str]) -> str:
@@ -157,7 +157,7 @@ def refuse_without_search(document: Document, folder: StudyFolder, options: Opti
         if facts is None or facts.searched != "sweep":
             return
         rule = f"was run, and {folder.path} is its report, which a run without it would write over"
-    hint = f"Run `{typed('sweep', document.path, *at_results(options.results))}`"
+    hint = f"Run `{typed('sweep', document.path, *at_results(options.results_folder))}`"
     raise StudyError(
         [Problem(rule, ("search",), hint=hint, line=document.line(("search",)), source=str(document.path))]
     )

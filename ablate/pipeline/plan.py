@@ -119,9 +119,9 @@ def plan_study(
     """
     # First, so that a folder of results that cannot be is refused as such.
     facts = facts_of(study)
-    known_pairs = reported_pairs(facts, options.results)
+    known_pairs = reported_pairs(facts, options.results_folder)
 
-    store = Store(options.results / "store", warn, read_only=True)
+    store = Store(options.results_folder / "store", warn, read_only=True)
     folder, _ = report_place(study.document, options)
     cells = study.cells()
     cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])

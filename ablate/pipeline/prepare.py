@@ -55,14 +55,14 @@ def reread(
     code that a results folder names may run. Raises `AblateError` where it may not.
     """
     is_given = path.is_file()
-    named = report_folder(path, options.results)
+    named = report_folder(path, options.results_folder)
     document = read_document(path if is_given else named.study_file).override(options, CONFIGS)
     if not is_given:
-        _refuse_other_folder(named, document, options.results)
+        _refuse_other_folder(named, document, options.results_folder)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
     study, stages = prepare(document, STAGES, options)
-    refuse_another(study, options.results)
+    refuse_another(study, options.results_folder)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
 
@@ -101,7 +101,7 @@ def check(
     configs = [stage_type.Config for stage_type in stage_types]
     config, workload = load(document, configs, skip_unknown_keys=True)
     if isinstance(workload, External):
-        workload.results = options.results.absolute()
+        workload.results = options.results_folder.absolute()
     loaded_before = {*sys.modules}
     made = [stage_type.from_study(config, options) for stage_type in stage_types]
     stages = tuple(stage for stage in made if stage is not None)

@@ -50,7 +50,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     ):
         publisher.start()
         study, stages = prepare(document, STAGES, options)  # raises StudyError with all mistakes
-        refuse_another(study, options.results)
+        refuse_another(study, options.results_folder)
         study = study.reporting(folder.name, overrides)
         selecting = [stage for stage in stages if stage.selects]
         with session.lock(study, selects=bool(selecting)):

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
@@ -147,6 +149,13 @@ def as_texts(given: str | Iterable[str]) -> Sequence[str]:
     if isinstance(given, str):
         return (given,)
     return tuple(given) if isinstance(given, Iterable) else given
+
+
+def as_path(given: object, name: str) -> Path:
+    """Returns the path that an argument of that name gives. Raises `Invalid` for what is none."""
+    if not isinstance(given, str | os.PathLike) or not str(given) or "\0" in str(given):
+        raise Invalid(name, "must be the path of a file or folder, as text or a `Path`", given)
+    return Path(given)
 
 
 def pairs_by_name(flag: str, rule: str) -> Reader:

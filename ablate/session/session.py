@@ -57,7 +57,7 @@ class Session:
         self.console = console
         self.say: Say = saying(console)
         self.warn: Say = saying(console, "warning")
-        self.store = Store(options.results / "store", self.warn)
+        self.store = Store(options.results_folder / "store", self.warn)
         self._forks_driver = forks_driver(document, options)
         # What a user's own workload needs is not known before the study is read.
         is_built_in = "workload" not in document.data

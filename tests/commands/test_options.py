@@ -16,6 +16,7 @@ from ablate.base.numerals import POSITIVE
 from ablate.commands._options import in_python, options_of
 from ablate.runs.options import AnalysisOptions
 from ablate.session.option import check_options, option, pairs_by_name, read_options
+from ablate.session.options import Options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +103,14 @@ def test_signature_text_and_help_come_from_the_fields():
     ]
 
 
-def test_every_option_of_analyse_has_its_line_in_python():
-    for name in inspect.signature(ablate.analyse).parameters:
-        assert f"\n    {name}: " in ablate.analyse.__doc__
-    assert {each.name for each in fields(AnalysisOptions)} < {*inspect.signature(ablate.analyse).parameters}
+@pytest.mark.parametrize(
+    ("function", "kind"), [(ablate.run, Options), (ablate.analyse, AnalysisOptions)], ids=["run", "analyse"]
+)
+def test_every_option_is_a_keyword_and_has_its_line_in_python(function, kind):
+    parameters = [*inspect.signature(function).parameters]
+    assert parameters[1:] == [each.name for each in fields(kind)]
+    for name in parameters:
+        assert f"\n    {name}: " in function.__doc__
 
 
 def test_the_help_of_a_command_loads_nothing_heavy():
