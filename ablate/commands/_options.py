@@ -6,7 +6,6 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import click
@@ -24,23 +23,21 @@ _WIDTH = 110
 """The most characters of a line of a docstring."""
 
 
-def options_of(kind: type, *names: str) -> Callable[[Decorated], Decorated]:
-    """Returns a decorator that adds the click options of these fields of a dataclass; without names, all of them."""
+def options_of(kind: type, *names: str, **otherwise: Any) -> Callable[[Decorated], Decorated]:
+    """Returns a decorator that adds the click options of these fields of a dataclass; without names, all of them.
+
+    otherwise: what a command says otherwise of them, such as its own `help`.
+    """
 
     def decorate(command: Decorated) -> Decorated:
         # click shows the option that is added last first.
         for name, declared in reversed([*_in_order(options_in(kind))]):
             if declared.flag is not None and (name in names or not names):
                 flag = declared.flag or f"--{name.replace('_', '-')}"
-                settings: dict[str, Any] = {"help": declared.help, **declared.click}
-                if name in defaults:
-                    settings.setdefault("default", defaults[name])
+                settings = {"help": declared.help, **declared.click, **otherwise}
                 command = click.option(flag, name, **settings)(command)
         return command
 
-    defaults = {
-        each.name: each.default for each in fields(kind) if isinstance(each.default, (str, float, Path))
-    }
     return decorate
 
 

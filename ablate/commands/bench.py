@@ -23,7 +23,7 @@ from ablate.session.options import Options
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
 @options_of(Options, "sets", "results")
-@click.option("--fresh", is_flag=True, help="Measure again, although measurements are kept.")
+@options_of(Options, "fresh", help="Measure again, although measurements are kept.")
 @TRUST
 @AS_JSON
 def command(study: Path, processes: int | None, trust: bool, as_json: bool, **options: Any) -> int:

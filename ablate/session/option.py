@@ -85,6 +85,8 @@ def option(
     click_settings: of the click option.
     """
     settings = dict(click_settings)
+    if isinstance(default, (str, int, float, Path)):
+        settings.setdefault("default", default)
     if isinstance(default, bool):
         settings["is_flag"] = True
     if domain is not None:
