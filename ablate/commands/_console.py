@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STUDY = click.argument("study", type=click.Path(path_type=Path))
-
-
 RESULTS = options_of(Options, "results")
 GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
 STRICT = click.option(

@@ -64,7 +64,7 @@ def _patterns(given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     if isinstance(given, Mapping):
         return dict(given)
     pairs: list[tuple[str, str]] = []
-    for text in given:
+    for text in given or ():
         name, sign, pattern = text.partition("=")
         if not (name and sign and pattern):
             hint = "For example: --read 'loss=loss: ([0-9.]+)'"
