@@ -56,10 +56,10 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         with session.lock(study, selects=bool(selecting)):
             print_limitations(study, selecting, session)
             resolve_other_code(study, session)
-            claims = preregister(study, stages, session)  # what comes after results is post hoc
+            claims, declared = preregister(study, stages, session)  # what comes after results is post hoc
             folder.begin(resolved_text(study, folder.path))
             planned = study
-            with session.training():
+            with session.training(not_before=declared):
                 try:
                     study = select_variants(study, selecting, session)
                 except IncompleteSelection as stop:

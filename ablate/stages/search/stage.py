@@ -132,8 +132,11 @@ class SearchStage(Stage):
             return True  # Nobody knows.
         return any(store.has(cell.id) for cell in tried)
 
-    def select(self, study: Study, session: Session) -> Study:
-        """Searches until the budget is used; returns the study with the best settings as variants."""
+    def select(self, study: Study, session: Session, later: int) -> Study:
+        """Searches until the budget is used; returns the study with the best settings as variants.
+
+        later: unused, as other variants are judged than the study has.
+        """
         from ablate.analysis.search_table import tabulated
         from ablate.stages.search.plan import SearchPlan
         from ablate.stages.search.versions import installed_versions, say_versions_changed
