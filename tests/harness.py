@@ -206,7 +206,7 @@ def report_here(folder: Path, results: Path | None = None) -> str:
     console = _console()
     found = report_folder(folder, results or folder.parent)
     publish(found, saying(console, "warning"))
-    print_results(found, console)
+    print_results(found, found.facts(), console)
     return str(console.file.getvalue())
 
 

@@ -39,5 +39,5 @@ def command(study: Path, results: Path, figures: str, gate: bool, strict: bool, 
     with output_console(as_json) as console:
         folder = report_folder(study, results)
         publish(folder, saying(console, "warning"), all_figures=figures == "all")
-        print_results(folder, console)
+        print_results(folder, folder.facts(), console)
     return exit_code_of(folder.path, None, as_json, gate, strict)

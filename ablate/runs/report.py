@@ -156,7 +156,7 @@ def _card(folder: StudyFolder) -> str:
     facts = folder.facts()
     parts = [f"### {markdown(facts.question)}"]
     parts += [markdown(line) for line in folder.answer()]
-    tables = [with_terms(table, facts) for table in summary(folder)]
+    tables = [with_terms(table, facts) for table in summary(folder, facts)]
     parts += [f"{markdown_table(table)}\n\n{markdown(table.caption)}." for table in tables]
     parts += [f"- {markdown(caution)}" for caution in facts.cautions]
     parts.append(f"<sub>`{facts.environment['command']}`, {facts.reported[:10]}</sub>\n")

@@ -204,7 +204,7 @@ class Session:
 
     def print_verdicts(self) -> None:
         """Prints the verdicts of the report."""
-        print_verdicts(self.folder, self.console)
+        print_verdicts(self.folder, self.folder.facts(), self.console)
 
     def _on_event(self, event: Event) -> None:
         self.tracker(event)

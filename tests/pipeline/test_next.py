@@ -31,7 +31,7 @@ def folder(results, values, name="x", **facts):
 
 def lines(study):
     buffer = io.StringIO()
-    print_places(study, Console(file=buffer, width=80))
+    print_places(study, study.facts(), Console(file=buffer, width=80))
     return buffer.getvalue().split("\n")[1:-1]
 
 

@@ -71,6 +71,6 @@ def test_mlflow_and_the_terminal_show_the_first_screen(folder):
     shown = StudyFolder.at(folder)
     page = (folder / "report.md").read_text(encoding="utf-8")
     assert [line for line in shown.answer() if markdown_line(line) not in page] == []
-    for table in summary(shown):
+    for table in summary(shown, shown.facts()):
         assert sum(not column.below for column in table.columns) <= 8
         assert table.caption.split(";")[0] in page

@@ -191,7 +191,8 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
         if path.suffix in (".html", ".md", ".svg")
     }
     buffer = io.StringIO()
-    print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=200))
+    reported = StudyFolder.at(folder)
+    print_verdicts(reported, reported.facts(), Console(file=buffer, width=200))
     for name, text in {**written, "terminal": buffer.getvalue()}.items():
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]", text), (
             name

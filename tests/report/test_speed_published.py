@@ -45,7 +45,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     json_text(found)
     assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
     console = Console(file=io.StringIO(), width=80)
-    print_verdicts(folder, console)
+    print_verdicts(folder, folder.facts(), console)
     shown = console.file.getvalue()
     assert max(map(len, shown.splitlines())) <= 80
     assert "×1.900" in shown
