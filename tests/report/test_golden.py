@@ -11,7 +11,7 @@ import pytest
 from markupsafe import Markup
 from reports import MADE
 
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written
 from ablate.report.section import Text, unfolded
@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 def report(folder):
     """The page as markdown, and what the terminal and MLflow show; figures are not drawn."""
-    found = report_data(folder)
+    found = judge_evidence(folder)
     sections = shown(found)
     blocks = list(unfolded(block for section in sections for block in section.blocks))
     failed = [block.words for block in blocks if isinstance(block, Text) and block.fault]
