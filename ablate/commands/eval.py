@@ -37,4 +37,4 @@ def command(study: Path, trust: bool, **options: Any) -> None:
 
     console = Console()
     folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"), trust=trust)
-    print_results(folder, console)
+    print_results(folder, folder.facts(), console)

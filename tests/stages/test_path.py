@@ -51,7 +51,7 @@ class Walk:
 def walked(walk):
     """The changes in the order in which they were taken, and the study with the path."""
     stage = PathStage.from_study(walk.experiment.config, Options())
-    found = stage.select(walk.experiment, walk)
+    found = stage.select(walk.experiment, walk, later=len(walk.experiment.cells()))
     taken = [re.findall(r" takes (\S+) before", note)[0] for note in found.notes]
     return taken, found
 
