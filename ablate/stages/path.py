@@ -61,9 +61,13 @@ class PathStage(Stage):
         return [f"step {number}" for number in range(1, len(self._target(study).patches))]
 
     def max_trials(self, study: Study, judged: int) -> int:
-        extra = len(self.extra_variants(study))
-        steps = num_candidates(extra + 1) * len(self._seeds)
-        return judged + steps + extra * study.config.seeds.count
+        steps = num_candidates(len(self.extra_variants(study)) + 1) * len(self._seeds)
+        return judged + steps + self._max_judged(study)
+
+    def _max_judged(self, study: Study) -> int:
+        """Returns the most trainings that judge the configurations of the path, with what is trained beside each."""
+        cells = len(self.extra_variants(study)) * study.config.seeds.count
+        return cells * (1 + study.companions_per_cell)
 
     def select(self, study: Study, session: Session, later: int) -> Study:
         """Returns the study with the configurations of the path, in order, before its other variants."""
@@ -73,8 +77,7 @@ class PathStage(Stage):
         trained: dict[str, Cell] = {}
         notes: list[str] = []
         remaining = [*self._target(study).patches]
-        extra = len(self.extra_variants(study)) * study.config.seeds.count
-        judged = later + extra * (1 + study.companions_per_cell)
+        judged = later + self._max_judged(study)
         while remaining:
             candidates = self._candidates(study, remaining)
             best = remaining[0]
