@@ -110,7 +110,7 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
         "ablate, ablate.study.draft, ablate.execution.worker": f"torch mlflow optuna {numbers}",
         "ablate.search.samplers, ablate.search.pruners": f"torch mlflow optuna {numbers}",
         "ablate.report.terminal, ablate.pipeline.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
-        "ablate.pipeline.publisher": f"torch mlflow {numbers}",
+        "ablate.pipeline.reporter": f"torch mlflow {numbers}",
         "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib seaborn",
         "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib seaborn",
         "ablate.report.sections.cost, ablate.report.sections.interaction": "torch mlflow matplotlib seaborn",
@@ -165,4 +165,38 @@ def test_no_name_of_code_stands_in_a_string():
     assert found == NAMES.keys()
 
 
+def test_no_room_asks_which_workload_it_has():
+    """What the pipeline wants of a workload is a method of its contract, so that a plugin can give it too."""
+    imports = {(module, other) for module, others in graph().items() for other in others & WORKLOADS}
+    assert all(room(module) == room(other) for module, other in imports)
+    asked = [
+        f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
+        for path, of_module in nodes().items()
+        for node in of_module
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+        if re.search(r"workload$", ast.unparse(node.args[0])) and ast.unparse(node.args[-1]) != "dict"
+    ]
+    assert not asked
+
+
+def test_paths_of_the_built_in_config_are_known_in_its_rooms_alone():
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path, of_module in nodes().items()
+        if path.relative_to(ROOT).parts[0] not in ("training", "models", "tasks", "components")
+        for node in of_module
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and BUILT_IN.fullmatch(node.value)
+    }
+    assert found == PATHS.keys()
+
+
+WORKLOADS = {"ablate.training.workload", "ablate.external.workload", "ablate.external.script_workload"}
+"""The modules that hold classes of workloads."""
+BUILT_IN = re.compile(r"(task|model|training)(\.[a-z_]+)+")
+PATHS = {
+    "commands/templates/study.py": "a new study of the built-in workload",
+    "runs/run_ends.py": "the name of a file, `model.safetensors`",
+    "stages/match/section.py": "an example in the schema of studies",
+    "stages/stress.py": "an example in the schema of studies",
+}
 METHOD = re.compile(r"[a-z_.]+:[a-z_]+|[a-z_.]+:[A-Z_]{2,}")

@@ -1,4 +1,4 @@
-"""Names that say how long a run trains: of settings, and of numbers that a run reports."""
+"""Names that say how long a run trains, and on how many examples a step: of settings, and of numbers of a run."""
 
 import re
 
@@ -36,6 +36,11 @@ def counts_training(name: str) -> bool:
 def sets_length(path: str) -> bool:
     """Returns whether the last name of a path, or of a column such as `config/steps`, sets a length of training."""
     return counts_training(path) and not _words(_last(path)) <= _SIZES_ALONE
+
+
+def sets_batch(path: str) -> bool:
+    """Returns whether the last name of a path sets the examples of a step: `batch_size`."""
+    return _words(_last(path)) == {"batch", "size"}
 
 
 def _last(name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ablate.analysis.budgets import BudgetRow, budgets
-from ablate.analysis.length_names import sets_length
+from ablate.analysis.length_names import sets_batch, sets_length
 from ablate.analysis.run_lengths import SAME_LENGTH, RunLengths
 from ablate.analysis.search_table import table_of
 from ablate.core.facts import Evidence, VariantFacts
@@ -18,7 +18,6 @@ LEAST_RATIO = 1.5
 """The FLOPs ratio from which two trainings count as unequal budgets."""
 REACHED = 0.1
 """The relative difference up to which the lengths that runs report count as equal between variants."""
-BATCH = "training.batch_size"
 
 
 class Treatments:
@@ -91,9 +90,19 @@ class Treatments:
     @cached_property
     def _length_paths(self) -> list[str]:
         """The paths of lengths of training that some variant changes."""
+        return [path for path in self._paths if sets_length(path)]
+
+    @cached_property
+    def _batch_paths(self) -> list[str]:
+        """The paths of batch sizes that some variant changes."""
+        return [path for path in self._paths if sets_batch(path)]
+
+    @property
+    def _paths(self) -> list[str]:
+        """The paths that some variant changes."""
         paths: dict[str, None] = {}
         for variant in self._variants.values():
-            paths |= {path: None for path in variant.levels if sets_length(path)}
+            paths |= dict.fromkeys(variant.levels)
         return [*paths]
 
     def _batch(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
@@ -101,10 +110,11 @@ class Treatments:
         examples = _values(a, b, lambda variant: variant.examples.get(task))
         if examples is None:
             return None
-        sizes = _levels(a, b, BATCH)
-        if sizes is not None:
-            of_a, of_b = sizes
-            return Treatment("budget", BATCH, of_a, of_b)
+        for path in self._batch_paths:
+            sizes = _levels(a, b, path)
+            if sizes is not None:
+                of_a, of_b = sizes
+                return Treatment("budget", path, of_a, of_b)
         of_a, of_b = examples
         return Treatment("budget", "examples", of_a, of_b)
 

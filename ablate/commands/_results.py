@@ -86,17 +86,17 @@ class Results:
 
     def figures(self) -> dict[str, Figure]:
         """Returns the figures of the report: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
-        from ablate.pipeline.publish import report_data
+        from ablate.pipeline.judging import judge_evidence
         from ablate.report.page import figures
 
-        return figures(report_data(StudyFolder.at(self.folder)))
+        return figures(judge_evidence(StudyFolder.at(self.folder)))
 
     def figure_data(self) -> dict[str, pd.DataFrame]:
         """Returns the frames that the figures are drawn from, by the same names: a row an observation."""
-        from ablate.pipeline.publish import report_data
+        from ablate.pipeline.judging import judge_evidence
         from ablate.report.sections import pictures, shown
 
-        sections = shown(report_data(StudyFolder.at(self.folder)))
+        sections = shown(judge_evidence(StudyFolder.at(self.folder)))
         return {picture.name: picture.data for picture in pictures(sections)}
 
     def plot(self, name: str = "forest") -> Figure:
@@ -104,12 +104,12 @@ class Results:
 
         Raises `AblateError` for a name that the report does not have.
         """
-        from ablate.pipeline.publish import report_data
+        from ablate.pipeline.judging import judge_evidence
         from ablate.report.figures.theme import theme
         from ablate.report.sections import pictures, shown
         from ablate.report.sections.curves import Curves
 
-        sections = shown(report_data(StudyFolder.at(self.folder)))
+        sections = shown(judge_evidence(StudyFolder.at(self.folder)))
         known = {picture.name: picture for picture in pictures(sections)}
         for section in sections:
             if isinstance(section.section, Curves) and section.pictures:

@@ -51,9 +51,10 @@ def command(runs: str, gate: bool, strict: bool, as_json: bool, **given: Any) ->
             table = noise.beside_noise(table, options, Path(call.known_noise))
         folder = report.folder_for(Path(call.results or DEFAULT_RESULTS), call.name, runs)
         folder = report.judge(folder, table, runs, say, warn)
-        for caution in folder.facts().cautions:
+        facts = folder.facts()
+        for caution in facts.cautions:
             if caution != reading:
                 say(caution)
-        print_results(folder, console)
+        print_results(folder, facts, console)
         say(f"Card for a pull request: {folder.path / 'card.md'}")
     return exit_code_of(folder.path, None, as_json, gate, strict)

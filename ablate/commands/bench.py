@@ -49,6 +49,7 @@ def command(study: Path, processes: int | None, trust: bool, as_json: bool, **op
             warn=saying(console, "warning"),
             trust=trust,
         )
-        print_verdicts(folder, console, measured=True)
-        print_places(folder, console)
+        facts = folder.facts()
+        print_verdicts(folder, facts, console, measured=True)
+        print_places(folder, facts, console)
     return exit_code_of(folder.path, None, as_json)

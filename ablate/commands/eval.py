@@ -40,4 +40,4 @@ def command(study: Path, trust: bool, **options: Any) -> None:
     folder = evaluate(
         study, read_options(Options, options), saying(console), saying(console, "warning"), trust=trust
     )
-    print_results(folder, console)
+    print_results(folder, folder.facts(), console)

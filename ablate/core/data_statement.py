@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Final, Literal
 
 from pydantic import ConfigDict
 
@@ -31,11 +30,3 @@ class DataStatement:
     split: Split = NOT_STATED
     by: str = ""
     """The metric at whose best step the judged metric counts; empty where its last value counts."""
-
-
-@runtime_checkable
-class StatesData(Protocol):
-    """A workload that does not see its data: all that is known of them is what the study states."""
-
-    def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
-        """Returns what the study states of its data, and the metric at whose best step the metric `judged` counts."""

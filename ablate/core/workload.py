@@ -2,13 +2,15 @@
 
 The driver, the store and the verdicts know nothing of sequence models: they know trials, events and records.
 `ablate.training` is the built-in workload; a user's own training function is another.
+
+No trial id stands for the text of this module (`study/sources.py`), so that the contract may grow.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,10 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel
 
 from ablate.core.code_note import CodeNote
-from ablate.core.metric import Description, Metric
+from ablate.core.data_statement import DataStatement
+from ablate.core.metric import FRESH, Description, Metric
 from ablate.core.record import Record
 from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
+from ablate.core.untold import Untold
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,12 +49,16 @@ class Workload(ABC):
 
     name: ClassVar[str]  # Under which it is registered.
     folder = Path()  # To which paths of its study are relative.
+    results: Path | None = None  # The folder of results, which is no part of its code; None in a worker.
     # Metrics of every config, the primary one first. Where they depend on the config, override `describe`.
     metrics: ClassVar[Mapping[str, Metric]] = {}
     threads: ClassVar[int] = 1  # Threads on which a trial trains.
     # Whether it honours `Trial.checkpoint`; it then has `evaluate` and, where needed, `check_evaluation`.
     keeps_weights: ClassVar[bool] = False
     resumes: ClassVar[bool] = False  # Whether it honours `Trial.save_every` and `Trial.state`.
+    # Whether trials run in processes of their own, from code of the user's with a commit of its own. Records then name
+    # that commit, and trials may share what is outside their copies.
+    runs_apart: ClassVar[bool] = False
     # Path of the number of training steps in its config; None: it has none.
     steps_path: ClassVar[str | None] = None
     # Path of the learning rate in its config, which decides many comparisons; None: it has none.
@@ -86,9 +94,42 @@ class Workload(ABC):
         """Returns what limits a verdict on `config`, known without training it: sentences without full stops."""
         return []
 
+    def advice(self, config: Mapping[str, Any]) -> list[str]:
+        """Returns what `ablate plan` says of a baseline that will likely not learn.
+
+        Sentences without their subject, which is the task, and without full stops.
+        """
+        return []
+
     def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
         """Returns signs in the source of a user's program that seeds or settings have no effect; runs may differ."""
         return []
+
+    def untold(
+        self,
+        configs: Mapping[str, Mapping[str, Any]],
+        paths: Sequence[str],
+        varied: Mapping[str, Sequence[str]],
+    ) -> list[Untold]:
+        """Returns the differences of which its training code may not be told.
+
+        configs: variant → its config on the first task, the baseline first, without placebos. paths: those that some
+        variant changes. varied: key of the study → the paths that its stage varies.
+        """
+        return []
+
+    def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement | None:
+        """Returns what is stated of its data; None where `describe` says all.
+
+        judged: the metric that the study judges. Test examples of which `describe` says nothing are not stated.
+        """
+        return DataStatement() if self.describe(config).sampling == FRESH else None
+
+    def check_best_validation(self, judged: str, metrics: Mapping[str, Metric]) -> None:  # noqa: B027
+        """Raises `Invalid` where no record has the judged metric at the step that was best on validation data.
+
+        judged: its name, empty where the study names none and tasks share none. metrics: those that all tasks have.
+        """
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Returns a text that two configs share when they compute the same function from the same initial values."""
@@ -109,6 +150,35 @@ class Workload(ABC):
     def sources(self, config: BaseModel) -> list[Any]:
         """Returns the functions and classes that train `config`, beside the parts that it names."""
         return [type(self)]
+
+    def freeze(self) -> None:  # noqa: B027
+        """Fixes code and data that trials get, before the first of them is trained. Raises `AblateError`."""
+
+    def pack(self) -> bytes:
+        """Returns what a worker must know of this object beside its name and folder; empty: nothing."""
+        return b""
+
+    def unpack(self, packed: bytes) -> None:  # noqa: B027
+        """Takes in, in a worker, what `pack` has returned; not called where that is empty."""
+
+    def more_at_once(self, config: Mapping[str, Any], cores: int) -> str:
+        """Returns how many trials, by which change of the study, could run at once on these cores; empty: no more."""
+        return ""
+
+    def command_line(self, config: Mapping[str, Any], seed: int) -> Sequence[str]:
+        """Returns the words of the command that a trial runs; none where it runs no command. Raises `Invalid`."""
+        return ()
+
+    def inputs(self, trial: Trial) -> str:
+        """Returns a digest of all that a trial depends on beside its config and code, which its record keeps.
+
+        A record of equal config and inputs may be reused for later code. Empty: code cannot be told apart from them.
+        """
+        return ""
+
+    def code_change(self, record: Record, config: Mapping[str, Any]) -> str:
+        """Returns how the code has changed since a record, as a unified diff; empty where that cannot be shown."""
+        return ""
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
         """Returns the calls that `ablate bench` times, by the names of `core.speed.CALLS`; none: it cannot be timed.

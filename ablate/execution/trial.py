@@ -12,11 +12,9 @@ from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
 from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import OnEvent, Progress, Saved
-from ablate.core.record import FILE, Record
+from ablate.core.record import FILE, INPUTS, Record
 from ablate.core.trial import REPEATED, Trial
 from ablate.core.workload import Workload
-from ablate.external.snapshot import Scope, Snapshot
-from ablate.external.workload import External
 from ablate.records.environment import OwnCode, environment, kind
 from ablate.records.record_file import fault_of
 from ablate.study.ids import TrialIds
@@ -42,10 +40,10 @@ class WorkloadRef:
     # Whether several trials may run at once.
     parallel: bool = True
     resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
-    # Where the training code lies, if it is the user's own; its commit is then that of the study.
+    # Where the training code lies, if trials run apart; its commit is then that of the study.
     own: OwnCode | None = None
-    # Of a user's own code: what trials get of it.
-    snapshots: Mapping[Scope, Snapshot] = dataclasses.field(default_factory=dict)
+    # What the workload in the driver has packed.
+    packed: bytes = dataclasses.field(default=b"", repr=False)
 
     @property
     def device(self) -> str:
@@ -61,8 +59,8 @@ class WorkloadRef:
             CATALOGUE.load_builtin()
         workload: Workload = CATALOGUE.get("workload", self.name)()
         workload.folder = self.folder
-        if isinstance(workload, External):
-            workload.snapshots.update(self.snapshots)
+        if self.packed:
+            workload.unpack(self.packed)
         workload.load_parts()
         return workload
 
@@ -130,7 +128,11 @@ def _train(workload: Workload, trial: Trial, on_event: OnEvent) -> Record:
         config=copy.deepcopy(trial.config),
         stream="" if trial.stream in REPEATED else trial.stream,
     )
-    return _checked(workload.train(given, emit))
+    record = _checked(workload.train(given, emit))
+    inputs = workload.inputs(trial)
+    if inputs:
+        record.environment[INPUTS] = inputs
+    return record
 
 
 def _check_files(trial: Trial) -> None:

@@ -18,7 +18,6 @@ from ablate.core.trial import Trial
 from ablate.execution.child import parent, read_output
 from ablate.execution.opened_files import UNDECLARED, OpenedFiles
 from ablate.execution.trial import run_trial
-from ablate.external.workload import External
 from ablate.study.ids import TrialIds
 
 
@@ -45,8 +44,8 @@ def serve(connection: Connection, opened: OpenedFiles | None = None) -> NoReturn
         driver.send(Started(trial.id))
         ask = driver.ask_at_reports if trial.prunable else driver.send
         record = run_trial(workload, trial, ask, reference.environment, _printed, ids)
-        # Of a user's own code, which runs in processes of its own, this one reads nothing.
-        undeclared = [] if isinstance(workload, External) else opened.undeclared(trial.files)
+        # Of trials in processes of their own, this one reads nothing.
+        undeclared = [] if workload.runs_apart else opened.undeclared(trial.files)
         if undeclared:
             record.environment[UNDECLARED] = undeclared
         driver.send(Ended(record))

@@ -27,7 +27,7 @@ class ScriptWorkload(External):
 
     Options = options.ScriptOptions
 
-    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+    def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         values = json.dumps(_values(config, seed))
         return [sys.executable, "-P", script.__file__, config["workload"]["script"], values]
 

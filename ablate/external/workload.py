@@ -7,9 +7,10 @@ it has started, as far as the system allows; see `guard`.
 
 import ast
 import json
+import pickle
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,19 +27,28 @@ from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.metric_range import check_declared
-from ablate.core.record import INPUTS, Record
+from ablate.core.record import CODE, Record
 from ablate.core.trial import Emit, Trial
+from ablate.core.untold import Untold
 from ablate.core.workload import Workload
 from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
+from ablate.external.code_change import diff
 from ablate.external.command import filled
 from ablate.external.matching import check_pattern
 from ablate.external.passing import check_exists, check_program, may_read_config, may_read_seed
 from ablate.external.reading import Reading
 from ablate.external.running import Run
-from ablate.external.snapshot import Scope, Snapshot, read_snapshot
+from ablate.external.snapshot import CODE_FOLDER, Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
+from ablate.external.twins import (
+    perhaps_untold_twin,
+    twins_of,
+    unheard_settings,
+    untold_setting,
+    untold_twin,
+)
 from ablate.external.undeclared import STEP
 
 UNSEEDED = "and your code does not mention $ABLATE_SEED, so that no seed reaches it"
@@ -49,16 +59,15 @@ class External(Workload):
     """The base of these workloads; a config has the options of the study as its section `workload`."""
 
     Options: ClassVar[type[options.Options]]
-    # The folder of results, which is no part of the code; None where there is none.
-    results: Path | None = None
+    runs_apart = True
 
     def __init__(self) -> None:
         # The code and data of trials, as the driver has read them.
-        self.snapshots: dict[Scope, Snapshot] = {}
+        self._snapshots: dict[Scope, Snapshot] = {}
 
     @abstractmethod
-    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        """Returns the command line of a trial. Raises `Invalid`."""
+    def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        """Returns the words of the command of a trial. Raises `Invalid`."""
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         return {
@@ -73,7 +82,7 @@ class External(Workload):
         return ("metrics", "data", *(f"workload.{path}" for path in of_options))
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
-        """Returns what the study states of its data, and the metric at whose best step the `judged` one counts."""
+        """Returns what the study states of its data, of which nothing else is known, and the step that counts."""
         return DataStatement(**config["data"], by=guides_of(config["metrics"]).get(judged, ""))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
@@ -115,7 +124,7 @@ class External(Workload):
             with at():
                 check_best(metrics)
             with at():
-                self.words(config, 0)
+                self.command_line(config, 0)
             with at():
                 self._check_code(config)
 
@@ -135,9 +144,9 @@ class External(Workload):
     def snapshot(self, config: Mapping[str, Any]) -> Snapshot:
         """Returns the code and data that trials of a config get, as they were when they were first asked for."""
         scope = Scope.of(config["workload"])
-        if scope not in self.snapshots:
-            self.snapshots[scope] = read_snapshot(self.folder, self.results, scope)
-        return self.snapshots[scope]
+        if scope not in self._snapshots:
+            self._snapshots[scope] = read_snapshot(self.folder, self.results, scope)
+        return self._snapshots[scope]
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
@@ -154,7 +163,9 @@ class External(Workload):
 
     def program(self, config: Mapping[str, Any]) -> dict[str, str]:
         """Returns the files of the program that a command names, as far as they can be seen without running it."""
-        words = [word for word in self.words(config, 0) if word not in (runner.__file__, script.__file__)]
+        words = [
+            word for word in self.command_line(config, 0) if word not in (runner.__file__, script.__file__)
+        ]
         return program_of(words, self.snapshot(config).folder)
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
@@ -197,6 +208,38 @@ class External(Workload):
             notes.append(CodeNote(text, "settings", tuple(f"config.{name}" for name in unnamed)))
         return notes
 
+    def untold(
+        self,
+        configs: Mapping[str, Mapping[str, Any]],
+        paths: Sequence[str],
+        varied: Mapping[str, Sequence[str]],
+    ) -> list[Untold]:
+        """Returns variants of one command and settings that no placeholder names.
+
+        Code that may read the config from its environment knows them: a file of it says so, or it is not in the study's
+        folder.
+        """
+        baseline = next(iter(configs.values()))
+        twins = list(twins_of(configs, paths, lambda config: self.command_line(config, 0)))
+        unheard = list(unheard_settings(baseline, varied))
+        if not (twins or unheard):
+            return []
+        if not self.may_read_config(baseline):
+            untold = [untold_twin(twin, configs[twin.variant]) for twin in twins]
+            return [*untold, *[untold_setting(key, setting) for key, setting in unheard]]
+        if self.reads_config(baseline):
+            return []
+        return [perhaps_untold_twin(twin) for twin in twins]
+
+    def check_best_validation(self, judged: str, metrics: Mapping[str, Metric]) -> None:
+        """Raises `Invalid`: nobody knows what the validation data of the user's code are."""
+        judged = judged or "METRIC"
+        direction = metrics[judged].direction if judged in metrics else "max"
+        others = [name for name in metrics if name != judged] or ["VALIDATION_METRIC"]
+        rule = "does not apply to your own code, where each metric says which step counts"
+        hint = f"Write metrics: {{{judged}: {{direction: {direction}, at: best, by: {others[0]}}}, …}}"
+        raise Invalid("", rule, "best_validation", "last", hint)
+
     def reads_config(self, config: Mapping[str, Any]) -> bool:
         """Returns whether the program itself reads the config of a trial from its environment."""
         return may_read_config(map(Path, self.program(config).values()))
@@ -219,16 +262,39 @@ class External(Workload):
         """Runs a trial once; without exit code 0 and all metrics it has failed."""
         # The streams of a placebo are those of another seed.
         seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
-        run = Run(trial, self.words(trial.config, seed), seed, emit)
-        record = self._run(run, self.snapshot(trial.config))
-        record.environment[INPUTS] = self.inputs(trial)
-        return record
+        run = Run(trial, self.command_line(trial.config, seed), seed, emit)
+        return self._run(run, self.snapshot(trial.config))
+
+    def freeze(self) -> None:
+        """Makes the frozen copies of the code, of which trials get theirs. Raises `AblateError`."""
+        for snapshot in self._snapshots.values():
+            snapshot.freeze()
+
+    def pack(self) -> bytes:
+        """Returns what trials get, as the driver has read it."""
+        return pickle.dumps({scope: snapshot.for_workers() for scope, snapshot in self._snapshots.items()})
+
+    def unpack(self, packed: bytes) -> None:
+        self._snapshots.update(pickle.loads(packed))
+
+    def more_at_once(self, config: Mapping[str, Any], cores: int) -> str:
+        section = config["workload"]
+        room = cores // section["resources"]["threads"]
+        if section["parallel"] or section["resources"]["gpu"] or room < 2:
+            return ""
+        return f"{room} with `parallel: on` under `workload:`"
 
     def inputs(self, trial: Trial) -> str:
         """Returns a digest of the identity of a trial without its config and code: data, versions, files beside."""
         identity = dict(self.identity(trial.config))
         del identity["code"]
         return digest_of_data([identity, sorted(trial.files.values())])
+
+    def code_change(self, record: Record, config: Mapping[str, Any]) -> str:
+        snapshot = self.snapshot(config)
+        if snapshot.tree is None:
+            return ""
+        return diff(snapshot.store / CODE_FOLDER / str(record.environment[CODE]), snapshot.tree)
 
     def _run(self, run: Run, snapshot: Snapshot) -> Record:
         """Runs a trial in a copy of the code, or in place where the study is not isolated."""
@@ -249,7 +315,7 @@ class FunctionWorkload(External):
 
     Options = options.FunctionOptions
 
-    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+    def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         values = json.dumps(config["config"])
         return [sys.executable, "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
 
@@ -274,16 +340,16 @@ class CommandWorkload(External):
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
-        check_program(self.words(config, 0), self.folder, "workload.command")
+        check_program(self.command_line(config, 0), self.folder, "workload.command")
 
     def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
         notes = super().code_notes(config)
-        has_seed = self.words(config, 0) != self.words(config, 1)
+        has_seed = self.command_line(config, 0) != self.command_line(config, 1)
         if not has_seed and self.lacks_seed(config):
             notes.append(CodeNote(f"the command has no `{{seed}}`, {UNSEEDED}", "seeds"))
         return notes
 
-    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+    def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         settings: dict[str, Any] = {}
         for path, value in _settings(config["config"]):
             if path in settings:

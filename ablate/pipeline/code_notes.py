@@ -11,11 +11,9 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import Record
 from ablate.core.same_numbers import RunRecords, distance
 from ablate.core.trial import Cell
-from ablate.external.workload import External
 from ablate.pipeline.about_variants import statements_on
 from ablate.records.store import Store
 from ablate.study.study import Study
-from ablate.study.twins import twins_of
 
 CHECKED_SEEDS = 2
 """The seeds whose stored runs are compared with the notes before a study is trained."""
@@ -49,7 +47,7 @@ def code_notes(study: Study) -> list[NoteOnVariants]:
     A note on seeds is wrong where runs of a variant differ between seeds; one on settings where a variant that changes
     them differs from the baseline under the same seed.
     """
-    return [*_notes_of_workload(study), *_notes_on_twins(study)]
+    return [*_notes_of_workload(study), *_notes_on_untold(study)]
 
 
 def standing_code_notes(notes: Iterable[NoteOnVariants], runs: RunRecords) -> list[str]:
@@ -102,18 +100,14 @@ def _pairs_that_change(settings: Sequence[str], study: Study) -> list[tuple[str,
     return pairs
 
 
-def _notes_on_twins(study: Study) -> Iterator[NoteOnVariants]:
-    """Yields which variants have the command of another, unless the program reads their config by itself."""
-    workload = study.workload
-    if not isinstance(workload, External) or workload.reads_config(study.variants[0].configs[0]):
-        return
-    for twin in twins_of(study.design, workload):
-        pair = (twin.variant.name, twin.first.name)
-        text = (
-            f"{twin.variant.name} has the same command as {twin.first.name}; they differ only if the program reads "
-            "$ABLATE_CONFIG"
-        )
-        yield NoteOnVariants(text, study.tasks, on_a_seed=[pair])
+def _notes_on_untold(study: Study) -> Iterator[NoteOnVariants]:
+    """Yields which variants the program may not be able to tell apart."""
+    variants = [variant for variant in study.design.variants if not variant.placebo]
+    configs = {variant.name: variant.configs[0] for variant in variants}
+    for untold in study.workload.untold(configs, study.design.paths, varied={}):
+        if untold.variants is not None:
+            text = f"{untold.variants[0]} {untold.problem.rule}"
+            yield NoteOnVariants(text, study.tasks, on_a_seed=[untold.variants])
 
 
 def _seeds_of(variant: str, task: str, runs: RunRecords) -> list[Record]:

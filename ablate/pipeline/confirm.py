@@ -22,7 +22,6 @@ from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.facts import stated_data
 from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
 from ablate.study.study import Selection, Study
 
@@ -188,9 +187,10 @@ def _notes_on_cells(cells: Levels) -> list[str]:
 def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
     """Says on which tasks a confirmation has examples of the study that it confirms."""
     notes: list[str] = []
-    for task, described in zip(study.tasks, study.describe(study.variants[0]), strict=True):
+    baseline = study.variants[0]
+    for task, config, described in zip(study.tasks, baseline.configs, study.describe(baseline), strict=True):
         pool = described.sampling.pool
-        stated = stated_data(study, described)
+        stated = study.workload.stated(config, study.metric)
         if stated is not None and stated.test == NOT_STATED:
             notes.append("confirms over seeds; the task does not say whether the test examples are new, too")
             continue

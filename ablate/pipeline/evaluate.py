@@ -22,8 +22,8 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.prepare import reread
-from ablate.pipeline.publish import publish
 from ablate.pipeline.reported import as_reported
+from ablate.pipeline.reporter import write_report
 from ablate.pipeline.requested import requested
 from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, TEST, Evaluated
 from ablate.records.folder import StudyFolder
@@ -79,7 +79,7 @@ def evaluate(
         new = _evaluated(kept, slices, store, study)
         current = Evaluated.load(folder).current({cell.id for cell in all_cells}, study.config.checkpoint)
         current.updated(new).save(folder)
-        publish(folder, warn)
+        write_report(folder, warn)
     say(f"{message('evaluate.done', len(kept), [*new.rows['slice'].unique()])}: {folder.path}")
     return folder
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from ablate.base.registry import CATALOGUE
 from ablate.base.wording import exact
 from ablate.pipeline.about_variants import statements_on
 from ablate.pipeline.code_notes import code_notes, standing_code_notes, stored_runs
@@ -13,9 +11,6 @@ from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study
-
-if TYPE_CHECKING:
-    from ablate.tasks.task import Task
 
 
 def print_limitations(study: Study, selecting: Sequence[Stage], session: Session) -> None:
@@ -39,7 +34,6 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
     """
     limits = [
         *study.notes,
-        *_mixed(study),
         *_cautions(study),
         *_coarse_validation(study, selects=selects),
     ]
@@ -49,41 +43,12 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
     return limits
 
 
-def short_trainings(study: Study) -> list[str]:
-    """Returns a warning for each task that the baseline trains on in fewer steps than the task recommends."""
-    warnings: list[str] = []
+def advice(study: Study) -> list[str]:
+    """Returns what the workload says of the baseline on each task that it will likely not learn."""
+    sentences: list[str] = []
     for task, config in zip(study.tasks, study.variants[0].configs, strict=True):
-        section = config.get("task")
-        training = config.get("training")
-        if not isinstance(section, dict) or not isinstance(training, dict):
-            continue
-        name = str(section.get("name"))
-        steps = training.get("steps")
-        if name not in CATALOGUE.names("task") or not isinstance(steps, int):
-            continue
-        part: type[Task] = CATALOGUE.get("task", name)
-        recommended = part.recommended.get("training", {}).get("steps")
-        if recommended is not None and steps < recommended:
-            warnings.append(
-                f"{task or name} gets {steps:,} training steps; a small baseline takes about {recommended:,} to learn "
-                f"it (`ablate list task {name}`)"
-            )
-    return warnings
-
-
-def _mixed(study: Study) -> list[str]:
-    """Returns the sentences on columns of numbers that are read as names, with their tasks where there are several."""
-    sections = [config.get("task") for config in study.variants[0].configs]
-    if not any(isinstance(section, dict) and section.get("name") == "table" for section in sections):
-        return []
-    # The task needs torch, which studies of other code need not load.
-    from ablate.pipeline.mixed_columns import mixed_columns
-
-    lines: list[str] = []
-    for task, sentence in mixed_columns(study):
-        where = study.on(task)
-        lines.append(f"{where.strip()}, {sentence}" if where else sentence)
-    return lines
+        sentences += [f"{task or 'the baseline'} {text}" for text in study.workload.advice(config)]
+    return sentences
 
 
 def _cautions(study: Study) -> list[str]:

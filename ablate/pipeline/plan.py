@@ -16,12 +16,11 @@ from ablate.core.facts import StudyFacts, VariantFacts
 from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.external.workload import External
-from ablate.pipeline.cache import is_current
+from ablate.pipeline.cache import current_report
 from ablate.pipeline.claims import as_preregistered
 from ablate.pipeline.code_notes import code_notes
 from ablate.pipeline.dated_plans import expected_changes
-from ablate.pipeline.limitations import limitations, short_trainings
+from ablate.pipeline.limitations import advice, limitations
 from ablate.pipeline.other_code import OtherCode, other_code
 from ablate.pipeline.place import report_place
 from ablate.pipeline.power import power, reported_pairs, stored_pairs
@@ -67,7 +66,7 @@ class StudyPlan:
     previews: Sequence[tuple[str, Preview]]
     # The stages that select variants by trainings.
     selecting: Sequence[Stage]
-    # Finished trials of one's own code that a run would train again because of their code alone.
+    # Finished trials that a run would train again because of their code alone.
     other_code: OtherCode | None = None
 
     @property
@@ -88,15 +87,13 @@ class StudyPlan:
         return fmean(self.seconds.values()) * most / at_once + self.overhead.seconds
 
     def command_lines(self) -> list[str]:
-        """Returns the command line of each variant of one's own code; none of the built-in workload."""
-        workload = self.study.workload
-        if not isinstance(workload, External):
-            return []
+        """Returns the command line of each variant that runs a command."""
         seed = self.study.config.seeds.values[0]
         lines: list[str] = []
         for variant in self.study.variants:
-            words = workload.words(variant.configs[0], seed)
-            lines.append(f"{variant.name}: {shlex.join(words)}")
+            words = self.study.workload.command_line(variant.configs[0], seed)
+            if words:
+                lines.append(f"{variant.name}: {shlex.join(words)}")
         return lines
 
 
@@ -127,7 +124,7 @@ def plan_study(
     cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])
     records = _records(cells_of_trials.values(), store)
     # Of variants that trainings choose, the last report alone knows whether all is there.
-    is_reported = is_current(folder, study.document, options)
+    is_reported = current_report(folder, study.document, options) is not None
     missing: set[str] = set()
     if not is_reported:
         missing = _missing(cells_of_trials.values(), records, store)
@@ -153,7 +150,7 @@ def plan_study(
             detect=detect,
         ),
         limitations=[
-            *short_trainings(study),
+            *advice(study),
             *limitations(study, selects=any(stage.chooses for stage in selecting)),
             *(note.text for note in code_notes(study)),
         ],

@@ -9,7 +9,6 @@ from pathlib import Path
 from ablate.base.errors import AblateError, listed
 from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
-from ablate.external.workload import External
 from ablate.pipeline.confirm import restrict_to_confirmed
 from ablate.pipeline.place import refuse_another, report_place
 from ablate.pipeline.requested import requested
@@ -100,8 +99,7 @@ def check(
     """
     configs = [stage_type.Config for stage_type in stage_types]
     config, workload = load(document, configs, skip_unknown_keys=True)
-    if isinstance(workload, External):
-        workload.results = options.results_folder.absolute()
+    workload.results = options.results_folder.absolute()
     loaded_before = {*sys.modules}
     made = [stage_type.from_study(config, options) for stage_type in stage_types]
     stages = tuple(stage for stage in made if stage is not None)

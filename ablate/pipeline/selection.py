@@ -13,13 +13,10 @@ if TYPE_CHECKING:
 
 
 def select_variants(study: Study, stages: Sequence[Stage], session: Session) -> Study:
-    """Lets each stage select, in turn, and returns the study with what they chose.
-
-    Sets `session.max_later` before each. Raises `IncompleteSelection`.
-    """
+    """Lets each stage select, in turn, and returns the study with what they chose. Raises `IncompleteSelection`."""
     for index, stage in enumerate(stages):
-        session.max_later = _max_trainings(study, stages[index + 1 :])
-        study = stage.select(study, session)
+        later = _max_trainings(study, stages[index + 1 :])
+        study = stage.select(study, session, later)
     return study
 
 

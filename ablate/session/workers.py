@@ -16,8 +16,6 @@ from ablate.execution.engines.local_pool import LocalPool, Server, default_jobs
 from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
-from ablate.external.snapshot import Scope, Snapshot
-from ablate.external.workload import External
 from ablate.records.environment import OwnCode, command_line
 from ablate.session.options import Options
 from ablate.study.document import base_of
@@ -57,9 +55,6 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
     workload = study.workload
     files = [folder / name for name in study.config.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    snapshots: dict[Scope, Snapshot] = {}
-    if isinstance(workload, External):
-        snapshots = {scope: snapshot.for_workers() for scope, snapshot in workload.snapshots.items()}
     return WorkloadRef(
         workload.name,
         plugins,
@@ -70,21 +65,15 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
         identity=dict(workload.identity(study.variants[0].configs[0])),
         parallel=study.describe(study.variants[0])[0].parallel,
         resources=study.config.resources,
-        own=OwnCode(folder.absolute(), results.absolute()) if isinstance(workload, External) else None,
-        snapshots=snapshots,
+        own=OwnCode(folder.absolute(), results.absolute()) if workload.runs_apart else None,
+        packed=workload.pack(),
     )
 
 
 def _more_fit(study: Study) -> str:
-    """Says how more trials of a user's own code run at once; nothing where the machine has no room for more."""
-    config = study.variants[0].configs[0]
-    if not isinstance(study.workload, External) or config["workload"]["parallel"]:
-        return ""
-    resources = config["workload"]["resources"]
-    room = default_jobs() // resources["threads"]
-    if resources["gpu"] or room < 2:
-        return ""
-    return f" ({room} with `parallel: on` under `workload:`)"
+    """Says how more trials run at once; nothing where the study, or the machine, has no room for more."""
+    more = study.workload.more_at_once(study.variants[0].configs[0], default_jobs())
+    return f" ({more})" if more else ""
 
 
 class Workers(Supervised):
@@ -105,12 +94,10 @@ class Workers(Supervised):
         self._more_fit = _more_fit(study) if options.jobs is None and options.engine == LocalPool.name else ""
 
     def capacity(self) -> Capacity:
-        """Returns what the engine says, and how more trials run at once where a user's own code leaves cores idle."""
+        """Returns what the engine says, and how more trials run at once where the study leaves cores idle."""
         capacity = super().capacity()
         return replace(capacity, where=f"{capacity.where}{self._more_fit}")
 
     def freeze(self) -> None:
-        """Makes the frozen copies of a user's own code, of which trials get theirs. Raises `AblateError`."""
-        if isinstance(self.workload, External):
-            for snapshot in self.workload.snapshots.values():
-                snapshot.freeze()
+        """Fixes the code and data that trials get. Raises `AblateError`."""
+        self.workload.freeze()

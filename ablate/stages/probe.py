@@ -2,9 +2,9 @@
 
 The baseline runs twice under one seed and once under another, and each level under the first. What does not change a
 short run by more than its repetition does may not change a long one either: a seed that is fixed in a script, a flag
-that nothing reads. Of one's own code the baseline runs once more, last: what has changed by then was touched by other
-runs, outside of their copies. Where short runs do not repeat exactly, the baseline is trained twice under its first
-seeds, and the report compares them (`analysis.repeats`).
+that nothing reads. Where runs are processes of their own, the baseline runs once more, last: what has changed by then
+was touched by other runs, outside of their copies. Where short runs do not repeat exactly, the baseline is trained
+twice under its first seeds, and the report compares them (`analysis.repeats`).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ProbeStage(Stage):
         short_runs = {cell.id for cell in [*self._runs(study), *self._last_runs(study)]}
         return judged + len(short_runs) + _max_repeats(study)
 
-    def select(self, study: Study, session: Session) -> Study:
+    def select(self, study: Study, session: Session, later: int) -> Study:
         """Trains the short runs, and returns the study with notes on them.
 
         Raises `AblateError` for a level that they have not shown to change anything.
@@ -110,8 +110,9 @@ class ProbeStage(Stage):
         cells = list(self._runs(study))
         last = list(self._last_runs(study))
         session.enlist(cells)
-        later = len(last) + _max_repeats(study) + session.max_later
-        records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
+        records = session.train(
+            FixedPlan(cells), later=len(last) + _max_repeats(study) + later, fresh=session.options.fresh
+        )
         if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
             raise session.incomplete("probe", cells, records)
 
@@ -124,8 +125,8 @@ class ProbeStage(Stage):
             raise _refusal(study, dead)
 
         session.enlist(last)
-        later = (_max_repeats(study) if self._unsteady else 0) + session.max_later
-        records_of_last = session.train(FixedPlan(last), later=later, fresh=session.options.fresh)
+        repeats = _max_repeats(study) if self._unsteady else 0
+        records_of_last = session.train(FixedPlan(last), later=repeats + later, fresh=session.options.fresh)
         if any(
             cell.id not in records_of_last or records_of_last[cell.id].status == "failed" for cell in last
         ):
@@ -171,11 +172,8 @@ class ProbeStage(Stage):
         yield from self._cells(study, runs)
 
     def _last_runs(self, study: Study) -> Iterator[Cell]:
-        """Yields what follows the other short runs: of one's own code, the first of them again."""
-        # With numpy, for which a report that is up to date must not wait.
-        from ablate.external.workload import External
-
-        if isinstance(study.workload, External):
+        """Yields what follows the other short runs: of trials that run apart, the first of them again."""
+        if study.workload.runs_apart:
             baseline = replace(study.variants[0], name=REPEAT_LAST)
             yield from self._cells(study, [(baseline, study.config.seeds.values[0], LAST)])
 

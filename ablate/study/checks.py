@@ -252,6 +252,20 @@ def _model_changes(design: Design) -> list[_Change]:
     return [change for change in changes if all(path.split(".")[0] == "model" for path in change.patches)]
 
 
+def check_told_apart(draft: Draft) -> None:
+    """Refuses variants that the training code cannot tell apart, and settings of searches that never reach it."""
+    variants = {variant.name: variant for variant in draft.design.variants if not variant.placebo}
+    configs = {name: variant.configs[0] for name, variant in variants.items()}
+    for untold in draft.workload.untold(configs, draft.design.paths, draft.outline.varied_paths):
+        if not untold.is_certain:
+            continue
+        if untold.variants is None:
+            draft.document.report(untold.problem)
+        else:
+            variant = variants[untold.variants[0]]
+            report_at([untold.problem], variant.patches, variant.at, draft.document)
+
+
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
     """Refuses factors and variants that change a path which all variants must share."""
     document = draft.document

@@ -13,6 +13,7 @@ from ablate.study.checks import (
     check_labels,
     check_live,
     check_study,
+    check_told_apart,
     check_variants,
     describe_baseline,
     resolved,
@@ -26,7 +27,6 @@ from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 from ablate.study.schema import StudyConfig, config_model
 from ablate.study.stage_config import StageOutline
 from ablate.study.study import Study
-from ablate.study.twins import check_told_apart
 
 
 @dataclass(frozen=True)

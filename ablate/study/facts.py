@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.core.data_statement import DataStatement, StatesData
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
-from ablate.core.metric import FRESH, Description, Metric, plain
+from ablate.core.metric import Description, Metric, plain
 from ablate.core.sizes import known_parameters
 from ablate.study.designs import Variant
 from ablate.study.judged import target_of
@@ -54,8 +53,9 @@ def facts_of(
 def _task_facts(study: Study) -> list[TaskFacts]:
     """Returns the facts of each task: what the baseline has on it, and what only another variant has."""
     described = [study.describe(variant) for variant in study.variants]
+    configs = study.variants[0].configs
     tasks: list[TaskFacts] = []
-    for task, baseline, *others in zip(study.tasks, *described, strict=True):
+    for task, config, baseline, *others in zip(study.tasks, configs, *described, strict=True):
         stability: dict[str, Metric] = {}
         # Some other variant may have attention where the baseline has none.
         for description in (*others, baseline):
@@ -67,19 +67,10 @@ def _task_facts(study: Study) -> list[TaskFacts]:
             sampling=baseline.sampling,
             stability=stability,
             constants={name: dict(values) for name, values in baseline.constants.items()},
-            stated=stated_data(study, baseline),
+            stated=study.workload.stated(config, study.metric),
         )
         tasks.append(facts)
     return tasks
-
-
-def stated_data(study: Study, baseline: Description) -> DataStatement | None:
-    """Returns what is stated of the data of code that is not ours; None where a task of ours, or a plugin, says it."""
-    workload = study.workload
-    if isinstance(workload, StatesData):
-        return workload.stated(study.variants[0].configs[0], study.metric)
-    is_ours = type(workload).__module__.partition(".")[0] == "ablate"
-    return DataStatement() if baseline.sampling == FRESH and not is_ours else None
 
 
 def _metrics(baseline: Description, others: Sequence[Description]) -> dict[str, Metric]:

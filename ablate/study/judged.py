@@ -12,7 +12,6 @@ from ablate.core.facts import TRIAL_COLUMNS, Claim
 from ablate.core.metric import Description, Metric, plain
 from ablate.core.metric_range import check_margin, check_reachable
 from ablate.core.workload import Workload
-from ablate.external.workload import External
 from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
@@ -84,19 +83,11 @@ def _check_solved(config: StudyConfig, tasks: Sequence[Description], document: D
 def check_step(
     config: StudyConfig, workload: Workload, metrics: Mapping[str, Metric], document: Document
 ) -> None:
-    """Refuses the best step by validation data of the user's own code, of which nobody knows what those are."""
-    if config.metric.at != "best_validation" or not isinstance(workload, External):
-        return
-    judged = config.metric.name or next(iter(metrics), "METRIC")
-    direction = metrics[judged].direction if judged in metrics else "max"
-    others = [name for name in metrics if name != judged] or ["VALIDATION_METRIC"]
-    document.refuse(
-        ("metric", "at"),
-        "does not apply to your own code, where each metric says which step counts",
-        config.metric.at,
-        "last",
-        f"Write metrics: {{{judged}: {{direction: {direction}, at: best, by: {others[0]}}}, …}}",
-    )
+    """Refuses the best step by validation data where no record can have the judged metric there."""
+    if config.metric.at == "best_validation":
+        judged = config.metric.name or next(iter(metrics), "")
+        with document.reporting("metric", "at"):
+            workload.check_best_validation(judged, metrics)
 
 
 def _shared_metrics(tasks: Sequence[Description]) -> dict[str, Metric]:

@@ -4,7 +4,8 @@ Starting from some functions and classes, the definitions that they name are fol
 docstrings: a comment or a new part beside an old one changes nothing, an edit of something that a trial uses changes
 the hash. They are followed through the modules of `ablate`, the plugins and the packages in which parts and workloads
 are registered. Other modules of the user that came with one of these count whole, since nobody can tell what of them is
-used; installed packages are known by their version.
+used; installed packages are known by their version. The contract of workloads is not followed: what its defaults say is
+in the ids beside the sources, and it trains nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Protocol
 
 from ablate.base.files import digest_of_file
 from ablate.base.plugins import PREFIX, files_of_plugins, imported, is_users
+from ablate.core.workload import Workload
 
 # Module and name; the name is empty for a whole module.
 Symbol = tuple[str, str]
@@ -69,9 +71,9 @@ def definitions(roots: Iterable[Root]) -> set[Symbol]:
     seen: set[Symbol] = set()
     while pending:
         symbol = pending.pop()
-        if symbol in seen:
-            continue
         module_name, name = symbol
+        if symbol in seen or module_name == Workload.__module__:
+            continue
         module = followed(module_name)
         if module is None:
             continue

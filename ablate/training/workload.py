@@ -15,6 +15,7 @@ from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE, register
 from ablate.base.streams import stream_seed
 from ablate.base.wording import exact
+from ablate.core.data_statement import DataStatement
 from ablate.core.metric import Description, Metric, sign
 from ablate.core.record import Record
 from ablate.core.signature import Signature
@@ -28,6 +29,7 @@ from ablate.models.flops import Flops, count, skeleton
 from ablate.models.inspection import DEAD, LOGIT, measurable
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
+from ablate.tasks.mixed_columns import mixed_columns
 from ablate.tasks.pool import Pool
 from ablate.tasks.task import Task
 from ablate.training.evaluation import metrics_of
@@ -144,10 +146,28 @@ class SequenceWorkload(Workload):
         return sum(self._built(trial.model, task.signature).parameters_by_part().values())
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        """Inputs that the output cannot see, test examples seen in training, and the best without an ability."""
+        """Numbers read as names, inputs out of reach, test examples seen in training, the best without an ability."""
         trial, task = _read(config)
         draws = trial.training.steps * trial.training.batch_size
-        return [*self._known(trial, task).skeleton.unreached, *_of_task(task, draws)]
+        unreached = self._known(trial, task).skeleton.unreached
+        return [*mixed_columns(trial.task), *unreached, *_of_task(task, draws)]
+
+    def advice(self, config: Mapping[str, Any]) -> list[str]:
+        """Says where a config trains for fewer steps than its task recommends."""
+        trial = _within_limits(config)
+        steps = trial.training.steps
+        part: type[Task] = type(trial.task).part
+        recommended = part.recommended.get("training", {}).get("steps")
+        if recommended is None or steps >= recommended:
+            return []
+        return [
+            f"gets {steps:,} training steps; a small baseline takes about {recommended:,} to learn it "
+            f"(`ablate list task {trial.task.name}`)"
+        ]
+
+    def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement | None:
+        """Nothing: tasks say how their test examples are drawn."""
+        return None
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model, without `training:`."""

@@ -187,8 +187,7 @@ def test_the_time_of_a_training_of_ones_own_code_counts_the_start_of_its_process
     options = Options(jobs=1, results=tmp_path / "results")
     study, stages = study_of(path, options)
     assert plan_study(study, stages, options, pytest.fail).expected_seconds is None
-    for snapshot in study.workload.snapshots.values():
-        snapshot.freeze()
+    study.workload.freeze()
     ended = []
     InProcess(reference(study, options.results)).run([study.cells()[0].trial], ended.append)
     (record,) = (event.record for event in ended if isinstance(event, Ended))

@@ -1,13 +1,18 @@
 """The promises of every workload, checked over the registry and the workloads of the tests."""
 
+import atexit
 import copy
+import functools
 import json
 import math
+import re
+import shutil
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from harness import ablate, content
+from harness import ablate, ablate_here, content
 from own import CONFIGS, METRICS, OPTIONS, OWN
 
 from ablate import load
@@ -15,16 +20,19 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid
 from ablate.base.plugins import load_plugins
 from ablate.base.registry import CATALOGUE
+from ablate.core.data_statement import DataStatement
 from ablate.core.metric import Description, Metric
+from ablate.core.record import INPUTS
 from ablate.core.speed import CALLS
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
+from ablate.execution.trial import run_trial
 from ablate.study.patch import apply_patches, value_at
 from ablate.study.schema import config_model
 
 TESTS = Path(__file__).parents[1]
 CATALOGUE.load_builtin()
-load_plugins(TESTS / f"{name}.py" for name in ("parabola", "peaks", "toy"))
+load_plugins(TESTS / f"{name}.py" for name in ("apart", "parabola", "peaks", "toy"))
 
 SMALL = {
     "sequence": {
@@ -48,9 +56,17 @@ FAULTY = {
 """Settings that pass the schema and not `check`."""
 
 
+@functools.cache
+def own_copy():
+    """The user's code in a folder of its own: trials of it get a copy, and in this repository one of all its files."""
+    folder = Path(tempfile.mkdtemp(prefix="ablate-own-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return shutil.copytree(OWN, folder, dirs_exist_ok=True)
+
+
 def instance(name):
     workload = CATALOGUE.get("workload", name)()
-    workload.folder = OWN
+    workload.folder = own_copy()
     workload.load_parts()
     return workload
 
@@ -84,16 +100,9 @@ def workload(name):
 
 @pytest.fixture
 def config(name, workload):
-    return config_model(workload).model_validate(SMALL.get(name, {}), context={FOLDER: OWN}).model_dump()
-
-
-def of_each_workload(test):
-    """Runs a test with every workload; those of own code but the command are slow."""
-    names = []
-    for name in CATALOGUE.names("workload"):
-        marks = [pytest.mark.slow] if name in ("script", "function") else []
-        names.append(pytest.param(name, marks=marks))
-    return pytest.mark.parametrize("name", names, indirect=True)(test)
+    return (
+        config_model(workload).model_validate(SMALL.get(name, {}), context={FOLDER: own_copy()}).model_dump()
+    )
 
 
 class TestWorkload:
@@ -146,7 +155,6 @@ class TestWorkload:
         assert part.threads == 1
         assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
 
-    @of_each_workload
     def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())
         assert (record.id, record.config, record.seed, record.stream) == ("id", config, 7, "placebo")
@@ -154,7 +162,6 @@ class TestWorkload:
         assert all(math.isfinite(value) for value in record.metrics.values() if value is not None)
         assert all(record.metrics[name] is not None for name in workload.describe(config).metrics)
 
-    @of_each_workload
     def test_only_seed_and_stream_decide(self, workload, config):
         first, same, seed, stream = (
             content(workload.train(Trial("id", config, *key), Emitted()))
@@ -177,7 +184,6 @@ class TestWorkload:
         for call, operation in copies[0].items():
             assert operation.flops() == copies[1][call].flops()
 
-    @of_each_workload
     def test_it_reports_in_order_and_stops_when_told(self, workload, config):
         whole, stopped = Emitted(), Emitted(stop_at=2)
         workload.train(Trial("id", config, 0), whole)
@@ -188,6 +194,38 @@ class TestWorkload:
         assert record.reason
         assert stopped.reports == whole.reports[:2]
         assert len(whole.reports) > 2
+
+    def test_a_worker_that_unpacks_knows_what_the_driver_knows(self, name, workload, config):
+        identity = dict(workload.identity(config))
+        there = instance(name)
+        there.folder = OWN / "is not here"
+        packed = workload.pack()
+        if packed:
+            there.unpack(packed)
+        assert dict(there.identity(config)) == identity
+        assert there.command_line(config, 0) == workload.command_line(config, 0)
+        assert bool(packed) == workload.runs_apart
+
+    def test_its_record_keeps_what_it_depends_on_beside_config_and_code(self, workload, config):
+        inputs = workload.inputs(Trial("id", config, 0))
+        assert inputs == workload.inputs(Trial("another id", config, 1, "placebo"))
+        record = run_trial(workload, Trial("id", config, 0), lambda event: False)
+        assert record.environment.get(INPUTS, "") == inputs
+        assert bool(inputs) == bool(workload.command_line(config, 0))
+        change = workload.code_change(record, config) if inputs else ""
+        assert isinstance(change, str)
+
+    def test_what_it_says_of_a_study_has_the_promised_form(self, workload, config):
+        assert all(isinstance(word, str) for word in workload.command_line(config, 0))
+        assert isinstance(workload.more_at_once(config, 8), str)
+        assert not [text for text in workload.advice(config) if not text or text.endswith(".")]
+        assert workload.untold({"baseline": config}, [], {}) == []
+        judged, *_ = workload.describe(config).metrics
+        assert isinstance(workload.stated(config, judged), DataStatement | None)
+        try:
+            workload.check_best_validation(judged, workload.describe(config).metrics)
+        except Invalid as error:
+            assert [problem.path for problem in error.problems] == [()]
 
     def test_it_has_the_abilities_that_it_claims(self, workload, config):
         trial = Trial("id", config, 0, checkpoint="final" if workload.keeps_weights else "none")
@@ -218,6 +256,74 @@ def test_a_workload_without_metrics_says_so():
     silent = type("Silent", (type(instance("parabola")),), {"metrics": {}})()
     with pytest.raises(TypeError, match="Silent must define `metrics` or override `describe`"):
         silent.describe({})
+
+
+APART = f"""\
+name: apart
+workload: apart
+plugins: [{TESTS / "apart.py"}]
+settings: {{rate: 0.25}}
+factors: {{settings.rate: [1.0]}}
+seeds: 2
+"""
+
+
+@pytest.fixture
+def apart(tmp_path, monkeypatch):
+    """Returns a function that runs a command on the study of a plugin that runs apart, with changes of its text."""
+    monkeypatch.setenv("ABLATE_TRACKING", "off")
+    for name in ("walk.py", "ends.py"):
+        shutil.copy(OWN / name, tmp_path)
+
+    def done(command, *options, old="", new=""):
+        (tmp_path / "study.yaml").write_text(APART.replace(old, new) if old else APART)
+        return ablate_here(command, "study.yaml", *options, cwd=tmp_path)
+
+    return done
+
+
+def test_a_plan_of_a_plugin_has_what_that_of_own_code_has(apart):
+    planned = apart("plan").stdout
+    assert "the baseline walks too slowly" in planned
+    assert "(99 with wider doors)" in planned
+    for rate in ("0.25", "1.0"):
+        assert re.search(rf"--rate={rate} --seed=0$", planned, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("settings.rate: [1.0]", "settings.dead: [1]", "factors.settings.dead[0]: walks as it does"),
+        ("seeds: 2", "seeds: 2\nmetric: {at: best_validation}", "metric.at: is not known of val_loss"),
+        (
+            "seeds: 2",
+            "seeds: 2\ntune: {over: {settings.dead: {choice: [1, 2]}}, trials: 2}",
+            "tune: varies what nothing hears",
+        ),
+    ],
+)
+def test_a_plugin_refuses_what_own_code_refuses(old, new, said, apart):
+    done = apart("plan", old=old, new=new)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.slow
+def test_trials_of_a_plugin_are_reused_for_other_code_as_those_of_own_code_are(apart, tmp_path):
+    done = apart("run", "--jobs", 1)
+    assert done.returncode == 0, done.stderr
+    facts = load(tmp_path / "results" / "apart").evidence.facts
+    assert facts.tasks[0].stated == DataStatement(test="held_out")
+    assert "ablate_commit" in facts.environment
+    program = tmp_path / "walk.py"
+    program.write_text(f"# Another first line\n{program.read_text()}")
+    for command in ("plan", "run"):
+        done = apart(command)
+        assert "4 finished trials" in done.stdout + done.stderr
+        assert "+# Another first line" in done.stdout + done.stderr
+    kept = apart("run", "--jobs", 1, "--keep-finished")
+    assert (kept.returncode, kept.stdout.count("4 trials to train")) == (0, 0)
+    assert "4 of 4 trials ran with older code" in (tmp_path / "results/apart/report.md").read_text()
 
 
 @pytest.mark.slow

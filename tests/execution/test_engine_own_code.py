@@ -20,8 +20,7 @@ def experiment(request, tmp_path):
     (folder / "study.yaml").write_text(json.dumps(own_study(request.param)))
     study = prepare(folder / "study.yaml")
     # As a session does before it trains.
-    for snapshot in study.workload.snapshots.values():
-        snapshot.freeze()
+    study.workload.freeze()
     return study
 
 

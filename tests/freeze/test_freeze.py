@@ -1,7 +1,13 @@
 """The package does what is recorded."""
 
-import pytest
+import filecmp
+import shutil
 
+import pytest
+from harness import ablate_here
+
+from . import today
+from .folders import ROOT
 from .recording import same
 from .recordings import RECORDINGS
 from .refusals import expanded, normal_form
@@ -22,6 +28,33 @@ def test_it_does_what_is_recorded(name):
         pytest.skip(f"recorded {recording.machine.removeprefix('# ')}")
     difference = recording.difference()
     assert not difference, f"\n{difference}"
+
+
+def test_every_published_folder_is_read():
+    folders = sorted((ROOT / "results").glob("**/trials.parquet"))
+    assert len(folders) == 52
+    for file in folders:
+        assert today.evidence_of(file.parent).facts.study, file
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fair-low-rank",
+        pytest.param("quickstart", marks=pytest.mark.slow),
+        pytest.param("stability", marks=pytest.mark.slow),
+    ],
+)
+def test_a_published_report_is_drawn_again_to_the_byte(name, tmp_path):
+    published = ROOT / "results" / name
+    shutil.copytree(published, tmp_path / "results" / name)
+    done = ablate_here("report", name, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    files = [str(path.relative_to(published)) for path in published.rglob("*") if path.is_file()]
+    same_files, *others = filecmp.cmpfiles(published, tmp_path / "results" / name, files, shallow=False)
+    assert others == [[], []]
+    assert "report.md" in same_files
 
 
 def test_numbers_may_differ_by_rounding_and_by_nothing_else():

@@ -15,9 +15,9 @@ from ablate.records.folder import StudyFolder
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Returns the tables of a report, decided again from the evidence in its folder; nothing is drawn."""
     from ablate.analysis.noise import noise
-    from ablate.pipeline.publish import report_data
+    from ablate.pipeline.judging import judge_evidence
 
-    found = report_data(StudyFolder.at(path))
+    found = judge_evidence(StudyFolder.at(path))
     return {
         "comparisons": found.comparisons,
         "claims": found.claims,
@@ -66,6 +66,38 @@ def brought_up_to_date(results: Path) -> None:
     from ablate.tracking.ui import bring_up_to_date
 
     bring_up_to_date(results, print)
+
+
+def source_digests(plugins: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Yields what trial ids and keys of timings name, with the digest of its sources.
+
+    plugins: files that register a workload of their name.
+    """
+    from ablate.base.plugins import load_plugins
+    from ablate.base.registry import CATALOGUE
+    from ablate.external import runner, script
+    from ablate.external.best import best_values
+    from ablate.external.command import filled
+    from ablate.external.reading import Reading
+    from ablate.stages.speed.timing import measure_group
+    from ablate.study.sources import source_digest
+    from ablate.training.trial import train_trial
+    from ablate.training.workload import SequenceWorkload
+
+    CATALOGUE.load_builtin()
+    load_plugins(plugins)
+    own = [Reading, best_values, filled, runner.main]
+    yield "built-in", source_digest([train_trial])
+    yield "function and command", source_digest(own)
+    yield "script", source_digest([*own, script.main])
+    yield "timings", source_digest([SequenceWorkload, measure_group])
+    for slot in CATALOGUE.slots():
+        for name in CATALOGUE.names(slot):
+            part = CATALOGUE.get(slot, name)
+            if part.__module__.startswith("ablate.") and slot != "workload":
+                yield f"{slot} {name}", source_digest([part])
+    for plugin in plugins:
+        yield f"workload of a plugin, {plugin.stem}", source_digest([CATALOGUE.get("workload", plugin.stem)])
 
 
 def refusals(study: Path, sets: Sequence[str]) -> list[str]:

@@ -89,6 +89,12 @@ def quickstart_trained() -> list[str]:
     return [machine(), *exact_lines(pd.read_parquet(table), "id", "variant", "seed", "status")]
 
 
+def source_digests() -> Iterator[str]:
+    """Yields the digests of the sources behind trial ids: of the package, of plugins, and of keys of timings."""
+    for name, digest in today.source_digests(PLUGINS):
+        yield f"{name}: {digest}"
+
+
 def machine() -> str:
     """Returns what decides the bits of a training: the first line of recordings that hold on such a machine alone."""
     import torch
@@ -97,8 +103,11 @@ def machine() -> str:
     return f"# on {torch.backends.cpu.get_cpu_capability()}, {names[0] if names else 'unknown'}"
 
 
+PLUGINS = [ROOT / "tests" / f"{name}.py" for name in ("parabola", "peaks", "toy")]
+"""Plugins that register a workload of the name of their file."""
 SMALL = [path for path in STUDIES if path.stem in ("quickstart", "stability")]
 TRIALS = [
+    Lines("source-digests", source_digests),
     Lines("trial-ids", partial(trial_ids, SMALL, tried=False)),
     Lines("trial-ids-all", partial(trial_ids, STUDIES, tried=True), slow=True),
     Lines("toy-metrics", toy_metrics),

@@ -4,7 +4,7 @@ import pytest
 from harness import prepare
 
 from ablate.base.registry import register
-from ablate.pipeline.limitations import limitations, short_trainings
+from ablate.pipeline.limitations import advice, limitations
 from ablate.tasks.recall import Recall
 
 STUDY = """\
@@ -105,7 +105,7 @@ def test_a_plan_names_tasks_with_fewer_steps_than_they_recommend(write):
     study = (
         "name: short\nvariants: {wide: {model.d_model: 128}}\ntask: {name: recall}\ntraining: {steps: %d}\n"
     )
-    assert not short_trainings(prepare(write(study % 600)))
-    (warning,) = short_trainings(prepare(write(study % 599)))
+    assert not advice(prepare(write(study % 600)))
+    (warning,) = advice(prepare(write(study % 599)))
     assert "599" in warning
     assert "600" in warning

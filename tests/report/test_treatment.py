@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from harness import ablate_here
 
-from ablate.analysis.length_names import sets_length
+from ablate.analysis.length_names import sets_batch, sets_length
 from ablate.analysis.treatments import Treatments
 from ablate.core.treatment import Treatment
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.treatment_words import treatment_mark
 from ablate.report.verdicts import planned_rows, verdict_tables
@@ -152,6 +152,19 @@ def test_a_setting_is_a_length_by_its_whole_name(path, expected):
     assert sets_length(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("training.batch_size", True),
+        ("optimisation.batch-size", True),
+        ("eval_batch_size", False),
+        ("batch_size.max", False),
+    ],
+)
+def test_a_setting_is_a_batch_size_by_its_whole_name(path, expected):
+    assert sets_batch(path) == expected
+
+
 def test_a_budget_outweighs_tuning_and_tuning_a_larger_model():
     report = StudyFolder.at(Path(__file__).parents[2] / "results" / "sweep-digits")
     evidence = report.evidence()
@@ -169,7 +182,7 @@ def test_a_budget_outweighs_tuning_and_tuning_a_larger_model():
 
 def test_what_holds_in_every_row_is_said_once():
     report = StudyFolder.at(Path(__file__).parents[2] / "results" / "sweep-digits")
-    data = report_data(report)
+    data = judge_evidence(report)
     (table,) = verdict_tables(data.comparisons, data.facts)
     assert "treatment" not in [column.key for column in table.columns]
     first = planned_rows(data.comparisons)[0]

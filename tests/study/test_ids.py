@@ -6,6 +6,7 @@ import pytest
 from harness import TOY_STUDY, prepare
 
 from ablate.base.registry import CATALOGUE
+from ablate.core.workload import Workload
 from ablate.study.sources import definitions
 
 PLUGIN = '''
@@ -127,6 +128,14 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use():
                 assert (part.__module__, part.__qualname__) not in seen, (
                     f"{slot} {name} is reached by every trial"
                 )
+
+
+def test_no_trial_stands_for_the_contract_of_workloads(toy_study):
+    study = prepare(toy_study)
+    assert type(study.workload).__mro__[1] is Workload
+    seen = definitions([*study.workload.sources(study.config), Workload])
+    assert "Record" in {name for _, name in seen}
+    assert Workload.__module__ not in {module for module, _ in seen}
 
 
 GAPS = {

@@ -69,8 +69,11 @@ class TuneStage(SearchStage):
             sentences.append(message("plan.rivals", spec.max_runner_ups, least, most))
         return Preview(sentences)
 
-    def select(self, study: Study, session: Session) -> Study:
-        """Searches until the budget is used; returns the study with every variant at its best settings."""
+    def select(self, study: Study, session: Session, later: int) -> Study:
+        """Searches until the budget is used; returns the study with every variant at its best settings.
+
+        later: unused, as the budget of a search is its own.
+        """
         from ablate.study.study import Selection
 
         spec = self._spec_of(study)

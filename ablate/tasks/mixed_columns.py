@@ -5,45 +5,46 @@ numbers a label, and the study judges a classification; one in a given column ma
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import shown
+from ablate.base.registry import PartConfig
 from ablate.base.wording import counted
-from ablate.study.study import Study
-from ablate.tasks.files import Table, read_table
-from ablate.tasks.table import FEW, MOST
+from ablate.tasks.files import Table, of_file, read_table
+from ablate.tasks.table import FEW, MOST, Columns
 
-_OPTIONS = {"file", "target", "predict", "columns", "categorical"}
-"""The options of the task on which its columns depend."""
 MAX_SHARE = 0.1
 """The largest share of words in a column that is likely one of numbers."""
 
 
-def mixed_columns(study: Study) -> Iterator[tuple[str, str]]:
-    """Yields task and sentence for each column of numbers that is read as names, because of the words in it."""
-    for task, config in zip(study.tasks, study.variants[0].configs, strict=True):
-        section = config.get("task", {})
-        # A workload of a plugin may have a task of this name, with other options.
-        if isinstance(section, Mapping) and section.get("name") == "table" and section.keys() >= _OPTIONS:
-            for sentence in _sentences(section):
-                yield task, sentence
+def mixed_columns(task: PartConfig) -> Sequence[str]:
+    """Returns a sentence for each column of numbers that a task reads as names, because of the words in it."""
+    return _sentences(task.file, task) if isinstance(task, Columns.Config) else []
 
 
-def _sentences(section: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a sentence on the target of a table, and on each of the columns that are given."""
-    table = read_table(section["file"])
-    target = section["target"]
-    if section["predict"] is None:
-        word = _first_word(table, target, has_gaps=False)
-        if word:
-            yield (
-                f"{word}; therefore each number is read as a label, and the task is a classification. Correct the "
-                "cell, or state that you mean labels: predict: label"
-            )
-    others = [name for name in table.columns if name != target]
-    for name in section["columns"] or others:
-        word = "" if name in section["categorical"] else _first_word(table, name, has_gaps=True)
+@of_file
+def _sentences(file: DataFile, task: Columns.Config) -> list[str]:
+    return [*_on_target(read_table(file), task), *_on_columns(read_table(file), task)]
+
+
+def _on_target(table: Table, task: Columns.Config) -> Iterator[str]:
+    """Yields a sentence on the target, where it is read as labels."""
+    if task.predict is not None:
+        return
+    word = _first_word(table, task.target, has_gaps=False)
+    if word:
+        yield (
+            f"{word}; therefore each number is read as a label, and the task is a classification. Correct the "
+            "cell, or state that you mean labels: predict: label"
+        )
+
+
+def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
+    """Yields a sentence on each of the columns that are given and read as categories."""
+    others = [name for name in table.columns if name != task.target]
+    for name in task.columns or others:
+        word = "" if name in task.categorical else _first_word(table, name, has_gaps=True)
         if word:
             yield (
                 f"{word}; therefore its numbers are read as categories, of which only the {MOST} most frequent are "

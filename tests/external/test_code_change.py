@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ablate.external.code_change import diff
 from ablate.external.frozen import freeze
 from ablate.external.tree import read_tree
-from ablate.pipeline.other_code import diff
 
 
 @pytest.fixture

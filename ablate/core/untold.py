@@ -1,0 +1,17 @@
+"""Differences of which training code may not be told."""
+
+from dataclasses import dataclass
+
+from ablate.base.errors import Problem
+
+
+@dataclass(frozen=True)
+class Untold:
+    """A difference between two variants, or a setting that a stage varies, of which training code may not be told."""
+
+    problem: Problem
+    """What is wrong, with a hint. Its path is the key of the study that varies the setting; empty for variants."""
+    is_certain: bool
+    """Whether no code can know of it, so that the study is refused; else it is a note, which runs may contradict."""
+    variants: tuple[str, str] | None = None
+    """The variant that cannot be told apart, and the one that looks the same; None for a setting."""
