@@ -1,4 +1,4 @@
-"""The end of a run."""
+"""The end of a run whose report is written: places, MLflow, and the note of its sources."""
 
 from collections.abc import Mapping, Sequence
 

@@ -92,8 +92,8 @@ def _in_words(path: PathKey, value: object) -> str:
 def refuse_another(study: Study, results: Path) -> None:
     """Raises `StudyError` where a folder of a study reports another study than that of its file.
 
-    The same study are one that says the same, the study's own file in a folder of its reports, and a file of this name
-    where the reported one is gone, as it was moved.
+    A study is the same where it says the same, where its file is the one in a folder of its reports, and where the file
+    that was reported is gone, as it was moved.
     """
     name = study.config.name
     own = StudyFolder(results, names.confirmed(name) or name)

@@ -115,7 +115,7 @@ def check(
 
 
 def refuse_two_selections(stages: Sequence[Stage], document: Document) -> None:
-    """Refuses a stage that selects beside one that it does not know."""
+    """Refuses two stages that both choose variants, unless the later one may come after the first."""
     selecting = [stage for stage in stages if stage.selects]
     for first, later in pairwise(selecting):
         if not isinstance(first, later.selects_after):

@@ -34,9 +34,9 @@ class Page:
 
 
 class Reporter(Keeper):
-    """The process that judges and draws a study, or this one where seaborn is imported already.
+    """The process that judges and draws a study, or this one where seaborn is imported already, as in a notebook.
 
-    That is so in a notebook. The other process writes nothing: it sends verdicts and page, which are written here.
+    The other process writes nothing: it sends verdicts and page, which are written here.
     """
 
     def __init__(self, *, in_process: bool = False) -> None:

@@ -21,7 +21,7 @@ def select_variants(study: Study, stages: Sequence[Stage], session: Session) -> 
 
 
 def _max_trainings(study: Study, stages: Sequence[Stage]) -> int:
-    """Returns the most trainings of a study, those by which these stages choose included."""
+    """Returns the most trainings of a study, with those that these stages need to choose its variants."""
     most = len(study.cells()) * (1 + study.companions_per_cell)
     for stage in stages:
         most = stage.max_trials(study, most)

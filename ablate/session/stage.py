@@ -134,7 +134,7 @@ class Stage(ABC):
         return ()
 
     def max_trials(self, study: Study, judged: int) -> int:
-        """Returns an upper bound on the trainings of a run, those by which the stage selects included.
+        """Returns an upper bound on the trainings of a run, with those that the stage needs to choose its variants.
 
         judged: the trainings of the variants as they are given.
         """

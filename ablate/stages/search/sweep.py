@@ -76,8 +76,8 @@ class SweepStage(SearchStage):
     def select(self, study: Study, session: Session, later: int) -> Study:
         """Searches until the budget is used; returns the study with the best settings as variants.
 
-        They stand between the baseline and the placebo; another variant is not judged. later: unused, as other
-        variants are judged than the study has.
+        They stand between the baseline and the placebo; another variant is not judged. later: unused, as the
+        variants that are judged are none of the study.
         """
         from ablate.report.words import message
         from ablate.study.study import Selection
