@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -147,8 +146,8 @@ def _on_cuda(run: Callable[[], object], calls: int) -> list[float]:
     """
     import torch
 
-    event: Any = torch.cuda.Event  # Its constructor has no types.
-    marks = [event(enable_timing=True) for _ in range(calls + 1)]
+    # torch's constructor has no types.
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(calls + 1)]  # type: ignore[no-untyped-call]
     torch.cuda.synchronize()
     marks[0].record()
     for mark in marks[1:]:
