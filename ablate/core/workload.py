@@ -177,7 +177,7 @@ class Workload(ABC):
         return ""
 
     def code_change(self, record: Record, config: Mapping[str, Any]) -> str:
-        """Returns how the code has changed since a record: a diff, or why there is none; empty where nobody can tell."""
+        """Returns how the code has changed since a record: a diff, or why there is none; empty where nobody can say."""
         return ""
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
