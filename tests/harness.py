@@ -200,13 +200,13 @@ def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
     from ablate.base.text import saying
     from ablate.pipeline.next_steps import print_results
-    from ablate.pipeline.publish import publish
+    from ablate.pipeline.reporter import write_report
     from ablate.records.named_folder import report_folder
 
     console = _console()
     found = report_folder(folder, results or folder.parent)
-    publish(found, saying(console, "warning"))
-    print_results(found, console)
+    write_report(found, saying(console, "warning"))
+    print_results(found, found.facts(), console)
     return str(console.file.getvalue())
 
 

@@ -75,7 +75,7 @@ def _values_by_run(curves: pd.DataFrame, metric: str) -> dict[str, Sequence[floa
 def _returns(curve: Floats) -> NDArray[np.bool_]:
     """Returns of each step but the first whether its value is the best so far again, after a worse one."""
     best = np.maximum.accumulate(curve)[:-1]
-    return (curve[1:] == best) & (curve[:-1] < best)
+    return np.asarray((curve[1:] == best) & (curve[:-1] < best))
 
 
 def _end_at_their_best(runs: Sequence[Floats]) -> bool:

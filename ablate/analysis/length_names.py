@@ -34,7 +34,7 @@ def counts_training(name: str) -> bool:
 
 
 def sets_length(path: str) -> bool:
-    """Returns whether the last name of a path, or of a column such as `config/steps`, sets a length of training."""
+    """Returns whether the last name of a path sets a length of training: `steps`, and not `step` or `tokens` alone."""
     return counts_training(path) and not _words(_last(path)) <= _SIZES_ALONE
 
 

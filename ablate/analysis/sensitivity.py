@@ -57,7 +57,7 @@ def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
 
     def by_seed_and_rate(of_variant: pd.DataFrame, column: str) -> Floats:
         by_seed = of_variant.pivot(index="seed", columns="value", values=column)
-        return by_seed.reindex(index=facts.seeds, columns=rates).to_numpy(float)
+        return np.asarray(by_seed.reindex(index=facts.seeds, columns=rates), float)
 
     grid_of = {}
     for variant, task in itertools.product(facts.variants, facts.tasks):

@@ -241,12 +241,12 @@ class ComparedSeeds:
     @property
     def usable_a(self) -> Flags:
         """The seeds on which A is scored, shape (num_seeds,)."""
-        return self.usable[0]
+        return np.asarray(self.usable[0])
 
     @property
     def usable_b(self) -> Flags:
         """The seeds on which B is scored, shape (num_seeds,)."""
-        return self.usable[-1]
+        return np.asarray(self.usable[-1])
 
 
 def _weights(parts: Parts) -> Floats:

@@ -1,4 +1,4 @@
-"""What functions make of an object, kept as long as the object lives."""
+"""Results of functions of one object, kept as long as the object lives."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _KEPT = "_made_of_it"
 
 
 def once_per_owner(make: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Keeps what a function makes of its last argument, its owner, with the owner: asked again, it is not made again.
+    """Makes a function keep each result with its last argument, its owner, so that it computes it once.
 
-    The owner is immutable, and who gets a result does not change it. Arguments before it are hashable.
+    The owner is immutable and has a `__dict__`. Arguments are positional, and those before the owner hashable. All who
+    ask share the result, and do not change it.
     """
 
     @functools.wraps(make)

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from ablate.base.text import safe
+from ablate.commands._options import options_of
 from ablate.session.options import Options, RunOutcome
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
 STUDY = click.argument("study", type=click.Path(path_type=Path))
-
-
-def options_of(*names: str) -> Callable[[Decorated], Decorated]:
-    """Returns a decorator that adds the click options of these fields of `Options`; without names, all of them."""
-
-    def decorate(command: Decorated) -> Decorated:
-        # click shows the option that is added last first.
-        for field in reversed(fields(Options)):
-            flag = field.metadata["flag"]
-            if flag and (field.name in names or not names):
-                command = click.option(flag, field.name, **field.metadata["click"])(command)
-        return command
-
-    return decorate
-
-
-RESULTS = options_of("results")
+RESULTS = options_of(Options, "results")
 GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
 STRICT = click.option(
     "--strict", is_flag=True, help="As --gate; and exit with 3 if a claim is inconclusive, or not judged."

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
-import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.analysis.search_table import SearchFacts
-from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
+from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.extras import needed_by
+from ablate.commands._options import in_python
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.stages import FINAL, stage_of
 from ablate.core.stress_facts import StressFacts
 from ablate.core.trial import RUNNER_UP
 from ablate.records.folder import StudyFolder
+from ablate.session.option import as_path
 from ablate.session.options import Options
 
 if TYPE_CHECKING:
@@ -86,17 +86,17 @@ class Results:
 
     def figures(self) -> dict[str, Figure]:
         """Returns the figures of the report: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
-        from ablate.pipeline.publish import report_data
+        from ablate.pipeline.judging import judge_evidence
         from ablate.report.page import figures
 
-        return figures(report_data(StudyFolder.at(self.folder)))
+        return figures(judge_evidence(StudyFolder.at(self.folder)))
 
     def figure_data(self) -> dict[str, pd.DataFrame]:
         """Returns the frames that the figures are drawn from, by the same names: a row an observation."""
-        from ablate.pipeline.publish import report_data
+        from ablate.pipeline.judging import judge_evidence
         from ablate.report.sections import pictures, shown
 
-        sections = shown(report_data(StudyFolder.at(self.folder)))
+        sections = shown(judge_evidence(StudyFolder.at(self.folder)))
         return {picture.name: picture.data for picture in pictures(sections)}
 
     def plot(self, name: str = "forest") -> Figure:
@@ -104,12 +104,12 @@ class Results:
 
         Raises `AblateError` for a name that the report does not have.
         """
-        from ablate.pipeline.publish import report_data
+        from ablate.pipeline.judging import judge_evidence
         from ablate.report.figures.theme import theme
         from ablate.report.sections import pictures, shown
         from ablate.report.sections.curves import Curves
 
-        sections = shown(report_data(StudyFolder.at(self.folder)))
+        sections = shown(judge_evidence(StudyFolder.at(self.folder)))
         known = {picture.name: picture for picture in pictures(sections)}
         for section in sections:
             if isinstance(section.section, Curves) and section.pictures:
@@ -134,85 +134,21 @@ class Results:
         return f"Results of {self.folder}\n{as_text(StudyFolder.at(self.folder))}"
 
 
-def run(
-    study: str | Path | Mapping[str, Any],
-    *,
-    results: str | Path = "results",
-    jobs: int | None = None,
-    engine: str = "local",
-    seeds: int | Sequence[int] | None = None,
-    sets: Sequence[str] | Mapping[str, Any] = (),
-    only: str | Sequence[str] = (),
-    seed: int | None = None,
-    tracking_uri: str | None = None,
-    fresh: bool = False,
-    retrain: bool = False,
-    keep_finished: bool = False,
-    fail_fast: bool = False,
-    keep_going: bool = False,
-    sweep: bool = False,
-    confirm: bool = False,
-    **unknown: object,
-) -> Results:
+@in_python(Options)
+def run(study: str | Path | Mapping[str, Any], options: Options) -> Results:
     """Runs a study, or with `sweep=True` its search, and loads its results. Raises `AblateError`.
 
     study: a study file; or what one says, as a dict, whose paths are relative to the current folder.
-    results: the results folder.
-    jobs: worker processes; 0: in this process; None: one a core, or one a GPU.
-    engine: where trials run: `local`, or `ray`, a cluster.
-    seeds: number of seeds, or each of them, instead of the study's.
-    sets: changes to the study, `["training.lr=0.01"]` or `{"training.lr": 0.01}`.
-    only: train only these variants, and the baseline.
-    seed: train only this seed.
-    tracking_uri: where MLflow keeps its runs; None: SQLite in the store.
-    fresh: train again the trials that are in the store.
-    retrain: train again the trials that are in the store and whose code, and nothing else, has changed.
-    keep_finished: use these as they are; the report says so.
-    fail_fast: stop at the first failed trial.
-    keep_going: go on where the first run, which is the baseline's, fails; without it, that raises `AblateError`.
-    confirm: repeat what the study found, on seeds that it has not seen.
     """
-    refuse_unknown(run, unknown)
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
-    from ablate.study.files import as_file, as_sets
+    from ablate.study.files import as_file
 
-    to_list = getattr(seeds, "tolist", None)  # Arrays of numpy, pandas and torch have it.
-    if to_list is not None:
-        seeds = to_list()
-    options = Options(
-        results=_path(results, "results"),
-        jobs=jobs,
-        engine=engine,
-        seeds=tuple(seeds) if isinstance(seeds, Iterable) else seeds,
-        sets=as_sets(sets) if isinstance(sets, Mapping | str) else _listed(sets),
-        only=(only,) if isinstance(only, str) else _listed(only),
-        seed=seed,
-        tracking_uri=tracking_uri,
-        fresh=fresh,
-        retrain=retrain,
-        keep_finished=keep_finished,
-        fail_fast=fail_fast,
-        keep_going=keep_going,
-        sweep=sweep,
-        confirm=confirm,
-    )
     if not isinstance(study, Mapping):
-        study = _path(study, "study")
+        study = as_path(study, "study")
     with needed_by("`ablate.run`"), as_file(study) as path:
         return load(run_study(path, options, Console(file=sys.stderr)).folder)
-
-
-def refuse_unknown(function: Callable[..., object], keywords: Mapping[str, object]) -> None:
-    """Raises `TypeError` for a keyword that a function does not have, with the nearest that it has."""
-    if not keywords:
-        return
-    parameters = inspect.signature(function).parameters.values()
-    known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-    unknown = next(iter(keywords))
-    hint = nearest(unknown, known) or f"It has {listed(known, len(known))}"
-    raise TypeError(f"{function.__name__}() has no keyword {unknown!r}. {hint}")
 
 
 def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:
@@ -226,7 +162,7 @@ def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:
 
 def load(folder: str | Path) -> Results:
     """Returns the results of a study from its folder alone; raises `AblateError` when they are not there."""
-    study = StudyFolder.at(_path(folder, "folder"))
+    study = StudyFolder.at(as_path(folder, "folder"))
     evidence = study.evidence()
     tables = study.frames()
     comparisons = tables.comparisons
@@ -239,15 +175,3 @@ def load(folder: str | Path) -> Results:
         stability=tables.stability,
         speed=tables.speed,
     )
-
-
-def _path(given: str | Path, name: str) -> Path:
-    """Returns the path that an argument names. Raises `Invalid` for what names none."""
-    if not isinstance(given, str | os.PathLike) or not str(given) or "\0" in str(given):
-        raise Invalid(name, "must be the path of a file or folder, as text or a `Path`", given)
-    return Path(given)
-
-
-def _listed(given: Sequence[str]) -> Sequence[str]:
-    """Returns what can be gone through once as a list, and anything else as it is, for `Options` to refuse."""
-    return tuple(given) if isinstance(given, Iterable) else given

@@ -7,8 +7,11 @@ import click
 
 from ablate.base.numerals import Domain
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, TRUST, exit_code_of, options_of, output_console
+from ablate.commands._console import AS_JSON, STUDY, TRUST, exit_code_of, output_console
+from ablate.commands._options import options_of
+from ablate.session.option import read_options
 from ablate.session.option_types import NumberType
+from ablate.session.options import Options
 
 
 @click.command("bench")
@@ -19,8 +22,8 @@ from ablate.session.option_types import NumberType
     metavar="N",
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
-@options_of("sets", "results")
-@click.option("--fresh", is_flag=True, help="Measure again, although measurements are kept.")
+@options_of(Options, "sets", "results")
+@options_of(Options, "fresh", help="Measure again, although measurements are kept.")
 @TRUST
 @AS_JSON
 def command(study: Path, processes: int | None, trust: bool, as_json: bool, **options: Any) -> int:
@@ -36,17 +39,17 @@ def command(study: Path, processes: int | None, trust: bool, as_json: bool, **op
     from ablate.pipeline.bench import bench
     from ablate.pipeline.next_steps import print_places
     from ablate.report.terminal import print_verdicts
-    from ablate.session.options import Options
 
     with output_console(as_json) as console:
         folder = bench(
             study,
-            Options(**options),
+            read_options(Options, options),
             processes,
             say=saying(console),
             warn=saying(console, "warning"),
             trust=trust,
         )
-        print_verdicts(folder, console, measured=True)
-        print_places(folder, console)
+        facts = folder.facts()
+        print_verdicts(folder, facts, console, measured=True)
+        print_places(folder, facts, console)
     return exit_code_of(folder.path, None, as_json)

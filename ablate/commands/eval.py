@@ -7,18 +7,20 @@ import click
 
 from ablate.base.text import saying
 from ablate.commands._console import RESULTS, STUDY, TRUST
+from ablate.commands._options import options_of
+from ablate.session.option import read_options
+from ablate.session.options import Options
 
 
 @click.command("eval")
 @STUDY
-@click.option(
-    "--set",
+@options_of(
+    Options,
     "sets",
-    multiple=True,
     metavar="task.PATH=VALUE",
     help="Evaluate on a changed task too, for instance task.seq_len=9; may be repeated.",
 )
-@click.option("--only", multiple=True, metavar="VARIANT", help="Evaluate only this variant; may be repeated.")
+@options_of(Options, "only", help="Evaluate only this variant; may be repeated.")
 @RESULTS
 @TRUST
 def command(study: Path, trust: bool, **options: Any) -> None:
@@ -33,8 +35,9 @@ def command(study: Path, trust: bool, **options: Any) -> None:
 
     from ablate.pipeline.evaluate import evaluate
     from ablate.pipeline.next_steps import print_results
-    from ablate.session.options import Options
 
     console = Console()
-    folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"), trust=trust)
-    print_results(folder, console)
+    folder = evaluate(
+        study, read_options(Options, options), saying(console), saying(console, "warning"), trust=trust
+    )
+    print_results(folder, folder.facts(), console)

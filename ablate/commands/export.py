@@ -73,7 +73,7 @@ def command(
     STUDY is a study file, the name of a study, or its results folder. The command reads only the
     results folder, and trains nothing.
     """
-    from ablate.pipeline.publish import report_data
+    from ablate.pipeline.judging import judge_evidence
     from ablate.records.named_folder import report_folder
     from ablate.report.exported import write_exported
     from ablate.report.optuna_export import export_searches
@@ -91,7 +91,7 @@ def command(
     out = out or folder.paper
     faults: list[str] = []
     wanted = Wanted(width, only, out.as_posix(), percent, _settings(folder))
-    files = for_paper(report_data(folder), wanted, faults.append)
+    files = for_paper(judge_evidence(folder), wanted, faults.append)
     write_exported(out, files, folder.name, overwrite=overwrite)
     click.echo(
         safe(f"Wrote {counted(len(files), 'file')} to {out}/; each begins with the packages that it needs:")

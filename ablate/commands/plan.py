@@ -12,9 +12,12 @@ import click
 
 from ablate.base.numerals import Domain
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, options_of, output_console
+from ablate.commands._console import AS_JSON, STUDY, output_console
+from ablate.commands._options import options_of
 from ablate.core.sizes import known_parameters
+from ablate.session.option import read_options
 from ablate.session.option_types import NumberType
+from ablate.session.options import Options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +31,7 @@ WIDTH = 100  # The most characters of a line of sentences.
 
 @click.command("plan")
 @STUDY
-@options_of("seeds", "sets", "confirm")
+@options_of(Options, "seeds", "sets", "confirm")
 @click.option(
     "--detect",
     type=NumberType(Domain(above=0, most=1e300)),
@@ -36,7 +39,7 @@ WIDTH = 100  # The most characters of a line of sentences.
     help="Say how many seeds detect a difference of X in the metric.",
 )
 @click.option("--parts", is_flag=True, help="Show the parameters of each part, too.")
-@options_of("jobs", "engine", "results")
+@options_of(Options, "jobs", "engine", "results")
 @AS_JSON
 def command(study: Path, detect: float | None, parts: bool, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
@@ -49,9 +52,8 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     store or of the last report. It trains nothing.
     """
     from ablate.pipeline.plan import plan_study, study_of
-    from ablate.session.options import Options
 
-    settings = Options(**options)
+    settings = read_options(Options, options)
     with output_console(as_json) as console:
         prepared, stages = study_of(study, settings)
         plan = plan_study(prepared, stages, settings, saying(console), detect)

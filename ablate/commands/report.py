@@ -31,13 +31,12 @@ def command(study: Path, results: Path, figures: str, gate: bool, strict: bool, 
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
     from ablate.pipeline.next_steps import print_results
-    from ablate.pipeline.publish import publish
-    from ablate.pipeline.publisher import import_seaborn
+    from ablate.pipeline.reporter import import_seaborn, write_report
     from ablate.records.named_folder import report_folder
 
     import_seaborn()
     with output_console(as_json) as console:
         folder = report_folder(study, results)
-        publish(folder, saying(console, "warning"), all_figures=figures == "all")
-        print_results(folder, console)
+        write_report(folder, saying(console, "warning"), all_figures=figures == "all")
+        print_results(folder, folder.facts(), console)
     return exit_code_of(folder.path, None, as_json, gate, strict)

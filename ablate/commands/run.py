@@ -5,13 +5,15 @@ from typing import Any
 
 import click
 
-from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, exit_code_of, options_of, output_console
-from ablate.session.options import Options
+from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, exit_code_of, output_console
+from ablate.commands._options import options_of
+from ablate.session.option import read_options
+from ablate.session.options import RunCall
 
 
 @click.command("run")
 @STUDY
-@options_of()
+@options_of(RunCall)
 @GATE
 @STRICT
 @AS_JSON
@@ -34,5 +36,5 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     from ablate.pipeline.run import run_study
 
     with output_console(as_json) as console:
-        outcome = run_study(study, Options(**options, forks=True), console)
+        outcome = run_study(study, read_options(RunCall, options), console)
     return exit_code_of(outcome.folder, outcome, as_json, gate, strict)

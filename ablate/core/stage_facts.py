@@ -29,7 +29,8 @@ class StageFacts:
     def read(cls, plain: Mapping[str, Any]) -> Self:
         """Returns the facts in plain data, as files have them. Raises `ValueError`."""
         # To mypy, a class is not hashable.
-        return _adapter(cls).validate_python(plain)  # type: ignore[arg-type]
+        facts: Self = _adapter(cls).validate_python(plain)  # type: ignore[arg-type]
+        return facts
 
     def plain(self) -> dict[str, Any]:
         """Returns the facts as files have them."""

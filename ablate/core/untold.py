@@ -1,4 +1,4 @@
-"""Differences of which training code may not be told."""
+"""Differences between variants that may never reach the training code."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ablate.base.errors import Problem
 
 @dataclass(frozen=True)
 class Untold:
-    """A difference between two variants, or a setting that a stage varies, of which training code may not be told."""
+    """A difference between two variants, or a setting that a stage varies, that may never reach the training code."""
 
     problem: Problem
     """What is wrong, with a hint. Its path is the key of the study that varies the setting; empty for variants."""

@@ -111,7 +111,7 @@ class Workload(ABC):
         paths: Sequence[str],
         varied: Mapping[str, Sequence[str]],
     ) -> list[Untold]:
-        """Returns the differences of which its training code may not be told.
+        """Returns the differences of which the training code may not be told; none by default.
 
         configs: variant → its config on the first task, the baseline first, without placebos. paths: those that some
         variant changes. varied: key of the study → the paths that its stage varies.
@@ -119,14 +119,14 @@ class Workload(ABC):
         return []
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement | None:
-        """Returns what is stated of its data; None where `describe` says all.
+        """Returns what the study states of its data; None where `describe` says how they are sampled.
 
-        judged: the metric that the study judges. Test examples of which `describe` says nothing are not stated.
+        By default an empty statement where `describe` does not say it. judged: the metric that the study judges.
         """
         return DataStatement() if self.describe(config).sampling == FRESH else None
 
     def check_best_validation(self, judged: str, metrics: Mapping[str, Metric]) -> None:  # noqa: B027
-        """Raises `Invalid` where no record has the judged metric at the step that was best on validation data.
+        """Raises `Invalid` where a study may not judge at the step that was best on validation data; by default never.
 
         judged: its name, empty where the study names none and tasks share none. metrics: those that all tasks have.
         """
@@ -177,7 +177,7 @@ class Workload(ABC):
         return ""
 
     def code_change(self, record: Record, config: Mapping[str, Any]) -> str:
-        """Returns how the code has changed since a record, as a unified diff; empty where that cannot be shown."""
+        """Returns how the code has changed since a record: a diff, or why there is none; empty where nobody can say."""
         return ""
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from ablate.base.errors import AblateError
@@ -46,6 +47,7 @@ def drive(
     wanted: Callable[[Cell], bool] = lambda cell: True,
     later: int = 0,
     fresh: bool = False,
+    not_before: str = "",
     fail_fast: bool = False,
     keep_going: bool = True,
 ) -> dict[str, Record]:
@@ -54,14 +56,22 @@ def drive(
     Cells that are not `wanted` are looked up and never trained. A trial that several cells share is trained once, and
     listeners hear of each cell. A record is in the store before any listener hears of it. An interrupted trial resumes
     from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its earlier
-    reports need decisions too. `later`: the most trainings that follow this plan. With `fail_fast` the first failed
+    reports need decisions too. `later`: the most trainings that follow this plan. A trial that began before the date
+    `not_before` gets that date: the clock of a node may be behind, or was set back. With `fail_fast` the first failed
     trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend, and without
     `keep_going` `BaselineFailed` for a failed trial of the variant that is trained first, which is the baseline, while
     no trial has another end.
     """
     superseded_in(store.root)  # A damaged file is named before anything is trained.
     driver = _Driver(
-        plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast, keep_going=keep_going
+        plan,
+        store,
+        listen,
+        wanted=wanted,
+        fresh=fresh,
+        not_before=not_before,
+        fail_fast=fail_fast,
+        keep_going=keep_going,
     )
     left = 0
     while cells := plan.next_cells(driver.records):
@@ -100,6 +110,7 @@ class _Driver:
         *,
         wanted: Callable[[Cell], bool],
         fresh: bool,
+        not_before: str,
         fail_fast: bool,
         keep_going: bool,
     ) -> None:
@@ -108,6 +119,7 @@ class _Driver:
         self.listen = listen
         self.wanted = wanted
         self.fresh = fresh
+        self.not_before = not_before
         self.fail_fast = fail_fast
         self.keep_going = keep_going
         # The variant of the trial that is trained first, and the trials that have been started.
@@ -170,6 +182,7 @@ class _Driver:
 
     def _store(self, record: Record, cells: Sequence[Cell]) -> None:
         """Stores the record of a trial, and then tells listeners of each of its cells."""
+        _begin_at(self.not_before, record)
         sizes = cells[0].size()
         record.environment |= {name: size for name, size in sizes.items() if size}
         self._note_superseded(record)
@@ -210,6 +223,15 @@ class _Driver:
         if num_others:
             others = f"{counted(num_others, 'other run')} that had begun {'was' if num_others == 1 else 'were'} stopped"
         return f"the first run failed: {cell.name}: {record.reason}; {others}; --keep-going goes on"
+
+
+def _begin_at(moment: str, record: Record) -> None:
+    """Moves start and end of a trial, as far apart as they are, to where the start is not before a moment."""
+    if not record.started_at or record.started_at >= moment:
+        return
+    end = datetime.fromisoformat(moment) + timedelta(seconds=record.seconds)
+    record.started_at = moment
+    record.finished_at = end.isoformat(timespec="milliseconds")
 
 
 def _has_other_result(earlier: Record, record: Record) -> bool:

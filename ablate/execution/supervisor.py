@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from functools import partial
 
 from ablate.base.process import stopwatch
@@ -48,8 +47,6 @@ class Supervised(Engine):
     def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, object]] = dict) -> None:
         self.engine = engine
         self.environment = environment
-        # The earliest date of a trial, such as that of its plan: the clock of a node may be behind, or was set back.
-        self.not_before = ""
         self._clock = stopwatch()
         # Trial that runs → when it began.
         self._running: dict[str, float] = {}
@@ -91,7 +88,6 @@ class Supervised(Engine):
         elif isinstance(event, Ended):
             self._running.pop(event.record.id, None)
             event.record.attempts = attempts.lost + 1
-            _begin_at(self.not_before, event.record)
         return on_event(event)
 
     def _stop_overdue(self, watched: Mapping[str, _Attempts]) -> None:
@@ -123,21 +119,11 @@ class Supervised(Engine):
             started_at=attempts.started_at or ended_at,
             finished_at=ended_at,
         )
-        _begin_at(self.not_before, record)
         return on_event(Ended(record))
 
     def close(self) -> None:
         """Ends all work at once."""
         self.engine.close()
-
-
-def _begin_at(moment: str, record: Record) -> None:
-    """Moves start and end of a trial, as far apart as they are, to where the start is not before a moment."""
-    if not record.started_at or record.started_at >= moment:
-        return
-    end = datetime.fromisoformat(moment) + timedelta(seconds=record.seconds)
-    record.started_at = moment
-    record.finished_at = end.isoformat(timespec="milliseconds")
 
 
 def _answer(attempts: _Attempts, report: Progress, on_event: OnEvent) -> bool:

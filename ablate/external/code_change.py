@@ -17,7 +17,10 @@ MAX_LINES = 40
 
 
 def diff(earlier: Path, tree: Tree) -> str:
-    """Returns the change from a frozen copy to a tree; lines beyond `MAX_LINES` are only counted."""
+    """Returns the change from a frozen copy to a tree; empty where nothing that is shown has changed.
+
+    One line says that the copy is gone. Documents are left out, and lines beyond `MAX_LINES` are only counted.
+    """
     if not earlier.is_dir():
         return "(the earlier code is no longer stored)"
     lines: list[str] = []

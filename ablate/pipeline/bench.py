@@ -15,8 +15,8 @@ from ablate.pipeline.claims import date_claims, trained_variants
 from ablate.pipeline.gather import gather
 from ablate.pipeline.place import source_of
 from ablate.pipeline.prepare import reread
-from ablate.pipeline.publish import publish
 from ablate.pipeline.reported import as_reported
+from ablate.pipeline.reporter import write_report
 from ablate.pipeline.trial_plan import with_stages
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -52,7 +52,7 @@ def bench(
     section = config_of(given.config, SpeedConfig).speed or SpeedSection()
     if processes is not None:
         section = section.model_copy(update={"processes": processes})
-    store = Store(options.results / "store", warn)
+    store = Store(options.results_folder / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         if folder.has_trials:
             study = as_reported(given, folder)
@@ -63,7 +63,7 @@ def bench(
             evidence = _untrained(study, stages, folder, store=store, section=section)
         measurement = Timing(study, store, section).complete(say, fresh=options.fresh).measurement
         folder.save_evidence(evidence.having(measurement.facts, measurement.frame))
-        publish(folder, warn)
+        write_report(folder, warn)
     return folder
 
 

@@ -23,7 +23,7 @@ from ablate.external.trace import digest_of_variable
 from ablate.pipeline.next_steps import print_results
 from ablate.pipeline.place import explained, overrides_in, seeds_of
 from ablate.records.environment import here, versions
-from ablate.records.facts_file import plain_facts
+from ablate.records.facts_file import facts_from, plain_facts
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import ReportSources
@@ -36,16 +36,8 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
 
 
-def is_current(folder: StudyFolder, document: Document, options: Options) -> bool:
-    """Returns whether a run that reports in `folder` would train nothing and report the same."""
-    return current_report(folder, document, options) is not None
-
-
 def current_report(folder: StudyFolder, document: Document, options: Options) -> ReportSources | None:
-    """Returns the sources of the report in `folder`, where a run would train nothing and report the same; else None.
-
-    The facts of the report are kept as `folder.cached_facts`, for `print_current`.
-    """
+    """Returns the note of the report in `folder`, where a run would train nothing and report the same; else None."""
     trains_anew = options.fresh or options.retrain
     if options.partial or trains_anew or options.tracking_uri or document.problems:
         return None
@@ -54,13 +46,10 @@ def current_report(folder: StudyFolder, document: Document, options: Options) ->
         if report is None:
             return None
         digest = _digest(document, options, folder, report.trials, report.files)
-        if report.digest != digest or not _have_same_values(report.variables):
-            return None
-        # What is printed needs the facts; the file that has them too takes a library to read.
-        folder.cached_facts = report.facts
+        is_same = report.digest == digest and _have_same_values(report.variables)
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return None
-    return report
+    return report if is_same else None
 
 
 def _have_same_values(variables: Mapping[str, str]) -> bool:
@@ -68,13 +57,15 @@ def _have_same_values(variables: Mapping[str, str]) -> bool:
     return all(digest_of_variable(name) == digest for name, digest in variables.items())
 
 
-def print_current(folder: StudyFolder, overrides: Sequence[str], console: Console) -> None:
-    """Prints a report that is up to date."""
+def print_current(
+    folder: StudyFolder, report: ReportSources, overrides: Sequence[str], console: Console
+) -> None:
+    """Prints a report that is up to date, with the facts in its note: to read those of the folder takes a library."""
     say = saying(console)
     if overrides:
         say(explained(folder, overrides))
     say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
-    print_results(folder, console)
+    print_results(folder, facts_from(report.facts), console)
 
 
 def go_on_tracking(folder: StudyFolder, console: Console) -> None:
@@ -105,7 +96,7 @@ def remember(
     *,
     lacks_tracking: bool,
 ) -> None:
-    """Notes what the report of a run was made from, for `is_current`.
+    """Notes what the report of a run was made from, for `current_report`.
 
     A warning says where that cannot be noted. data: the files of data on which the report depends; variables: those of
     the environment, each with the digest of its value. lacks_tracking: whether MLflow is not up to date.

@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 WAITING = "not judged yet"
 
 
-def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list[Claim]:
+def preregister(study: Study, stages: Sequence[Stage], session: Session) -> tuple[list[Claim], str]:
     """Dates the plan of a study and its claims before training, and marks new claims on known results as post hoc.
 
-    `plan_trials` also marks those whose sides were trained before.
+    Returns the claims, and the last of the dates, before which no trial begins. `plan_trials` also marks those whose
+    sides were trained before.
     """
     post_hoc_metrics = _post_hoc_metrics(study, stages, session.folder, session.store)
     trained = trained_variants(study, session.store)
     claims = date_claims(session.folder, study.claims, post_hoc_metrics, trained)
     plan = date_plan(study, claims, session)
-    session.workers.not_before = max(plan.declared, *(claim.declared for claim in claims), "")
-    return claims
+    declared = max([plan.declared, *(claim.declared for claim in claims)])
+    return claims, declared
 
 
 def as_preregistered(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> list[Claim]:

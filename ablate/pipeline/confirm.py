@@ -44,7 +44,7 @@ def restrict_to_confirmed(
     name = confirmed(study.config.name)
     if name is None:
         return study, stages
-    report = StudyFolder(options.results, name)
+    report = StudyFolder(options.results_folder, name)
     if not report.has_trials:
         raise AblateError(f"{report.path}: has no report that could be confirmed; run {report.name} first")
     reported = as_reported(study, report)

@@ -7,7 +7,7 @@ has (`records.evaluated`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.prepare import reread
-from ablate.pipeline.publish import publish
 from ablate.pipeline.reported import as_reported
+from ablate.pipeline.reporter import write_report
 from ablate.pipeline.requested import requested
 from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, TEST, Evaluated
 from ablate.records.folder import StudyFolder
@@ -72,19 +72,19 @@ def evaluate(
         _refuse_incapable(changes, cells, study)
         slices.append(changes)
 
-    store = Store(options.results / "store", warn)
+    store = Store(options.results_folder / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         folder.evidence()  # a report that can be read, before anything is evaluated
         kept = _kept(cells, store, study)
         new = _evaluated(kept, slices, store, study)
         current = Evaluated.load(folder).current({cell.id for cell in all_cells}, study.config.checkpoint)
         current.updated(new).save(folder)
-        publish(folder, warn)
+        write_report(folder, warn)
     say(f"{message('evaluate.done', len(kept), [*new.rows['slice'].unique()])}: {folder.path}")
     return folder
 
 
-def _changes(sets: Sequence[str]) -> Changes:
+def _changes(sets: Iterable[str]) -> Changes:
     """Returns the changes of `--set`, which make one slice together. Raises `StudyError`."""
     document = Document("")
     document.apply(sets)

@@ -28,9 +28,10 @@ from ablate.study.study import Study
 def measure(
     study: Study, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
 ) -> list[Measurement]:
-    """Measures on the idle machine what stages ask for; what fails is a warning.
+    """Returns what stages measure on the idle machine; what fails is a warning.
 
-    A study that no longer asks for its speed goes on showing what was timed before.
+    A run of some trials alone, or one that was stopped, measures nothing new. A study that no longer asks for its speed
+    goes on showing what was timed before.
     """
     has_failed = any(record.status == "failed" for record in records.values())
     is_stopped = session.options.fail_fast and has_failed
@@ -50,7 +51,7 @@ def measure(
 
 
 def _timed_before(study: Study, session: Session) -> list[Measurement]:
-    """Returns what the store has of the variants as those of the last report were timed; nothing where none was."""
+    """Returns the timings that the store has under the conditions of the last report; none where it had none."""
     from ablate.stages.speed.section import SpeedSection
     from ablate.stages.speed.timing import Timing
 

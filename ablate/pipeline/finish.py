@@ -1,4 +1,4 @@
-"""The end of a run."""
+"""The end of a run whose report is written: places, MLflow, and the note of its sources."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ def finish(
     """
     options = session.options
     folder = session.folder
-    print_places(folder, session.console, options.tracking_uri)
+    print_places(folder, folder.facts(), session.console, options.tracking_uri)
     # The study keeps the trials of the variants that its file gives, whatever stages chose in their place.
     cells = [*plan.cells, *planned.cells()]
     if options.partial:

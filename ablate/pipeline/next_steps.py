@@ -30,29 +30,34 @@ MIN_LOOK = 3
 """The fewest seeds of its first look."""
 
 
-def print_results(folder: StudyFolder, console: Console) -> None:
+def print_results(folder: StudyFolder, facts: StudyFacts, console: Console) -> None:
     """Prints the verdicts of a study, and where the report and MLflow are."""
     from ablate.report.terminal import print_verdicts
 
-    print_verdicts(folder, console)
-    print_places(folder, console)
+    print_verdicts(folder, facts, console)
+    print_places(folder, facts, console)
 
 
-def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
-    """Prints where the report and MLflow are, and the next command, as it can be typed."""
+def print_places(
+    folder: StudyFolder, facts: StudyFacts, console: Console, tracking_uri: str | None = None
+) -> None:
+    """Prints where the report and MLflow are, and the next command, as it can be typed.
+
+    facts: those of the report.
+    """
     results = at_results(folder.results)
     lines = [(message("terminal.report"), str(folder.report_file))]
     # Runs that were only read are not tracked.
-    if not folder.facts().is_given:
+    if not facts.is_given:
         mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
         lines.append((message("terminal.mlflow"), mlflow))
-    lines += _next_steps(folder, results)
+    lines += _next_steps(folder, facts, results)
     console.print()
     for label, line in lines:
         console.print(printable(f"{label}: {line}"), markup=False, highlight=False, soft_wrap=True)
 
 
-def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, str]]:
+def _next_steps(folder: StudyFolder, facts: StudyFacts, results: Sequence[str]) -> list[tuple[str, str]]:
     """Returns purpose and command of what may settle what is open, or confirms verdicts.
 
     None for the report of a run that differs from its study, and where more seeds would not help. A placebo needs no
@@ -60,7 +65,6 @@ def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, 
 
     results: the words that name the results folder.
     """
-    facts = folder.facts()
     source = Path(os.path.relpath(folder.path.resolve() / facts.source))
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
         return []

@@ -32,7 +32,7 @@ def report_place(document: Document, options: Options) -> tuple[StudyFolder, lis
     """
     overrides = [*overrides_in(document), *options.overrides()]
     name = names.beside(str(document.data.get("name")), overrides)
-    return StudyFolder(options.results, name), overrides
+    return StudyFolder(options.results_folder, name), overrides
 
 
 def explained(folder: StudyFolder, overrides: Sequence[str]) -> str:
@@ -92,8 +92,8 @@ def _in_words(path: PathKey, value: object) -> str:
 def refuse_another(study: Study, results: Path) -> None:
     """Raises `StudyError` where a folder of a study reports another study than that of its file.
 
-    The same study are one that says the same, the study's own file in a folder of its reports, and a file of this name
-    where the reported one is gone, as it was moved.
+    A study is the same where it says the same, where its file is the one in a folder of its reports, and where the file
+    that was reported is gone, as it was moved.
     """
     name = study.config.name
     own = StudyFolder(results, names.confirmed(name) or name)
@@ -157,7 +157,7 @@ def refuse_without_search(document: Document, folder: StudyFolder, options: Opti
         if facts is None or facts.searched != "sweep":
             return
         rule = f"was run, and {folder.path} is its report, which a run without it would write over"
-    hint = f"Run `{typed('sweep', document.path, *at_results(options.results))}`"
+    hint = f"Run `{typed('sweep', document.path, *at_results(options.results_folder))}`"
     raise StudyError(
         [Problem(rule, ("search",), hint=hint, line=document.line(("search",)), source=str(document.path))]
     )

@@ -16,7 +16,7 @@ from ablate.core.facts import StudyFacts, VariantFacts
 from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.pipeline.cache import is_current
+from ablate.pipeline.cache import current_report
 from ablate.pipeline.claims import as_preregistered
 from ablate.pipeline.code_notes import code_notes
 from ablate.pipeline.dated_plans import expected_changes
@@ -116,15 +116,15 @@ def plan_study(
     """
     # First, so that a folder of results that cannot be is refused as such.
     facts = facts_of(study)
-    known_pairs = reported_pairs(facts, options.results)
+    known_pairs = reported_pairs(facts, options.results_folder)
 
-    store = Store(options.results / "store", warn, read_only=True)
+    store = Store(options.results_folder / "store", warn, read_only=True)
     folder, _ = report_place(study.document, options)
     cells = study.cells()
     cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])
     records = _records(cells_of_trials.values(), store)
     # Of variants that trainings choose, the last report alone knows whether all is there.
-    is_reported = is_current(folder, study.document, options)
+    is_reported = current_report(folder, study.document, options) is not None
     missing: set[str] = set()
     if not is_reported:
         missing = _missing(cells_of_trials.values(), records, store)

@@ -54,14 +54,14 @@ def reread(
     code that a results folder names may run. Raises `AblateError` where it may not.
     """
     is_given = path.is_file()
-    named = report_folder(path, options.results)
+    named = report_folder(path, options.results_folder)
     document = read_document(path if is_given else named.study_file).override(options, CONFIGS)
     if not is_given:
-        _refuse_other_folder(named, document, options.results)
+        _refuse_other_folder(named, document, options.results_folder)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
     study, stages = prepare(document, STAGES, options)
-    refuse_another(study, options.results)
+    refuse_another(study, options.results_folder)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
 
@@ -99,7 +99,7 @@ def check(
     """
     configs = [stage_type.Config for stage_type in stage_types]
     config, workload = load(document, configs, skip_unknown_keys=True)
-    workload.results = options.results.absolute()
+    workload.results = options.results_folder.absolute()
     loaded_before = {*sys.modules}
     made = [stage_type.from_study(config, options) for stage_type in stage_types]
     stages = tuple(stage for stage in made if stage is not None)
@@ -115,7 +115,7 @@ def check(
 
 
 def refuse_two_selections(stages: Sequence[Stage], document: Document) -> None:
-    """Refuses a stage that selects beside one that it does not know."""
+    """Refuses two stages that both choose variants, unless the later one may come after the first."""
     selecting = [stage for stage in stages if stage.selects]
     for first, later in pairwise(selecting):
         if not isinstance(first, later.selects_after):

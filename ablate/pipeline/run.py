@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 
 def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
-    """Trains what a study lacks, judges its variants, and publishes the report."""
+    """Trains what a study lacks, judges its variants, and publishes the report.
+
+    A report that is up to date is printed, and nothing is trained. Where a selection lacks trials, there is no report.
+    Raises `AblateError`.
+    """
     document = read_document(path).override(options, CONFIGS)  # --set, --seeds and --confirm
     folder, overrides = report_place(document, options)
     report = current_report(folder, document, options)
     if report is not None:
-        print_current(folder, overrides, console)
+        print_current(folder, report, overrides, console)
         if report.lacks_tracking:
             go_on_tracking(folder, console)
         return RunOutcome(folder.path)
@@ -37,29 +41,29 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     from ablate.pipeline.limitations import print_limitations
     from ablate.pipeline.other_code import resolve_other_code
     from ablate.pipeline.prepare import prepare
-    from ablate.pipeline.publisher import Publisher
+    from ablate.pipeline.reporter import Reporter, write_page
     from ablate.pipeline.selection import select_variants
     from ablate.pipeline.trial_plan import plan_trials
     from ablate.session.session import IncompleteSelection, Session
     from ablate.study.files import resolved_text
 
-    # Workers, MLflow and the process that draws start while the study is checked.
+    # Workers, MLflow and the process that judges and draws start while the study is checked.
     with (
         Session(document, folder, options, console) as session,
-        closing(Publisher(in_process=options.jobs == 0)) as publisher,
+        closing(Reporter(in_process=options.jobs == 0)) as reporter,
     ):
-        publisher.start()
+        reporter.start()
         study, stages = prepare(document, STAGES, options)  # raises StudyError with all mistakes
-        refuse_another(study, options.results)
+        refuse_another(study, options.results_folder)
         study = study.reporting(folder.name, overrides)
         selecting = [stage for stage in stages if stage.selects]
         with session.lock(study, selects=bool(selecting)):
             print_limitations(study, selecting, session)
             resolve_other_code(study, session)
-            claims = preregister(study, stages, session)  # what comes after results is post hoc
+            claims, declared = preregister(study, stages, session)  # what comes after results is post hoc
             folder.begin(resolved_text(study, folder.path))
             planned = study
-            with session.training():
+            with session.training(not_before=declared):
                 try:
                     study = select_variants(study, selecting, session)
                 except IncompleteSelection as stop:
@@ -69,5 +73,9 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
             measured = measure(study, stages, session, records)  # on the idle machine; a failure is a warning
             session.announce_report()
             folder.save(collect(plan, session, records, measured), study)
-            publisher.publish(folder, session.warn, session.print_verdicts)
+            verdicts = reporter.judge(folder)  # from the folder alone
+            folder.save_verdicts(verdicts.tables, verdicts.answer)
+            session.print_verdicts()
+            page = reporter.draw(folder)
+            write_page(folder, page, session.warn)
             return finish(session, planned, plan, records, measured)

@@ -13,18 +13,15 @@ if TYPE_CHECKING:
 
 
 def select_variants(study: Study, stages: Sequence[Stage], session: Session) -> Study:
-    """Lets each stage select, in turn, and returns the study with what they chose.
-
-    Sets `session.max_later` before each. Raises `IncompleteSelection`.
-    """
+    """Lets each stage select, in turn, and returns the study with what they chose. Raises `IncompleteSelection`."""
     for index, stage in enumerate(stages):
-        session.max_later = _max_trainings(study, stages[index + 1 :])
-        study = stage.select(study, session)
+        later = _max_trainings(study, stages[index + 1 :])
+        study = stage.select(study, session, later)
     return study
 
 
 def _max_trainings(study: Study, stages: Sequence[Stage]) -> int:
-    """Returns the most trainings of a study, those by which these stages choose included."""
+    """Returns the most trainings of a study, with those that these stages need to choose its variants."""
     most = len(study.cells()) * (1 + study.companions_per_cell)
     for stage in stages:
         most = stage.max_trials(study, most)

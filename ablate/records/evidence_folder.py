@@ -30,12 +30,9 @@ class EvidenceFolder:
     """A folder with the frames of some evidence; all but trials and curves are missing where they have no rows."""
 
     path: Path
-    cached_facts: Mapping[str, Any] = {}  # The facts as plain data, where they are kept elsewhere too.
 
     def facts(self) -> StudyFacts:
         """Returns the facts, without the frames. Raises `AblateError`."""
-        if self.cached_facts:
-            return facts_from(self.cached_facts)
         _, facts = rows_and_facts(self.path / TRIALS, [])
         return self._facts_from(facts)
 

@@ -13,7 +13,7 @@ def as_html(folder: StudyFolder) -> str:
     """Returns the answer of a study, its verdicts and claims, and what is to be known beside them."""
     facts = folder.facts()
     parts = [Markup("<p>{}</p>").format(line) for line in folder.answer()]
-    parts += [table_as_html(with_terms(table, facts)) for table in summary(folder)]
+    parts += [table_as_html(with_terms(table, facts)) for table in summary(folder, facts)]
     items = [Markup("<li>{}</li>").format(remark) for remark in remarks(folder)]
     if items:
         parts.append(Markup("<ul>{}</ul>").format(Markup().join(items)))

@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.text import printable
+from ablate.core.facts import StudyFacts
 from ablate.records.folder import SPEED, StudyFolder
 from ablate.report.claim_tables import claim_table
 from ablate.report.levels import level_of_claims
@@ -32,12 +33,14 @@ COLOURS = {
 }
 
 
-def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = False) -> None:
+def print_verdicts(
+    folder: StudyFolder, facts: StudyFacts, console: Console, *, measured: bool = False
+) -> None:
     """Prints the summary of `results/<study>/`; `measured`: of claims and measurements alone.
 
-    Raises `AblateError` when the folder holds no comparisons.
+    facts: those of the folder. Raises `AblateError` when it holds no comparisons.
     """
-    tables = summary(folder, measured=measured)
+    tables = summary(folder, facts, measured=measured)
     answer = [] if measured else folder.answer()
     if answer:
         console.print()
@@ -47,10 +50,9 @@ def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = Fa
         print_table(table, console)
 
 
-def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
+def summary(folder: StudyFolder, facts: StudyFacts, *, measured: bool = False) -> list[Table]:
     """Returns the tables of the last report, or those of claims and measurements alone; see `print_verdicts`."""
     comparisons = folder.comparisons()
-    facts = folder.facts()
     tables: list[Table] = []
     if not measured:
         tables += verdict_tables(comparisons, facts, folder.beside(INTERACTIONS))

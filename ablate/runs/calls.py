@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ablate.core.facts import BASELINE, StudyFacts
-from ablate.runs.options import AnalysisOptions
+from ablate.runs.options import ROLES, AnalysisOptions
 from ablate.runs.steps import LAST
 
 Call = Mapping[str, str]
 """Option → its value as text; options that are not given are missing."""
-_ROLES = ("variant", "task", "seed", "example", "source", "status")
 _OF_THRESHOLDS = ("margin", "claim", "floor", "ceiling", "resolution")
 """The options that set what counts as small, or what is claimed: where they do not decide, the tested numbers stay."""
 NOT_GIVEN = "none"
@@ -31,11 +30,11 @@ def call_of(options: AnalysisOptions, roles: Mapping[str, Sequence[str]]) -> dic
         "ceiling": options.ceiling,
         "resolution": options.resolution or None,
         "all-or-nothing": options.all_or_nothing,
-        "also": "; ".join(sorted(f"{name} {direction}" for name, direction in options.also)),
+        "also": "; ".join(sorted(f"{name} {direction}" for name, direction in options.also.items())),
         "where": "; ".join(sorted({*options.where})),
         "at": "" if options.at == LAST else options.at,
         "compare": options.compare,
-        "read": "; ".join(sorted(f"{name}={pattern}" for name, pattern in options.read)),
+        "read": "; ".join(sorted(f"{name}={pattern}" for name, pattern in options.read.items())),
         "experiment": options.experiment,
         "replicates": "on" if options.replicates else "",
         "known-noise": options.known_noise,
@@ -44,7 +43,7 @@ def call_of(options: AnalysisOptions, roles: Mapping[str, Sequence[str]]) -> dic
     for name, value in asked.items():
         if value not in (None, ""):
             call[name] = f"{value:g}" if isinstance(value, float) else str(value)
-    for role in _ROLES:
+    for role in ROLES:
         if role in roles:
             call[role] = ",".join(roles[role])
     return call
@@ -67,7 +66,7 @@ def differences(before: Call, now: Call) -> list[str]:
 def differ_in_columns_alone(one: Call, other: Call) -> bool:
     """Returns whether two calls ask the same of columns that may have other names, or of rows that others meet."""
     names = {name for name in {*one, *other} if one.get(name) != other.get(name)}
-    return names <= {*_ROLES, "where", "at"}
+    return names <= {*ROLES, "where", "at"}
 
 
 def tested(call: Call, deciding: Call) -> tuple[tuple[str, str], ...]:

@@ -15,7 +15,7 @@ from ablate.base.once import put_once
 from ablate.core.stages import FINAL
 from ablate.report.words import message
 from ablate.runs.judged import is_spelled_alike
-from ablate.runs.options import RESERVED, AnalysisOptions
+from ablate.runs.options import AnalysisOptions, reserved_names
 from ablate.runs.reader import RunsFound
 from ablate.runs.tables import flat_table
 from ablate.tracking.content import PARENT_TAG, STATUS_TAG
@@ -175,12 +175,14 @@ def _columns_of_metrics(runs: Sequence[Run], options: AnalysisOptions) -> dict[s
     for run in runs:
         logged |= dict.fromkeys(run.data.metrics)
     words = [options.metric, options.at, *options.where, *options.claim]
-    words += [name for _, name in options.column]
-    words += [name for name, _ in options.also]
+    words += [name for _, name in options.columns]
+    words += [*options.also]
     said = " ".join(words)
     columns: dict[str, list[str]] = {}
     for name in logged:
-        is_taken = name in (*RESERVED, *_INFO, _STEP) or name.startswith(("params.", "tags.", "metrics."))
+        is_taken = name in (*reserved_names(), *_INFO, _STEP) or name.startswith(
+            ("params.", "tags.", "metrics.")
+        )
         columns[name] = [] if is_taken else [name]
         if is_taken or f"metrics.{name}" in said:
             columns[name].append(f"metrics.{name}")
@@ -199,7 +201,7 @@ def _in_columns(values: Mapping[str, float], columns: Mapping[str, Sequence[str]
 def _needed(columns: Mapping[str, Sequence[str]], options: AnalysisOptions) -> list[str]:
     """Returns the metrics whose histories a call needs, the one that must have a value at a step first."""
     best = options.at.removeprefix("best ").strip() if options.at.startswith("best ") else ""
-    wanted = {best, options.metric, *(name for name, _ in options.also)}
+    wanted = {best, options.metric, *options.also}
     # A metric that the call does not name is guessed, from all.
     needed = [name for name, known in columns.items() if not options.metric or wanted & {*known}]
     return sorted(needed, key=lambda name: (best or options.metric) not in columns[name])

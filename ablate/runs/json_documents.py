@@ -151,7 +151,7 @@ class _NestedRuns:
         """Adds a run for each value of a list, if these or the call say what its places are. Raises `Invalid`."""
         columns = dict(keys)
         is_told = (
-            self.options.replicates or self.options.seed == PLACE or ("seed", PLACE) in self.options.column
+            self.options.replicates or self.options.seed == PLACE or ("seed", PLACE) in self.options.columns
         )
         have_seeds = all(isinstance(value, dict) and "seed" in value for value in values)
         if self.options.metric and columns.get("metric", self.options.metric) != self.options.metric:

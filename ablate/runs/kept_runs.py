@@ -37,7 +37,10 @@ class KeptRuns:
     has_seeds: bool
 
     def with_seen_in(self, earlier: Iterable[RunCounts]) -> KeptRuns:
-        """Returns the same with what was seen in earlier tables, each of which had all rows of RUNS and more."""
+        """Returns the same with the variants and repeats that earlier tables had beyond RUNS counted as seen.
+
+        earlier: the counts of tables with all rows of RUNS; one that is no larger than that of RUNS changes nothing.
+        """
         variants = self.seen.variants
         repeats = self.seen.repeats
         for counts in earlier:

@@ -38,16 +38,13 @@ EXAMPLE = "--read 'acc=acc[:= ]+([0-9.]+)'"
 class LogPatterns:
     """The patterns of a call, with the time that they may take."""
 
-    def __init__(self, patterns: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, patterns: Mapping[str, str]) -> None:
         """`patterns`: name → pattern with one group. Raises `Invalid`."""
         with Gather() as at:
-            for name, pattern in patterns:
+            for name, pattern in patterns.items():
                 with at(f"--read {name}"):
                     check_pattern(pattern)
-            names = [name for name, _ in patterns]
-            repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-            at.refuse(repeated, "--read", "must give each name once", listed(repeated))
-        self._patterns = dict(patterns)
+        self._patterns = patterns
 
     def rows_of(self, file: Path) -> MetricRows:
         """Returns the values of each line of a log that has one; those of the whole run are the end.
@@ -197,7 +194,7 @@ def _named_apart(runs: Sequence[RunHistory], root: Path) -> list[RunHistory]:
 
 def found_nothing(where: str, options: AnalysisOptions) -> Invalid:
     """Returns the error of patterns that find nothing there."""
-    given = listed((f"{name} {pattern!r}" for name, pattern in options.read), 4)
+    given = listed((f"{name} {pattern!r}" for name, pattern in options.read.items()), 4)
     return Invalid("--read", f"finds nothing in {where}", given, hint=f"As {EXAMPLE}")
 
 

@@ -24,10 +24,9 @@ from ablate.report.words import message
 from ablate.runs.cautions import ends_in_words
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.content import digests_of_rows
-from ablate.runs.options import AnalysisOptions
+from ablate.runs.options import MADE_WITH, AnalysisOptions
 from ablate.runs.reading import RunTable
 
-MADE = ("evaluation", "data", "machine", "commit")
 _MAY_CHANGE = "commit"
 
 _REMEDY = "Restore it, or measure the noise again with --keep-noise"
@@ -87,7 +86,7 @@ def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, *, has_s
     baseline = trials[trials["variant"] == options.baseline]
     noise = baseline.groupby("task")[options.metric].agg(n="size", sd="std", values=list)
     made = _made(options)
-    missing = " ".join(f"--made-with {name} VALUE" for name in MADE if name not in made)
+    missing = " ".join(f"--made-with {name} VALUE" for name in MADE_WITH if name not in made)
     with Gather() as at:
         at.refuse(
             missing,

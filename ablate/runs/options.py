@@ -4,60 +4,225 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ablate.base.errors import Gather, Invalid, Problem, listed
-from ablate.core.derived import DERIVED
-from ablate.core.facts import TRIAL_COLUMNS
+import click
+
+from ablate.base.errors import Gather, Invalid, Problem, listed, nearest
+from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
+from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
+from ablate.session.option import as_texts, check_options, option, pairs_by_name
+from ablate.session.option_types import FolderType
 
+FILE = click.Path(path_type=Path, dir_okay=False)
 OF_ANY_METRIC = ("baseline", "compare")
 """Options that runs may declare whatever metric is judged."""
-RESERVED = (*TRIAL_COLUMNS, "example", "source", *DERIVED)
-"""Names that no metric may have: of columns, and of metrics that are derived from the runs."""
+ROLES = ("variant", "task", "seed", "example", "source", "status")
+"""The roles that a column may have."""
+MADE_WITH = ("evaluation", "data", "machine", "commit")
+"""What the runs may have been made with."""
+DIRECTIONS = ("max", "min")
 
 
-@dataclass(frozen=True)
+def _by_role(given: Mapping[str, str | Sequence[str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Returns role → its columns. Raises `Invalid`."""
+    pairs = given.items() if isinstance(given, Mapping) else given or ()
+    columns: dict[str, list[str]] = {}
+    for role, names in pairs:
+        if role not in ROLES:
+            raise Invalid("column", "has no role of this name", role, listed(ROLES), nearest(role, ROLES))
+        columns.setdefault(role, []).extend(as_texts(names))
+    return columns
+
+
+def _directions(given: Mapping[str, Direction] | Sequence[tuple[str, Direction]]) -> dict[str, Direction]:
+    """Returns metric → its direction. Raises `Invalid`."""
+    directions = pairs_by_name("--also", "must name each metric once")(given)
+    for direction in directions.values():
+        if direction not in DIRECTIONS:
+            raise Invalid("direction", "must be one of these", direction, listed(DIRECTIONS))
+    return directions
+
+
+def _made_with(given: Mapping[str, str] | Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Returns what the runs were made with, by its name. Raises `Invalid`."""
+    made_with = pairs_by_name("--made-with", "must say each once")(given)
+    for name in made_with:
+        if name not in MADE_WITH:
+            raise Invalid(
+                "made_with", "has no name of these", name, listed(MADE_WITH), nearest(name, MADE_WITH)
+            )
+    return made_with
+
+
+def _patterns(given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Returns name → pattern; the command line gives `NAME=PATTERN`. Raises `Invalid`."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    pairs: list[tuple[str, str]] = []
+    for text in given or ():
+        name, sign, pattern = text.partition("=")
+        if not (name and sign and pattern):
+            hint = "For example: --read 'loss=loss: ([0-9.]+)'"
+            raise Invalid("--read", "must be NAME=PATTERN", text, hint=hint)
+        pairs.append((name, pattern))
+    return pairs_by_name("--read", "must give each name once")(pairs)
+
+
+def _text(given: object) -> str:
+    """Returns a text of what may be none, such as a column that has a number for its name."""
+    return str(given or "")
+
+
+def reserved_names() -> Sequence[str]:
+    """Returns the names that no metric may have: of columns, and of metrics that are derived from the runs."""
+    from ablate.core.derived import DERIVED
+    from ablate.core.facts import TRIAL_COLUMNS
+
+    return (*TRIAL_COLUMNS, "example", "source", *DERIVED)
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnalysisOptions:
-    """The options, each under the name that it has on the command line."""
+    """The options of `ablate analyse` and of `ablate.analyse`."""
 
-    baseline: str = ""
-    metric: str = ""
-    direction: Direction | None = None
-    margin: float | None = None
-    claim: Sequence[str] = ()
-    floor: float | None = None
-    ceiling: float | None = None
-    resolution: float = 0.0
-    all_or_nothing: float | None = None
-    also: Sequence[tuple[str, Direction]] = ()
-    """Further metrics, which claims may use, with their directions."""
-    column: Sequence[tuple[str, str]] = ()
-    """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
-    seed: str = ""
-    """The column of the seeds, or a pattern that finds them in the names of variants."""
-    where: Sequence[str] = ()
-    """Conditions on rows, `COLUMN=VALUE` or a query of pandas."""
-    at: str = ""
-    """The row of a run that counts, where it has one a step: `last`, `best METRIC` or `step N`."""
-    compare: str | None = None
-    """`all_pairs`, where each variant is compared with each other one."""
-    read: Sequence[tuple[str, str]] = ()
-    """Names of metrics with the patterns that find them in the lines of a log."""
-    experiment: str = ""
-    """The experiment of MLflow, where there are several."""
-    replicates: bool = False
-    """Whether rows of a variant are replicates although they differ in other columns."""
-    tracking_uri: str | None = None
-    known_noise: Path | None = None
-    keep_noise: Path | None = None
-    made_with: Sequence[tuple[str, str]] = field(default=())
-    name: str | None = None
-    command: str = ""
-    """The call, as it was given on the command line."""
+    baseline: str = option("", "Variant that the others are compared with.", read=str, metavar="NAME")
+    metric: str = option("", "Column of the metric that is judged.", read=str, metavar="NAME")
+    direction: Direction | None = option(
+        None,
+        "max: more is better; min: less is better.",
+        in_python="`max` where more is better, else `min`; None: as the name of the metric says.",
+        choices=DIRECTIONS,
+    )
+    margin: float | None = option(None, "Variants are equivalent within ±X.", domain=POSITIVE, metavar="X")
+    claim: str | Sequence[str] = option(
+        (),
+        "'A beats B on METRIC' and the like; may be repeated.",
+        in_python="`A beats B on METRIC` and the like, or a list of such claims.",
+        texts=True,
+        metavar="CLAIM",
+    )
+    floor: float | None = option(
+        None, "Value of guessing; a diverged run counts as this.", domain=FINITE, metavar="X"
+    )
+    ceiling: float | None = option(None, "Best possible value.", domain=FINITE, metavar="X")
+    resolution: float = option(
+        0.0,
+        "Smallest possible difference: 1/N for an accuracy over N examples.",
+        domain=NOT_NEGATIVE,
+        metavar="X",
+    )
+    all_or_nothing: float | None = option(
+        None,
+        "Compare how often runs solve the task, which they do at X or better.",
+        domain=FINITE,
+        metavar="X",
+    )
+    also: Mapping[str, Direction] = option(
+        {},
+        "Another metric, for claims; may be repeated.",
+        in_python='Further metrics, for claims, with their directions: `{"loss": "min"}`.',
+        read=_directions,
+        type=(str, click.Choice(DIRECTIONS)),
+        multiple=True,
+    )
+    column: Mapping[str, str | Sequence[str]] = option(
+        {},
+        "Column that is variant, task, seed, example, source or status; may be repeated. A variant may be several: "
+        "`variant A,B`.",
+        in_python="Role (variant, task, seed, example, source, status) → its column; a variant may be several.",
+        read=_by_role,
+        type=(click.Choice(ROLES), str),
+        multiple=True,
+        metavar="ROLE NAME",
+    )
+    variant: str | Sequence[str] = option(
+        (),
+        "Column of the variants, or several.",
+        texts=True,
+        multiple=False,
+        default="",
+        metavar="COLUMN[,COLUMN]",
+    )
+    seed: str = option(
+        "",
+        "Column of the seeds, or a pattern that finds them in names.",
+        read=_text,
+        metavar="COLUMN|PATTERN",
+    )
+    where: str | Sequence[str] = option(
+        (),
+        "Read only rows with COLUMN=VALUE, or that meet a query of pandas; may be repeated.",
+        in_python="Read only rows with `COLUMN=VALUE`, or that meet a query of pandas; or a list of such conditions.",
+        texts=True,
+        metavar="CONDITION",
+    )
+    at: str = option(
+        "",
+        "Row of a run that counts, where it has one for each step (default: last).",
+        in_python="Row of a run that counts, where it has one for each step: `last`, `best METRIC` or `step N`.",
+        metavar="'last|best METRIC|step N'",
+    )
+    compare: Literal["all_pairs"] | None = option(
+        None,
+        "Compare each variant with each other.",
+        in_python="`all_pairs`: compare each variant with each other.",
+        choices=("all_pairs",),
+    )
+    read: Mapping[str, str] = option(
+        {},
+        "Metric that a pattern finds in the lines of logs; may be repeated.",
+        in_python="Names of metrics → the patterns that find them in the lines of logs.",
+        read=_patterns,
+        multiple=True,
+        metavar="NAME=PATTERN",
+    )
+    experiment: str = option("", "Experiment of MLflow, where RUNS has several.", metavar="NAME")
+    replicates: bool = option(False, "Take rows of one variant as replicates although other columns differ.")
+    tracking_uri: str | None = option(
+        None, "MLflow server or database; RUNS is then the name of an experiment there.", metavar="URI"
+    )
+    known_noise: str | Path | None = option(
+        None, "Judge single runs against the kept runs of a baseline.", type=FILE
+    )
+    made_with: Mapping[str, str] = option(
+        {},
+        "What the runs were made with: digest of evaluation, data or machine, or the commit; may be repeated.",
+        in_python="What the runs were made with: the digests of `evaluation`, `data` and `machine`, and the `commit`.",
+        read=_made_with,
+        type=(click.Choice(MADE_WITH), str),
+        multiple=True,
+        metavar="WHAT VALUE",
+    )
+    name: str | None = option(None, "Name of the report (default: that of RUNS).", metavar="NAME")
+    results: str | Path | None = option(
+        None,
+        "Results folder.",
+        type=FolderType(path_type=Path, file_okay=False),
+        default=DEFAULT_RESULTS,
+        show_default=True,
+    )
+
+    def __post_init__(self) -> None:
+        """Raises `Invalid` for values that the command line would not take, as they may be in Python."""
+        check_options(self)
+
+    @property
+    def command(self) -> str:
+        """The call, as it was given on the command line; in Python there is none."""
+        return ""
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
+        pairs = [("variant", name) for name in self.variant]
+        for role, names in self.column.items():
+            pairs += [(role, name) for name in as_texts(names)]
+        return [(role, name) for role, name in pairs if name]
 
     def metrics(self) -> Mapping[str, Metric]:
         """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""
@@ -80,7 +245,7 @@ class AnalysisOptions:
                 "takes --floor and --ceiling",
             )
         metrics = {self.metric: replace(metric, margin=None)}
-        for name, direction in self.also:
+        for name, direction in self.also.items():
             metrics[name] = Metric(direction)
         return metrics
 
@@ -95,26 +260,23 @@ class AnalysisOptions:
         return replace(self, **filled)
 
     def check_names(self) -> None:
-        """Raises `Invalid` for names of metrics that tables use for something else, and for those named twice."""
-        also = [name for name, _ in self.also]
-        repeated = [name for name in also if also.count(name) > 1]
+        """Raises `Invalid` for names of metrics that tables use for something else, and for the judged one again."""
+        reserved = reserved_names()
         with Gather() as at:
             named_by_option = [("--metric", self.metric)]
-            named_by_option += [("--also", name) for name in also]
+            named_by_option += [("--also", name) for name in self.also]
             for option, name in named_by_option:
                 at.refuse(
-                    name in RESERVED,
+                    name in reserved,
                     option,
                     "is a name that tables of runs or claims use for something else",
                     name,
-                    f"any name but {', '.join(RESERVED)}",
+                    f"any name but {', '.join(reserved)}",
                     "Rename the column in RUNS",
                 )
-            at.refuse(self.metric in also, "--also", "must name another metric than --metric", self.metric)
-            at.refuse(repeated, "--also", "must name each metric once", listed(dict.fromkeys(repeated)))
-            parts = [part for part, _ in self.made_with]
-            repeated = [part for part in dict.fromkeys(parts) if parts.count(part) > 1]
-            at.refuse(repeated, "--made-with", "must say each once", listed(repeated))
+            at.refuse(
+                self.metric in self.also, "--also", "must name another metric than --metric", self.metric
+            )
 
     @property
     def judged_direction(self) -> Direction:
@@ -134,6 +296,17 @@ class AnalysisOptions:
         """Returns the name of the baseline among the variants, which may differ in spaces after commas."""
         spaced = re.sub(r",\s*", ", ", self.baseline)
         return self.baseline if self.baseline in variants or spaced not in variants else spaced
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisCall(AnalysisOptions):
+    """The options of `ablate analyse`, with those that only the command line has."""
+
+    keep_noise: Path | None = option(
+        None, "Keep the baseline's runs in this file, and judge nothing.", after="known_noise", type=FILE
+    )
+    command: str = ""
+    """The call, as it was given on the command line."""
 
 
 def _option(problem: Problem) -> str:

@@ -218,7 +218,7 @@ def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
     Raises `Invalid`.
     """
     ends = ends_of(columns.table, columns.roles.get("status", ()))
-    is_named = any(role == "status" for role, _ in columns.options.column)
+    is_named = any(role == "status" for role, _ in columns.options.columns)
     if is_named or not found.endings:
         return ends
     beside = [found.endings.get(place, UNKNOWN) for place in columns.table.index]

@@ -15,7 +15,8 @@ from ablate.base.text import printable
 from ablate.core import names
 from ablate.core.facts import Evidence
 from ablate.core.other_looks import EarlierCalls
-from ablate.pipeline.publish import Verdicts, make_report, publish
+from ablate.pipeline.judging import judge_evidence, verdicts_of
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
@@ -64,7 +65,7 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
             say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
         earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
         _save_evidence(place, evidence, earlier)
-        publish(place, warn)
+        write_report(place, warn)
         write_text(place.path / _CARD, printable(_card(place)))
         line = replace(
             now,
@@ -91,10 +92,8 @@ def judge_without_page(folder: StudyFolder, table: RunTable, source: str) -> Non
     now = ledger.line_of(table, evidence, source=source)
     earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
     _save_evidence(folder, evidence, earlier)
-    for part in make_report(folder):
-        if isinstance(part, Verdicts):
-            folder.save_verdicts(part.tables, part.answer)
-            break
+    verdicts = verdicts_of(judge_evidence(folder), folder)
+    folder.save_verdicts(verdicts.tables, verdicts.answer)
     kept.add(replace(now, verdicts=verdicts_in(folder), level=ledger.level_of(earlier.choices)))
 
 
@@ -156,7 +155,7 @@ def _card(folder: StudyFolder) -> str:
     facts = folder.facts()
     parts = [f"### {markdown(facts.question)}"]
     parts += [markdown(line) for line in folder.answer()]
-    tables = [with_terms(table, facts) for table in summary(folder)]
+    tables = [with_terms(table, facts) for table in summary(folder, facts)]
     parts += [f"{markdown_table(table)}\n\n{markdown(table.caption)}." for table in tables]
     parts += [f"- {markdown(caution)}" for caution in facts.cautions]
     parts.append(f"<sub>`{facts.environment['command']}`, {facts.reported[:10]}</sub>\n")

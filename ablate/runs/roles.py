@@ -120,13 +120,13 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
 
 def _named_metrics(options: AnalysisOptions) -> list[str]:
     """Returns the columns that the call names as metrics."""
-    return [options.metric, *(name for name, _ in options.also)]
+    return [options.metric, *options.also]
 
 
 def _given(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[str]]:
     """Returns role → the columns that the call names."""
     given: dict[str, list[str]] = {}
-    for role, name in options.column:
+    for role, name in options.columns:
         names = [name] if name in table or role not in _SEVERAL else name.split(",")
         given.setdefault(role, []).extend(names)
     return given

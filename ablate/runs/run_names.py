@@ -58,7 +58,7 @@ def named(
     A variant is named by the settings that differ between runs, where neither the call names a column nor the baseline
     stands in one; without such settings by the folder, less the seed. A setting called `task` is the task.
     """
-    given = dict(options.column)
+    given = dict(options.columns)
     names = runs["run"].tolist()
     result = RunNames({}, {"run": ["run"]})
     pattern = options.seed or given.get("seed", "")

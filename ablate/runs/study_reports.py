@@ -26,7 +26,7 @@ from ablate.runs.study_trials import folder_of, trials_of
 def reports_of_studies(
     now: Analysis, lines: Sequence[Analysis], results: Path, source: str
 ) -> Iterator[Analysis]:
-    """Yields the reports of studies that judge runs of an analysis, unless it or one in the ledger judges the same so.
+    """Yields the reports of studies that judge runs of an analysis, unless it or one in the ledger repeats them.
 
     results: the folder of results whose studies are looked at, beside the one that `source` is in.
     """
@@ -46,7 +46,10 @@ def reports_of_studies(
 
 
 def _is_same_judgement(report: Analysis, other: Analysis) -> bool:
-    """Returns whether an analysis is that of a report again, whatever its columns are called."""
+    """Returns whether an analysis repeats the judgement of a report.
+
+    Names of columns, `--where` and `--at` may differ; an analysis without counts, of an older version, repeats none.
+    """
     has_counts = other.counts is not None
     return has_counts and report.judged_as(other) and differ_in_columns_alone(report.call, other.call)
 

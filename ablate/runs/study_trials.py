@@ -12,7 +12,7 @@ from ablate.analysis.family import crossed_levels
 from ablate.base.errors import Invalid
 from ablate.base.text import typed
 from ablate.core.facts import ALL_PAIRS, Evidence, StudyFacts
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.evidence_folder import TRIALS
 from ablate.records.folder import StudyFolder
 from ablate.report.words import message
@@ -45,7 +45,7 @@ class StudyTrialsReader(Reader):
         if path.is_file() and path.name != TRIALS:
             hint = f"They are in {TRIALS}: {typed('analyse', folder.path)}"
             raise Invalid("RUNS", "is a file of a study that has no runs", path.name, hint=hint)
-        data = report_data(folder)
+        data = judge_evidence(folder)
         notes = [*_notes(folder, data.facts), *warnings_of_report(data)]
         return replace(trials_of(data.evidence), notes=notes)
 

@@ -78,6 +78,6 @@ def _seeds_in(names: Sequence[str]) -> list[str] | None:
 
 def _role_of_files(table: pd.DataFrame, names: Sequence[str], options: AnalysisOptions) -> str | None:
     """Returns what files are: variants where the baseline is one, else tasks; None where they are all alike."""
-    if table[_FILE].nunique() < 2 or any(_FILE in name.split(",") for _, name in options.column):
+    if table[_FILE].nunique() < 2 or any(_FILE in name.split(",") for _, name in options.columns):
         return None
     return "variant" if options.baseline in names else "task"

@@ -10,6 +10,7 @@ from ablate.base.text import printable
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.row_summary import RowSummary
+from ablate.session.option import as_texts
 
 _ESCAPE = "\x1b"
 
@@ -53,9 +54,10 @@ def visible_options(options: AnalysisOptions) -> AnalysisOptions:
         at=visible(options.at),
         claim=[visible(claim) for claim in options.claim],
         where=[visible(condition) for condition in options.where],
-        also=[(visible(name), direction) for name, direction in options.also],
-        column=[(role, visible(name)) for role, name in options.column],
-        made_with=[(what, visible(value)) for what, value in options.made_with],
+        also={visible(name): direction for name, direction in options.also.items()},
+        variant=[visible(name) for name in options.variant],
+        column={role: [visible(name) for name in as_texts(names)] for role, names in options.column.items()},
+        made_with={what: visible(value) for what, value in options.made_with.items()},
     )
 
 

@@ -11,7 +11,7 @@ from ablate.base.errors import shown
 from ablate.base.numerals import COUNT, Domain
 
 
-class NumberType(click.ParamType):
+class NumberType(click.ParamType):  # type: ignore[type-arg]  # Of a type from click 8.5 on.
     """A number of a domain; whatever floats know beside finite numbers, such as nan, is refused."""
 
     def __init__(self, domain: Domain) -> None:
@@ -28,7 +28,7 @@ class NumberType(click.ParamType):
         return number
 
 
-class SeedsType(click.ParamType):
+class SeedsType(click.ParamType):  # type: ignore[type-arg]
     """A number of seeds, or each of them: 5, or 0,3,7."""
 
     name = "seeds"

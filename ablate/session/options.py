@@ -2,173 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ablate.base.errors import Gather
 from ablate.base.numerals import COUNT
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.session.option_types import FolderType, NumberType, SeedsType
-
-if TYPE_CHECKING:
-    from ablate.study.sections import Asked
+from ablate.session.option import as_path, as_texts, check_options, option, options_in
+from ablate.session.option_types import FolderType, SeedsType
 
 
-def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
-    """Returns the metadata of a field of `Options`, from which commands make their click options.
-
-    The order of the fields is that of the options. flag: of the command line. text: its help. settings: of the click
-    option.
-
-    report: whether the option changes the report of a document. Then it is in the name of the report's folder, and in
-    the digest by which a report is known to be up to date, as is what `--set` and `--seeds` change of the document.
-    """
-    return {"flag": flag, "report": report, "click": {"help": text} | settings}
+def _seeds(given: Any) -> Any:
+    """Returns a number of seeds, or each of them; what is neither is left to be refused."""
+    to_list = getattr(given, "tolist", None)  # Arrays of numpy, pandas and torch have it.
+    seeds = given if to_list is None else to_list()
+    return tuple(seeds) if isinstance(seeds, Iterable) else seeds
 
 
-@dataclass(frozen=True)
+def _sets(given: Sequence[str] | Mapping[str, Any]) -> Sequence[str]:
+    """Returns changes to a study, each a `PATH=VALUE`."""
+    if isinstance(given, Mapping):
+        from ablate.study.files import as_sets
+
+        return as_sets(given)
+    return as_texts(given)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of `ablate run` and `ablate sweep`."""
+    """The options of `ablate run`, `ablate sweep` and `ablate.run`."""
 
-    jobs: int | None = field(
-        default=None,
-        metadata=option(
-            "--jobs",
-            "Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
-            type=NumberType(COUNT),
-            metavar="N",
-        ),
+    jobs: int | None = option(
+        None,
+        "Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
+        domain=COUNT,
+        metavar="N",
     )
-    engine: str = field(
-        default="local",
-        metadata=option(
-            "--engine",
-            "Where trials run: local, on this machine, or ray, on a cluster; see `ablate guide cluster`.",
-            default="local",
-            show_default=True,
-            metavar="NAME",
-        ),
+    engine: str = option(
+        "local",
+        "Where trials run: local, on this machine, or ray, on a cluster; see `ablate guide cluster`.",
+        show_default=True,
+        metavar="NAME",
     )
-    seeds: Asked = field(
-        default=None,
-        metadata=option(
-            "--seeds",
-            "Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
-            type=SeedsType(),
-            metavar="N",
-        ),
+    seeds: int | Sequence[int] | None = option(
+        None,
+        "Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
+        in_python="Number of seeds, or a list of them (default: the study's).",
+        read=_seeds,
+        type=SeedsType(),
+        metavar="N",
     )
-    sets: Sequence[str] = field(
-        default=(),
-        metadata=option(
-            "--set",
-            "Override a value of the study, for instance training.lr=0.01; may be repeated.",
-            multiple=True,
-            metavar="PATH=VALUE",
-        ),
+    sets: Sequence[str] | Mapping[str, Any] = option(
+        (),
+        "Override a value of the study, for instance training.lr=0.01; may be repeated.",
+        flag="--set",
+        in_python='Override values of the study: `{"training.lr": 0.01}` or `["training.lr=0.01"]`.',
+        texts=True,
+        read=_sets,
+        metavar="PATH=VALUE",
     )
-    only: Sequence[str] = field(
-        default=(),
-        metadata=option(
-            "--only",
-            "Train only this variant and the baseline; may be repeated.",
-            report=True,
-            multiple=True,
-            metavar="VARIANT",
-        ),
+    only: str | Sequence[str] = option(
+        (),
+        "Train only this variant and the baseline; may be repeated.",
+        in_python="Train only this variant, or a list of them, and the baseline.",
+        texts=True,
+        report=True,
+        metavar="VARIANT",
     )
-    seed: int | None = field(
-        default=None,
-        metadata=option("--seed", "Train only this seed.", report=True, type=NumberType(COUNT), metavar="N"),
+    seed: int | None = option(None, "Train only this seed.", domain=COUNT, report=True, metavar="N")
+    confirm: bool = option(
+        False, "Repeat what the study decided on new seeds, in a report of its own.", report=True
     )
-    confirm: bool = field(
-        default=False,
-        metadata=option(
-            "--confirm",
-            "Repeat what the study decided on new seeds, in a report of its own.",
-            report=True,
-            is_flag=True,
-        ),
+    results: str | Path = option(
+        DEFAULT_RESULTS,
+        "Results folder.",
+        read=lambda given: as_path(given, "results"),
+        type=FolderType(path_type=Path, file_okay=False),
+        show_default=True,
     )
-    results: Path = field(
-        default=DEFAULT_RESULTS,
-        metadata=option(
-            "--results",
-            "Results folder.",
-            type=FolderType(path_type=Path, file_okay=False),
-            default=DEFAULT_RESULTS,
-            show_default=True,
-        ),
+    tracking_uri: str | None = option(
+        None, "MLflow server or database (default: SQLite in the results folder).", metavar="URI"
     )
-    tracking_uri: str | None = field(
-        default=None,
-        metadata=option(
-            "--tracking-uri",
-            "MLflow server or database (default: SQLite in the results folder).",
-            metavar="URI",
-        ),
+    fresh: bool = option(False, "Train finished trials again; searches are not repeated.")
+    retrain: bool = option(False, "Train again the finished trials of which only the code has changed.")
+    keep_finished: bool = option(
+        False, "Use finished trials although their code has changed, and nothing else; the report says so."
     )
-    fresh: bool = field(
-        default=False,
-        metadata=option("--fresh", "Train finished trials again; searches are not repeated.", is_flag=True),
+    fail_fast: bool = option(False, "Stop at the first failed trial.")
+    keep_going: bool = option(
+        False,
+        "Go on where the first run, which is the baseline's, fails (default: stop, with exit code 1).",
+        in_python="Go on where the first run, which is the baseline's, fails (default: raise `AblateError`).",
     )
-    retrain: bool = field(
-        default=False,
-        metadata=option(
-            "--retrain",
-            "Train again the finished trials of which only the code has changed.",
-            is_flag=True,
-        ),
-    )
-    keep_finished: bool = field(
-        default=False,
-        metadata=option(
-            "--keep-finished",
-            "Use finished trials although their code has changed, and nothing else; the report says so.",
-            is_flag=True,
-        ),
-    )
-    fail_fast: bool = field(
-        default=False, metadata=option("--fail-fast", "Stop at the first failed trial.", is_flag=True)
-    )
-    keep_going: bool = field(
-        default=False,
-        metadata=option(
-            "--keep-going",
-            "Go on where the first run, which is the baseline's, fails (default: stop, with exit code 1).",
-            is_flag=True,
-        ),
-    )
-    sweep: bool = field(
-        default=False,
-        metadata=option("", "Search first, then judge the winners: `ablate sweep`.", report=True),
-    )
-    forks: bool = field(
-        default=False,
-        metadata=option("", "Whether this process may be forked: it is a command, and no user's notebook."),
+    sweep: bool = option(
+        False, "Search first, then judge the winners, as `ablate sweep` does.", flag=None, report=True
     )
 
     def __post_init__(self) -> None:
         """Raises `Invalid` for values that no run takes, as they may be in Python; the study judges the seeds."""
         seeds = self.seeds if isinstance(self.seeds, Sequence) else [self.seeds]
         with Gather() as at:
-            for name, number in (("jobs", self.jobs), ("seed", self.seed)):
-                if number is not None:
-                    with at():
-                        COUNT.check(name, number)
-            for name in ("sets", "only"):
-                texts = getattr(self, name)
-                is_list = isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts)
-                at.refuse(not is_list, name, "must be a list of texts", texts)
-            for each in fields(self):
-                value = getattr(self, each.name)
-                if isinstance(each.default, bool):
-                    at.refuse(not isinstance(value, bool), each.name, "must be true or false", value)
+            with at():
+                check_options(self)
             if self.seeds is not None and not all(seed in COUNT for seed in seeds):
                 allowed = "a number of seeds, such as 5, or a list of seeds, such as [0, 3, 7]"
                 at.refuse(True, "seeds", "must be whole numbers from 0", self.seeds, allowed)
+
+    @property
+    def forks(self) -> bool:
+        """True where this process may be forked: it is a command, and no user's notebook."""
+        return False
+
+    @property
+    def results_folder(self) -> Path:
+        """The results folder, which Python may give as text."""
+        return Path(self.results)
 
     @property
     def partial(self) -> bool:
@@ -193,7 +143,17 @@ class Options:
     def report_options(self) -> dict[str, Any]:
         """The options that change the report of a document, by name."""
         values = asdict(self)
-        return {field.name: values[field.name] for field in fields(self) if field.metadata["report"]}
+        return {name: values[name] for name, declared in options_in(type(self)).items() if declared.report}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunCall(Options):
+    """The options of a run that is a command."""
+
+    @property
+    def forks(self) -> bool:
+        """True: the process is the command's own."""
+        return True
 
 
 @dataclass(frozen=True)

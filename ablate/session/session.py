@@ -57,20 +57,20 @@ class Session:
         self.console = console
         self.say: Say = saying(console)
         self.warn: Say = saying(console, "warning")
-        self.store = Store(options.results / "store", self.warn)
+        self.store = Store(options.results_folder / "store", self.warn)
         self._forks_driver = forks_driver(document, options)
         # What a user's own workload needs is not known before the study is read.
         is_built_in = "workload" not in document.data
         self._starts_early = is_built_in and has_processes(options) and not self._forks_driver
         # When the run began, later by the time in which it awaited others; a notebook has begun long before.
         self._began = BEGAN if options.forks else time.monotonic()
+        # The earliest date of a trial.
+        self._not_before = ""
         # When the last training and measurement had ended.
         self._trained_until = self._began
         self._open = ExitStack()
         self._workers: Workers | None = None
         self._display: Display | None = None
-        # The most trainings that follow those of the stage that selects now.
-        self.max_later = 0
 
     def __enter__(self) -> Self:
         self.server = self._open.enter_context(closing(Server()))
@@ -100,11 +100,13 @@ class Session:
                 raise KeyboardInterrupt(kept) from None
 
     @contextmanager
-    def training(self) -> Iterator[None]:
+    def training(self, *, not_before: str) -> Iterator[None]:
         """Keeps speed from being measured while trials are trained; afterwards the workers are gone.
 
-        The code and data that trials get are fixed first. Raises `AblateError`.
+        The code and data that trials get are fixed first. not_before: the earliest date of a trial, that of its plan.
+        Raises `AblateError`.
         """
+        self._not_before = not_before
         self.workers.freeze()
         if self._forks_driver:
             self.server.fork_driver()  # Before the display has a thread.
@@ -156,6 +158,7 @@ class Session:
             wanted=wanted,
             later=later,
             fresh=fresh,
+            not_before=self._not_before,
             fail_fast=self.options.fail_fast,
             keep_going=self.options.keep_going or self.display.has_results,
         )
@@ -201,7 +204,7 @@ class Session:
 
     def print_verdicts(self) -> None:
         """Prints the verdicts of the report."""
-        print_verdicts(self.folder, self.console)
+        print_verdicts(self.folder, self.folder.facts(), self.console)
 
     def _on_event(self, event: Event) -> None:
         self.tracker(event)

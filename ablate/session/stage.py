@@ -134,7 +134,7 @@ class Stage(ABC):
         return ()
 
     def max_trials(self, study: Study, judged: int) -> int:
-        """Returns an upper bound on the trainings of a run, those by which the stage selects included.
+        """Returns an upper bound on the trainings of a run, with those that the stage needs to choose its variants.
 
         judged: the trainings of the variants as they are given.
         """
@@ -150,8 +150,11 @@ class Stage(ABC):
         """Returns whether results are known from which a new claim could have been read."""
         return False
 
-    def select(self, study: Study, session: Session) -> Study:
-        """Trains, and returns the study with the chosen variants. Raises `IncompleteSelection`."""
+    def select(self, study: Study, session: Session, later: int) -> Study:
+        """Trains, and returns the study with the chosen variants. Raises `IncompleteSelection`.
+
+        later: the most trainings that follow those of the stage, if the study keeps its variants.
+        """
         return study
 
     def companions(self, study: Study, judged: Sequence[Cell]) -> Iterable[Cell]:

@@ -85,7 +85,7 @@ class Workers(Supervised):
     def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
         """Makes the engine of `--engine`, or with `--jobs 0` one in this process. Raises `AblateError`."""
         self.workload = study.workload
-        self.where = reference(study, options.results)
+        self.where = reference(study, options.results_folder)
         if options.jobs == 0:
             engine: Engine = InProcess(self.where, study.workload)
         else:

@@ -61,11 +61,15 @@ class PathStage(Stage):
         return [f"step {number}" for number in range(1, len(self._target(study).patches))]
 
     def max_trials(self, study: Study, judged: int) -> int:
-        extra = len(self.extra_variants(study))
-        steps = num_candidates(extra + 1) * len(self._seeds)
-        return judged + steps + extra * study.config.seeds.count
+        steps = num_candidates(len(self.extra_variants(study)) + 1) * len(self._seeds)
+        return judged + steps + self._max_judged(study)
 
-    def select(self, study: Study, session: Session) -> Study:
+    def _max_judged(self, study: Study) -> int:
+        """Returns the most trainings that judge the configurations of the path, with what is trained beside each."""
+        cells = len(self.extra_variants(study)) * study.config.seeds.count
+        return cells * (1 + study.companions_per_cell)
+
+    def select(self, study: Study, session: Session, later: int) -> Study:
         """Returns the study with the configurations of the path, in order, before its other variants."""
         from ablate.study.study import Selection
 
@@ -73,6 +77,7 @@ class PathStage(Stage):
         trained: dict[str, Cell] = {}
         notes: list[str] = []
         remaining = [*self._target(study).patches]
+        judged = later + self._max_judged(study)
         while remaining:
             candidates = self._candidates(study, remaining)
             best = remaining[0]
@@ -80,7 +85,8 @@ class PathStage(Stage):
                 step = {change: self._cells(study, variant) for change, variant in candidates.items()}
                 for cells in step.values():
                     trained |= {cell.id: cell for cell in cells}
-                best, note = self._take_step(study, session, step, [*trained.values()], len(path) + 1)
+                number = len(path) + 1
+                best, note = self._take_step(study, session, step, [*trained.values()], number, judged)
                 notes.append(note)
             path.append(candidates[best])
             remaining.remove(best)
@@ -88,8 +94,8 @@ class PathStage(Stage):
         baseline, *others = study.variants
         by_config = {key_of(variant.configs): variant for variant in others if not variant.placebo}
         path = [by_config.get(key_of(variant.configs), variant) for variant in path]
-        judged = [baseline, *path, *(variant for variant in others if variant not in path)]
-        chosen = study.judging(judged, study.design.paths, Selection("path", [*trained.values()]))
+        variants = [baseline, *path, *(variant for variant in others if variant not in path)]
+        chosen = study.judging(variants, study.design.paths, Selection("path", [*trained.values()]))
         return replace(chosen, notes=[*study.notes, *notes])
 
     def _take_step(
@@ -99,10 +105,12 @@ class PathStage(Stage):
         step: Mapping[str, Sequence[Cell]],
         trained: Sequence[Cell],
         number: int,
+        judged: int,
     ) -> tuple[str, str]:
         """Trains the candidates of a step; returns the best change with a note on it.
 
-        step: change → the cells of its candidate. trained: all cells of the path up to this step.
+        step: change → the cells of its candidate. trained: all cells of the path up to this step. judged: the most
+        trainings that judge what the path has chosen.
         """
         from ablate.report.words import message
 
@@ -110,8 +118,6 @@ class PathStage(Stage):
         for candidate in step.values():
             cells += candidate
         session.enlist(trained)
-        judged = len(study.cells()) + len(self.extra_variants(study)) * study.config.seeds.count
-        judged *= 1 + study.companions_per_cell
         later = num_candidates(len(step) - 1) * len(self._seeds) + judged
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].faulty for cell in cells):

@@ -102,7 +102,7 @@ class ProbeStage(Stage):
         short_runs = {cell.id for cell in [*self._runs(study), *self._last_runs(study)]}
         return judged + len(short_runs) + _max_repeats(study)
 
-    def select(self, study: Study, session: Session) -> Study:
+    def select(self, study: Study, session: Session, later: int) -> Study:
         """Trains the short runs, and returns the study with notes on them.
 
         Raises `AblateError` for a level that they have not shown to change anything.
@@ -110,8 +110,9 @@ class ProbeStage(Stage):
         cells = list(self._runs(study))
         last = list(self._last_runs(study))
         session.enlist(cells)
-        later = len(last) + _max_repeats(study) + session.max_later
-        records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
+        records = session.train(
+            FixedPlan(cells), later=len(last) + _max_repeats(study) + later, fresh=session.options.fresh
+        )
         if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
             raise session.incomplete("probe", cells, records)
 
@@ -124,8 +125,8 @@ class ProbeStage(Stage):
             raise _refusal(study, dead)
 
         session.enlist(last)
-        later = (_max_repeats(study) if self._unsteady else 0) + session.max_later
-        records_of_last = session.train(FixedPlan(last), later=later, fresh=session.options.fresh)
+        repeats = _max_repeats(study) if self._unsteady else 0
+        records_of_last = session.train(FixedPlan(last), later=repeats + later, fresh=session.options.fresh)
         if any(
             cell.id not in records_of_last or records_of_last[cell.id].status == "failed" for cell in last
         ):

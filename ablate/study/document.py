@@ -1,7 +1,7 @@
 """A study file as plain data, with the line of every node, what options change of it, and all problems found."""
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ class Overrides(Protocol):
     """The options of the command line that change what a study file says."""
 
     @property
-    def sets(self) -> Sequence[str]:
+    def sets(self) -> Collection[str]:
         """Changes as `PATH=VALUE`, of `--set`."""
 
     @property
@@ -129,7 +129,7 @@ class Document:
             self.set(("name",), names.confirming(str(self.data.get("name", ""))), "--confirm")
         return self
 
-    def apply(self, sets: Sequence[str], configs: Sequence[type[StageConfig]] = ()) -> None:
+    def apply(self, sets: Iterable[str], configs: Sequence[type[StageConfig]] = ()) -> None:
         """Changes the data as `--set` asks; notes what is wrong with the changes."""
         keyed_by_path: list[str] = []
         for config in configs:

@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -69,13 +69,9 @@ def _plain(value: object) -> object:
     raise TypeError(f"{value!r} of type {type(value).__name__}")
 
 
-def as_sets(sets: Sequence[str] | Mapping[str, object]) -> list[str]:
+def as_sets(sets: Mapping[str, object]) -> list[str]:
     """Returns changes to a study as `--set` takes them, each a `PATH=VALUE`."""
-    if isinstance(sets, Mapping):
-        return [f"{path}={_json(value)}" for path, value in sets.items()]
-    if isinstance(sets, str):
-        return [sets]
-    return list(sets)
+    return [f"{path}={_json(value)}" for path, value in sets.items()]
 
 
 def resolved_text(study: Study, folder: Path) -> str:

@@ -19,7 +19,10 @@ MAX_SHARE = 0.1
 
 
 def mixed_columns(task: PartConfig) -> Sequence[str]:
-    """Returns a sentence for each column of numbers that a task reads as names, because of the words in it."""
+    """Returns a sentence for each column of numbers that a table task reads as names, because of a few words in it.
+
+    None for other tasks. Raises `Invalid` for a file that cannot be read.
+    """
     return _sentences(task.file, task) if isinstance(task, Columns.Config) else []
 
 
@@ -53,8 +56,9 @@ def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
 
 
 def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
-    """Returns where the first word stands in a column that otherwise holds numbers; else nothing.
+    """Returns a clause that counts the numbers and the words of a column, and names the first word; else nothing.
 
+    Nothing without words, with more of them than `MAX_SHARE` of the cells, or with at most `FEW` different numbers.
     has_gaps: whether `nan` stands for a number that is missing; else it is a word too.
     """
     filled = [(place, cell) for place, cell in zip(table.places, table.columns[name], strict=True) if cell]

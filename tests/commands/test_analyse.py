@@ -13,7 +13,7 @@ from statsmodels.stats.tests.test_tost import clinic
 
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.runs.noise import MADE
+from ablate.runs.options import MADE_WITH
 
 LOSS = ["--baseline", "base", "--metric", "loss", "--direction", "min"]
 RUNS = "variant,seed,loss\n" + "".join(
@@ -78,7 +78,7 @@ def test_reference_values_of_a_paired_t_test(tmp_path):
 
 def test_noise_is_kept_behind_a_link_and_over_nothing_that_it_has_not_written(tmp_path):
     base = "variant,loss\nbase,1.1\nbase,1.2\nbase,1.4\n"
-    made = [word for name in MADE for word in ("--made-with", name, "v")]
+    made = [word for name in MADE_WITH for word in ("--made-with", name, "v")]
 
     def code(file):
         return analyse(tmp_path, base, *made, "--keep-noise", file).returncode

@@ -10,7 +10,7 @@ from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 from harness import ablate as typed
 
 import ablate.stages.speed.timing
-from ablate.pipeline.cache import is_current
+from ablate.pipeline.cache import current_report
 from ablate.pipeline.claims import WAITING
 from ablate.pipeline.place import report_place
 from ablate.records.folder import StudyFolder
@@ -36,7 +36,7 @@ def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def current(study: Path, options: Options) -> bool:
     document = read_document(study)
-    return is_current(report_place(document, options)[0], document, options)
+    return current_report(report_place(document, options)[0], document, options) is not None
 
 
 def kept(folder: Path) -> list[list[str]]:

@@ -15,7 +15,7 @@ from ablate.cli import main
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.pipeline.diff_sides import Pair
-from ablate.pipeline.publish import publish
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.words import Row
 
@@ -36,7 +36,7 @@ def save(found, path, resolved="name: x\ntraining: {steps: 50}\n", **facts):
     path.mkdir(parents=True)
     folder.study_file.write_text(resolved)
     folder.save_evidence(dataclasses.replace(found, facts=dataclasses.replace(found.facts, **facts)))  # type: ignore[arg-type]
-    publish(folder, pytest.fail)
+    write_report(folder, pytest.fail)
     return path
 
 

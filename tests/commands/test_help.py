@@ -25,6 +25,7 @@ OF_OTHERS = {
     "--constraint",
     "--index-url",
     "--multirun",
+    "--record",
     "--log",
     "--output",
     *("--address", "--cpus-per-task", "--follow", "--generate", "--head", "--min-nodes", "--nodes"),

@@ -209,8 +209,9 @@ def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_pa
 def test_no_trial_begins_before_its_plan_was_dated(tmp_path):
     """Whatever the clock says, of this machine or of a node; it takes as long as it took."""
     engine = Supervised(InProcess(TOY_REF))
-    engine.not_before = "2999-12-31T23:59:59.999+00:00"
+    moment = "2999-12-31T23:59:59.999+00:00"
     (cell,) = toy_cells(tmp_path)[:1]
-    record = drive(FixedPlan([cell]), engine, Store(tmp_path), lambda event: None)[cell.id]
-    assert record.started_at == engine.not_before
+    records = drive(FixedPlan([cell]), engine, Store(tmp_path), lambda event: None, not_before=moment)
+    record = records[cell.id]
+    assert record.started_at == moment
     assert 0 <= record.seconds < 30

@@ -15,9 +15,9 @@ from ablate.records.folder import StudyFolder
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Returns the tables of a report, decided again from the evidence in its folder; nothing is drawn."""
     from ablate.analysis.noise import noise
-    from ablate.pipeline.publish import report_data
+    from ablate.pipeline.judging import judge_evidence
 
-    found = report_data(StudyFolder.at(path))
+    found = judge_evidence(StudyFolder.at(path))
     return {
         "comparisons": found.comparisons,
         "claims": found.claims,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ablate.core.reason import Reason
 from ablate.pipeline.next_steps import print_places
-from ablate.pipeline.publish import publish
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 
 DECIDED = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88]}
@@ -25,13 +25,13 @@ def folder(results, values, name="x", **facts):
     (results / "x.yaml").write_text("name: x\n")
     changed = replace(evidence.facts, **({"study": name, "source": "../x.yaml"} | facts))
     study.save_evidence(replace(evidence, facts=changed))
-    publish(study, pytest.fail)
+    write_report(study, pytest.fail)
     return study
 
 
 def lines(study):
     buffer = io.StringIO()
-    print_places(study, Console(file=buffer, width=80))
+    print_places(study, study.facts(), Console(file=buffer, width=80))
     return buffer.getvalue().split("\n")[1:-1]
 
 

@@ -8,7 +8,7 @@ from made_evidence import study as made
 
 from ablate.commands.list import overview
 from ablate.core.trial import Cell, Trial
-from ablate.pipeline.publish import publish
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 
 ENDS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88], "b": [0.5, 0.7, 0.4, 0.55]}
@@ -22,7 +22,7 @@ def results(tmp_path_factory):
     def report(name, trials, **facts):
         changed = replace(evidence.facts, study=name, question="Which?", **facts)
         StudyFolder(results, name).save_evidence(replace(evidence, trials=trials, facts=changed))
-        publish(StudyFolder(results, name), print)
+        write_report(StudyFolder(results, name), print)
 
     whole = evidence.trials
     report("x", whole, reported="2026-11-22T08:07:06.123+00:00")

@@ -7,9 +7,12 @@ import re
 from ablate.commands.guide import text_of
 from ablate.pipeline import run
 
+METHODS_OF = {"session": "session/session.py", "reporter": "pipeline/reporter.py"}
+"""The objects of a run whose methods are its steps, each with its file."""
+
 
 def calls() -> list[tuple[str, str]]:
-    """The functions and classes that `run_study` calls by their own names, in order, each with its file."""
+    """The functions, classes and methods that `run_study` calls as its steps, in order, each with its file."""
     module = ast.parse(inspect.getsource(run))
     imports: dict[str, str] = {}
     for node in ast.walk(module):
@@ -17,16 +20,20 @@ def calls() -> list[tuple[str, str]]:
             for alias in node.names:
                 imports[alias.name] = f"{str(node.module).removeprefix('ablate.').replace('.', '/')}.py"
     [function] = [node for node in module.body if isinstance(node, ast.FunctionDef)]
-    named = [
-        node for node in ast.walk(function) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    ]
-    named.sort(key=lambda call: (call.lineno, call.col_offset))
-    names = [call.func.id for call in named if call.func.id in imports and call.func.id != "RunOutcome"]
-    return [(name, imports[name]) for name in names]
+    called = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+    called.sort(key=lambda call: (call.lineno, call.col_offset))
+    steps: list[tuple[str, str]] = []
+    for name in (ast.unparse(call.func) for call in called):
+        owner = name.partition(".")[0]
+        if owner in METHODS_OF:
+            steps.append((name, METHODS_OF[owner]))
+        elif name in imports and name != "RunOutcome":
+            steps.append((name, imports[name]))
+    return steps
 
 
 def test_the_guide_lists_the_pipeline_as_it_is():
-    listed = re.findall(r"^\d+\. `(\w+)` \(`([\w/]+\.py)`\)", text_of("architecture"), re.MULTILINE)
+    listed = re.findall(r"^\d+\. `([\w.]+)` \(`([\w/]+\.py)`\)", text_of("architecture"), re.MULTILINE)
     assert listed == [(name, file) for name, file in calls()]
 
 

@@ -1,14 +1,14 @@
 import pytest
 import synthetic
 
-from ablate.pipeline.publish import publish as publish_folder
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 
 
 def published(evidence, folder):
     study = StudyFolder.at(folder)
     study.save_evidence(evidence)
-    publish_folder(study, pytest.fail)
+    write_report(study, pytest.fail)
     return folder
 
 

@@ -11,7 +11,7 @@ import pytest
 from markupsafe import Markup
 from reports import MADE
 
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written
 from ablate.report.section import Text, unfolded
@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 def report(folder):
     """The page as markdown, and what the terminal and MLflow show; figures are not drawn."""
-    found = report_data(folder)
+    found = judge_evidence(folder)
     sections = shown(found)
     blocks = list(unfolded(block for section in sections for block in section.blocks))
     failed = [block.words for block in blocks if isinstance(block, Text) and block.fault]
@@ -71,6 +71,6 @@ def test_mlflow_and_the_terminal_show_the_first_screen(folder):
     shown = StudyFolder.at(folder)
     page = (folder / "report.md").read_text(encoding="utf-8")
     assert [line for line in shown.answer() if markdown_line(line) not in page] == []
-    for table in summary(shown):
+    for table in summary(shown, shown.facts()):
         assert sum(not column.below for column in table.columns) <= 8
         assert table.caption.split(";")[0] in page

@@ -10,7 +10,7 @@ from synthetic import UGLY, study
 
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
-from ablate.pipeline.publish import publish as publish_folder
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.reason_words import because
 from ablate.report.section import Items, Text
@@ -191,7 +191,8 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
         if path.suffix in (".html", ".md", ".svg")
     }
     buffer = io.StringIO()
-    print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=200))
+    reported = StudyFolder.at(folder)
+    print_verdicts(reported, reported.facts(), Console(file=buffer, width=200))
     for name, text in {**written, "terminal": buffer.getvalue()}.items():
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]", text), (
             name
@@ -253,16 +254,16 @@ def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish):
 
 
 def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path, monkeypatch):
+    folder, warnings, judged = StudyFolder.at(tmp_path / "far"), [], []
+
     def fail(*given):
+        judged.append((folder.path / "comparisons.csv").exists())
         raise ValueError("broken <b>")
 
     monkeypatch.setattr(differences, "seed_differences", fail)
-    folder, warnings, judged = StudyFolder.at(tmp_path / "far"), [], []
     folder.save_evidence(study(factors=SMALL, num_seeds=1, named={}, placebo=False))
-    publish_folder(
-        folder, warnings.append, lambda: judged.append((tmp_path / "far/comparisons.csv").exists())
-    )
-    assert judged == [True]
+    write_report(folder, warnings.append)
+    assert judged == [True], "verdicts are written before anything is drawn"
     said = "The figure “Every seed” could not be drawn: ValueError: broken "
     assert warnings == [f"{folder.report_file}: {said}<b>"]
     for page in ("report.html", "report.md"):
@@ -281,7 +282,7 @@ def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(tmp_path, evid
     monkeypatch.setattr(Incidents, "findings", fail)
     folder, warnings = StudyFolder.at(tmp_path / "x"), []
     folder.save_evidence(evidence)
-    publish_folder(folder, warnings.append)
+    write_report(folder, warnings.append)
     said = "“Runs without a result” {} ValueError: broken <b>"
     assert warnings == [
         f"{folder.report_file}: What {said.format('has found could not be drawn:')}",

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ablate.analysis import compare, family
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.rows import MAX_ROWS
@@ -48,7 +48,7 @@ def test_many_variants_are_one_family_and_the_largest_are_drawn(tmp_path, calls)
     values = {"baseline": [0.8] * 4} | {f"v{i}": of + i / 1000 for i, of in enumerate(spread)}
     folder = StudyFolder.at(tmp_path / "many")
     folder.save_evidence(study(values, margin=0.02))
-    found = report_data(folder)
+    found = judge_evidence(folder)
     assert calls["family_size"] == 1, "and not once for each of the comparisons"
     figures = {picture.name: picture for picture in pictures(shown(found))}
     for name in ("forest", "seeds"):

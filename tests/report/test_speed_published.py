@@ -15,8 +15,8 @@ from timings import AT_OWN
 from ablate.analysis.speed_tables import scaling, speeds
 from ablate.commands._json import json_text, report_object
 from ablate.commands._results import load
-from ablate.pipeline.publish import publish
-from ablate.pipeline.publish import report_data as published_material
+from ablate.pipeline.judging import judge_evidence
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.terminal import print_verdicts
 
@@ -35,7 +35,7 @@ def folder(tmp_path):
 def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     only = replace(evidence, trials=evidence.trials[:0], curves=evidence.curves[:0])
     folder.save_evidence(only)
-    publish(folder, pytest.fail)
+    write_report(folder, pytest.fail)
     assert folder.comparisons() == []
     assert not {path.name for path in folder.path.iterdir()} & {"noise.csv", "stability.csv"}
     found = report_object(folder)
@@ -45,7 +45,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     json_text(found)
     assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
     console = Console(file=io.StringIO(), width=80)
-    print_verdicts(folder, console)
+    print_verdicts(folder, folder.facts(), console)
     shown = console.file.getvalue()
     assert max(map(len, shown.splitlines())) <= 80
     assert "×1.900" in shown
@@ -62,7 +62,7 @@ def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others
     ]
     folder.write_claims(rows)
     folder.save_evidence(only)
-    publish(folder, pytest.fail)
+    write_report(folder, pytest.fail)
     verdicts = {row["hash"]: row["verdict"] for row in folder.claims()}
     assert verdicts == {about[0].hash: "supported", about[1].hash: ""}
     assert "Supported: baseline beats slow on step seconds." in folder.answer()
@@ -75,8 +75,8 @@ def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it
 ):
     few = with_speed(evidence, pd.concat(AT_OWN))
     folder.save_evidence(few)
-    assert len(published_material(folder).table("speed")) == len(speeds(few))
-    found = published_material(folder)
+    assert len(judge_evidence(folder).table("speed")) == len(speeds(few))
+    found = judge_evidence(folder)
     beside = {"speed.csv": found.table("speed"), "scaling.csv": found.table("scaling")}
     verdicts = {"comparisons.csv": found.comparisons, "claims.csv": found.claims}
     folder.save_verdicts({**verdicts, **beside})

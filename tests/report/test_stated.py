@@ -10,7 +10,7 @@ import pytest
 from harness import ablate_here
 from test_golden import RESULTS
 
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.data_words import chosen_by_judged, pairs_share_data, pool_codes, split_codes, stated_of
 from ablate.report.paper_methods import methods
@@ -50,7 +50,7 @@ def said(report: StudyFolder) -> str:
     """Report, answer and methods as one text."""
     page = (report.path / "report.md").read_text()
     html = re.sub(r"<(style|script).*?</\1>", "", (report.path / "report.html").read_text(), flags=re.DOTALL)
-    return " ".join([page, html, *report.answer(), methods(report_data(report))])
+    return " ".join([page, html, *report.answer(), methods(judge_evidence(report))])
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_of_own_code_nothing_is_asserted_but_what_the_study_states(tmp_path):
     assert {row["parameters"] for row in plan["variants"]} == {None}
     # What ablate ran with, the code need not have; nor does it say what its steps are, or on how many cores it runs.
     assert ("Versions" in dict(provenance(report.evidence()))) is False
-    picture = summary_picture(report_data(report))
+    picture = summary_picture(judge_evidence(report))
     assert not re.search(r"after \d|parameters ·|of one core", " ".join(map(str, picture.options)))
 
     # What is stated trains nothing anew.
@@ -109,7 +109,7 @@ def test_a_study_that_tunes_on_what_it_states_to_be_held_out_is_contradicted(tmp
     written(tmp_path, tune=tune, seeds=2, data={"test": "held_out"})
     report = run(tmp_path)
     assert any("though the study states" in line for line in report.answer())
-    assert "though the study states" in methods(report_data(report))
+    assert "though the study states" in methods(judge_evidence(report))
 
 
 def test_of_runs_that_exist_nothing_is_asserted(tmp_path, monkeypatch):
@@ -164,6 +164,6 @@ def test_models_compared_by_document_are_not_said_to_be_crossed_with_runs(tmp_pa
     assert ablate_here("analyse", *words, cwd=tmp_path).returncode == 0
     report = StudyFolder(tmp_path / "results", "runs")
     assert pool_codes(report.facts()) == ["by_example"]
-    paragraph = methods(report_data(report))
+    paragraph = methods(judge_evidence(report))
     assert "over documents" in paragraph
     assert "crossed" not in paragraph

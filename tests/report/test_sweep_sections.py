@@ -10,7 +10,7 @@ from made_searches import after_search
 
 from ablate.analysis.compare import compare
 from ablate.analysis.optuna_study import rebuilt
-from ablate.pipeline.publish import publish
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections import SECTIONS
@@ -115,7 +115,7 @@ def test_a_study_of_optuna_is_rebuilt_from_the_table():
 def published(folder, made, **options):
     study = StudyFolder.at(folder)
     study.save_evidence(after_search(made, searches.after(made, **options)))
-    publish(study, pytest.fail)
+    write_report(study, pytest.fail)
     return folder
 
 

@@ -11,9 +11,10 @@ from ablate.report.terminal import print_table, print_verdicts
 from ablate.report.words import Column, Table
 
 
-def printed(folder, width=80):
+def printed(folder, **options):
     buffer = io.StringIO()
-    print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=width))
+    reported = StudyFolder.at(folder)
+    print_verdicts(reported, reported.facts(), Console(file=buffer, **({"width": 80} | options)))
     return buffer.getvalue()
 
 
@@ -24,7 +25,7 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder):
     verdict = ["worse", "−0.462", "[−0.474,", "−0.449]"]
     row = next(line for line in text.splitlines() if line.startswith("no positions"))
     assert row.split()[2:] == verdict
-    row = next(line for line in printed(folder, 120).splitlines() if line.startswith("no positions"))
+    row = next(line for line in printed(folder, width=120).splitlines() if line.startswith("no positions"))
     assert row.split()[2:] == [*verdict, "×", "0.97", "0.523", "0.985"]
     assert text.lstrip().startswith("On 5 seeds, accuracy fell by 46 points without positions")
     for piece in ("inconclusive", "supported", "<script>alert('x')</", "Noise: "):
@@ -57,9 +58,8 @@ def test_spare_columns_go_where_there_is_no_room():
 
 
 def test_verdicts_have_colours_on_a_terminal(folder):
-    buffer = io.StringIO()
-    print_verdicts(StudyFolder.at(folder), Console(file=buffer, force_terminal=True, color_system="standard"))
-    assert re.search(r"\x1b\[31mworse", buffer.getvalue())
+    text = printed(folder, force_terminal=True, color_system="standard")
+    assert re.search(r"\x1b\[31mworse", text)
 
 
 def test_names_are_not_markup(folder, tmp_path):
@@ -71,6 +71,7 @@ def test_names_are_not_markup(folder, tmp_path):
     assert "\x1b" not in text
 
 
-def test_a_folder_without_results_says_what_to_do(tmp_path):
+def test_a_folder_without_results_says_what_to_do(folder, tmp_path):
+    facts = StudyFolder.at(folder).facts()
     with pytest.raises(AblateError, match=r"has no comparisons\.csv; run the study first"):
-        print_verdicts(StudyFolder.at(tmp_path), Console(file=io.StringIO()))
+        print_verdicts(StudyFolder.at(tmp_path), facts, Console(file=io.StringIO()))

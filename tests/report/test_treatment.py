@@ -10,7 +10,7 @@ from harness import ablate_here
 from ablate.analysis.length_names import sets_batch, sets_length
 from ablate.analysis.treatments import Treatments
 from ablate.core.treatment import Treatment
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.treatment_words import treatment_mark
 from ablate.report.verdicts import planned_rows, verdict_tables
@@ -182,7 +182,7 @@ def test_a_budget_outweighs_tuning_and_tuning_a_larger_model():
 
 def test_what_holds_in_every_row_is_said_once():
     report = StudyFolder.at(Path(__file__).parents[2] / "results" / "sweep-digits")
-    data = report_data(report)
+    data = judge_evidence(report)
     (table,) = verdict_tables(data.comparisons, data.facts)
     assert "treatment" not in [column.key for column in table.columns]
     first = planned_rows(data.comparisons)[0]

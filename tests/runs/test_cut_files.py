@@ -54,7 +54,7 @@ def test_a_whole_file_keeps_its_numbers(text, tmp_path):
 def test_a_cut_number_of_a_log_is_none(tmp_path):
     path = tmp_path / "a.log"
     path.write_text("acc: 0.61\nacc: 0.")
-    read = LogPatterns([("acc", r"acc: (\S+)")]).rows_of(path)
+    read = LogPatterns({"acc": r"acc: (\S+)"}).rows_of(path)
     assert read.rows == [{"acc": "0.61"}]
     assert "line 2 ends within a number, 0.," in " ".join(read.notes)
 
@@ -62,7 +62,7 @@ def test_a_cut_number_of_a_log_is_none(tmp_path):
 def test_a_sentence_of_a_log_may_end_with_its_number(tmp_path):
     path = tmp_path / "a.log"
     path.write_text("seed 3\nFinal reward: 826.")
-    assert LogPatterns([("reward", r"reward: ([0-9.]+)")]).rows_of(path).rows == [{"reward": "826"}]
+    assert LogPatterns({"reward": r"reward: ([0-9.]+)"}).rows_of(path).rows == [{"reward": "826"}]
 
 
 def test_the_run_that_was_cut_has_its_last_whole_step(tmp_path):

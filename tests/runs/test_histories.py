@@ -43,7 +43,7 @@ def history(**columns):
 
 
 def options(**given):
-    return AnalysisOptions("base", "acc", "max", **given)
+    return AnalysisOptions(baseline="base", metric="acc", direction="max", **given)
 
 
 def rows_of(frame, **given):
@@ -257,7 +257,7 @@ def test_a_number_of_the_format_is_never_read_as_local_notation(kind, tmp_path):
         path.write_text("\n".join(map(json.dumps, rows)))
     elif kind == "parquet":
         frame.to_parquet(path)
-    call = AnalysisOptions("base", "ppl", "min")
+    call = AnalysisOptions(baseline="base", metric="ppl", direction="min")
     table = by_roles(runs_of(frame, call), call) if kind == "frame" else read(str(path), call)
     assert [*map(number_in, table.rows["ppl"])] == frame["ppl"].tolist()
     of_x, of_base = (frame.loc[frame["variant"] == name, "ppl"] for name in ("x", "base"))

@@ -12,7 +12,7 @@ from scipy import stats
 import ablate
 from ablate.analysis.earlier_looks import error_rate_of_best_subset
 from ablate.analysis.shared_runs import error_rate_of_best_variant
-from ablate.pipeline.publish import publish
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.runs import ledger
 
@@ -140,7 +140,7 @@ def reported(tmp_path):
     evidence = study(values, metric="loss", tasks={"": {"loss": LOSS}}, margin=0.03)
     folder = StudyFolder(tmp_path / "results", "gelu")
     folder.save_evidence(replace(evidence, facts=replace(evidence.facts, study="gelu")))
-    publish(folder, pytest.fail)
+    write_report(folder, pytest.fail)
     return SimpleNamespace(folder=folder, results=tmp_path / "results")
 
 

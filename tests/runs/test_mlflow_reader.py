@@ -129,7 +129,7 @@ def recorded_run(mlruns, optimizer):
 def test_a_run_with_a_nested_evaluation_counts(tmp_path):
     """It was replaced by the run that is nested in it."""
     mlruns = copied(tmp_path)
-    options = AnalysisOptions("adamw", "val_loss")
+    options = AnalysisOptions(baseline="adamw", metric="val_loss")
     before = find_runs(str(mlruns), options).table
     run, _ = recorded_run(mlruns, "lion")
     nested(mlruns, run, {"robustness": 0.4})
@@ -144,7 +144,7 @@ def test_a_run_with_a_nested_evaluation_counts(tmp_path):
 @pytest.mark.parametrize("summary", ["best", "mean", "none"])
 def test_a_parent_that_sums_up_a_sweep_is_no_run(tmp_path, summary):
     mlruns = copied(tmp_path)
-    options = AnalysisOptions("adamw", "val_loss")
+    options = AnalysisOptions(baseline="adamw", metric="val_loss")
     before = find_runs(str(mlruns), options).table
     runs = [run for run in sorted((mlruns / SWEEP).iterdir()) if run.is_dir()]
     _, value = recorded_run(mlruns, "lion")
@@ -165,7 +165,9 @@ def test_runs_without_seeds_keep_their_histories_apart(tmp_path):
     mlruns = copied(tmp_path)
     for path in mlruns.glob("*/*/params/seed"):
         path.unlink()
-    table = read(str(mlruns), AnalysisOptions("adamw", "val_loss", "min", at="last"))
+    table = read(
+        str(mlruns), AnalysisOptions(baseline="adamw", metric="val_loss", direction="min", at="last")
+    )
     assert len(table.rows) == 6
 
 
@@ -174,7 +176,9 @@ def test_a_step_that_was_logged_twice_is_named(tmp_path):
     run, _ = recorded_run(mlruns, "lion")
     with (run / "metrics" / "val_loss").open("a") as file:
         file.write("1800000000000 0.25 0\n")
-    found = find_runs(str(mlruns), AnalysisOptions("adamw", "val_loss", "min", at="step 0"))
+    found = find_runs(
+        str(mlruns), AnalysisOptions(baseline="adamw", metric="val_loss", direction="min", at="step 0")
+    )
     assert "0.25" in found.table["val_loss"].tolist()
     assert any("val_loss of lion" in note for note in found.notes)
 

@@ -27,7 +27,7 @@ def folders(root, parts, *, configured=True):
 
 
 def table(root, **options):
-    return read(str(root), AnalysisOptions("base", "acc", "max", **options))
+    return read(str(root), AnalysisOptions(baseline="base", metric="acc", direction="max", **options))
 
 
 @pytest.mark.parametrize(

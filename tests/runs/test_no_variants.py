@@ -127,5 +127,5 @@ def test_a_run_that_failed_on_one_example_is_counted_among_the_failed():
     runs = pd.DataFrame(keys, columns=["variant", "seed", "example"])
     runs["acc"] = (runs["seed"] + runs["example"]) % 2
     runs["status"] = ["failed" if key == ("wide", 1, 2) else "ok" for key in keys]
-    options = AnalysisOptions("base", "acc", "max")
+    options = AnalysisOptions(baseline="base", metric="acc", direction="max")
     assert shape_of(by_roles(runs_of(runs, options), options)) == "6 runs, 2 × 3 seeds, 24 rows; 1 failed"

@@ -109,6 +109,8 @@ def test_a_wrong_call_is_refused_by_its_name():
     for options in wrong:
         with pytest.raises(ablate.Invalid, match=next(iter(options))):
             ablate.analyse(frame_of(), **{"baseline": "a", **options})
+    nothing = {"also": None, "column": None, "read": None, "made_with": None, "seed": None}
+    assert len(ablate.analyse(frame_of(), baseline="a", metric="acc", **nothing).trials) == 10
     twice = frame_of()
     twice.columns = ["variant", "acc", "acc"]
     for runs in (3, "", pd.DataFrame(), twice):

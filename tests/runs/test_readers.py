@@ -5,7 +5,7 @@ import os
 import runpy
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -40,18 +40,18 @@ class Recorded:
     factor: float = 1.0
     places: float = 1e-12
     """How exactly the tool has written the metric."""
-    read: tuple[tuple[str, str], ...] = ()
+    read: dict[str, str] = field(default_factory=dict)
     needs: str | None = None
     """The package without which it is not read."""
 
     @property
     def options(self):
-        return AnalysisOptions(self.variants[0], self.metric, "max", read=self.read)
+        return AnalysisOptions(baseline=self.variants[0], metric=self.metric, direction="max", read=self.read)
 
     @property
     def words(self):
         words = ["--baseline", self.variants[0], "--metric", self.metric, "--direction", "max"]
-        for name, pattern in self.read:
+        for name, pattern in self.read.items():
             words += ["--read", f"{name}={pattern}"]
         return words
 
@@ -59,7 +59,7 @@ class Recorded:
 BY_SETTING = ("lr=0.1", "lr=0.3")
 BY_FOLDER = ("lr0.1", "lr0.3")
 OF_HYDRA = ("optimizer.lr=0.1", "optimizer.lr=0.3")
-PATTERNS = (("epoch", r"(?i)epoch (\d+)"), ("acc", r"acc\w*(?: =|:) (\S+)"))
+PATTERNS = {"epoch": r"(?i)epoch (\d+)", "acc": r"acc\w*(?: =|:) (\S+)"}
 ALL = {
     "hydra": Recorded("hydra/multirun", "a Hydra multirun", "accuracy", OF_HYDRA, 1),
     "hydra's logs": Recorded(
@@ -278,7 +278,7 @@ SHAPES = {
 @pytest.mark.parametrize(("files", "baseline", "other"), SHAPES.values(), ids=SHAPES)
 def test_shapes_that_no_tool_prescribes_are_read(tmp_path, files, baseline, other):
     write(tmp_path / "runs", files)
-    table = read(str(tmp_path / "runs"), AnalysisOptions(baseline, "acc", "max"))
+    table = read(str(tmp_path / "runs"), AnalysisOptions(baseline=baseline, metric="acc", direction="max"))
     assert shape_of(table) == "6 runs, 2 × 3 seeds"
     for variant, name in enumerate((baseline, other)):
         of_variant = table.rows[table.rows["variant"] == name].sort_values("seed")
@@ -288,7 +288,7 @@ def test_shapes_that_no_tool_prescribes_are_read(tmp_path, files, baseline, othe
 def test_runs_without_seeds_are_replicates_and_no_pairs(tmp_path):
     metrics = ("version_%(n)d/metrics.csv", "step,acc\n1,0.1\n2,%(acc)r\n")
     write(tmp_path, runs_of(metrics, ("version_%(n)d/hparams.yaml", "lr: %(v)d")))
-    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
     assert shape_of(table) == "6 runs, 2 variants"
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
 
@@ -298,7 +298,7 @@ def test_a_run_without_a_number_has_failed(tmp_path):
     files["3/metrics.csv"] = "step,acc\n"
     files["6/config.yaml"] = CONFIG % {"v": 1, "s": 6, "n": 6}
     write(tmp_path, files)
-    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
     failed = table.rows[[ending.kind == "failed" for ending in table.rows["ended"]]]
     assert sorted(failed["seed"]) == ["0", "6"]
     assert "without a number: 3 and 6" in " ".join(table.notes)
@@ -306,7 +306,7 @@ def test_a_run_without_a_number_has_failed(tmp_path):
 
 def test_percent_in_json_is_read_and_said(tmp_path):
     write(tmp_path, runs_of(("m%(v)d_s%(s)d/results.json", '{"acc": "%(acc)r %%", "note": "N/A"}')))
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
     assert any("acc" in note and "percent" in note for note in table.notes)
 
@@ -315,7 +315,7 @@ def test_a_setting_called_task_is_the_task(tmp_path):
     for task in "xy":
         config = ("%(n)d/config.toml", f"task = '{task}'\nlr = %(v)d\nseed = %(s)d")
         write(tmp_path / task, runs_of(("%(n)d/metrics.json", END), config))
-    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
     assert sorted({*zip(table.rows["task"], table.rows["variant"], strict=True)}) == [
         ("x", "lr=0"),
         ("x", "lr=1"),
@@ -327,29 +327,32 @@ def test_a_setting_called_task_is_the_task(tmp_path):
 def test_files_of_a_run_that_disagree_are_named(tmp_path):
     train = ("m%(v)d_s%(s)d/train_metrics.csv", "step,acc\n1,0.1\n2,0.2\n")
     write(tmp_path, runs_of(train, ("m%(v)d_s%(s)d/val_metrics.csv", "step,acc\n1,0.1\n2,%(acc)r\n")))
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     assert any("train_metrics.csv" in note and "train/acc" in note for note in table.notes)
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
 
 
 def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
     write(tmp_path, runs_of(("m%(v)d-x%(s)dx/metrics.json", END)))
-    options = AnalysisOptions("m0", "acc", "max", seed=r"-x(\d)x")
+    options = AnalysisOptions(baseline="m0", metric="acc", direction="max", seed=r"-x(\d)x")
     assert shape_of(read(str(tmp_path), options)) == "6 runs, 2 × 3 seeds"
 
 
 def test_logs_name_variants_and_seeds_themselves(tmp_path):
     write(tmp_path, {"README.md": "How it was run", "requirements.out": "torch"})
     write(tmp_path, runs_of(("%(n)d.out", "model m%(v)d, seed: %(s)d\nacc=0.1%%\racc=%(acc)r%%, done\n")))
-    patterns = (("acc", r"acc=(\S+)"), ("variant", r"model (\w+)"), ("seed", r"seed: (\d+)"))
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", read=patterns))
+    patterns = {"acc": r"acc=(\S+)", "variant": r"model (\w+)", "seed": r"seed: (\d+)"}
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max", read=patterns))
     assert shape_of(table) == "6 runs, 2 × 3 seeds"
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
 
 
 def test_the_best_step_counts_where_it_is_asked_for(tmp_path):
     write(tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.csv", "epoch,acc,loss\n1,%(acc)r,\n1,,2\n2,0.1,1\n")))
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", at="best acc", also=(("loss", "min"),)))
+    table = read(
+        str(tmp_path),
+        AnalysisOptions(baseline="m0", metric="acc", direction="max", at="best acc", also={"loss": "min"}),
+    )
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
     assert table.rows["loss"].tolist() == ["2"] * 6
 
@@ -414,7 +417,7 @@ def test_a_hostile_folder_is_refused_by_name_and_at_once(tmp_path, spoil):
     spoil(tmp_path / "runs/0")
     started = time.monotonic()
     with pytest.raises(AblateError, match="runs"):
-        find_runs(str(tmp_path / "runs"), AnalysisOptions("lr=0", "acc", "max"))
+        find_runs(str(tmp_path / "runs"), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
     assert time.monotonic() - started < 10
 
 
@@ -439,7 +442,7 @@ def test_what_is_odd_and_harmless_is_read_and_never_run(tmp_path, monkeypatch, s
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
     spoil(tmp_path / "runs/0")
-    table = read("runs", AnalysisOptions("lr=0", "acc", "max"))
+    table = read("runs", AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
     assert len(table.rows) == 6
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
@@ -449,16 +452,15 @@ def test_more_runs_than_are_read_are_refused(tmp_path, monkeypatch):
     write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
     make_many(tmp_path / "runs/0")
     with pytest.raises(AblateError, match="runs"):
-        find_runs(str(tmp_path / "runs"), AnalysisOptions("lr=0", "acc", "max"))
+        find_runs(str(tmp_path / "runs"), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
 
 
 PATTERN_FAULTS = {
-    "a pattern that never ends": [("acc", "^((?:a+)+)$")],
-    "a pattern without a group": [("acc", "a")],
-    "no pattern": [("acc", "(a")],
-    "a pattern that finds nothing": [("acc", r"z(\d)")],
-    "one name twice": [("acc", "(a)"), ("acc", "(b)")],
-    "none": [],
+    "a pattern that never ends": {"acc": "^((?:a+)+)$"},
+    "a pattern without a group": {"acc": "a"},
+    "no pattern": {"acc": "(a"},
+    "a pattern that finds nothing": {"acc": r"z(\d)"},
+    "none": {},
 }
 
 
@@ -467,7 +469,7 @@ PATTERN_FAULTS = {
 def test_patterns_that_cannot_be_used_are_refused_in_time(tmp_path, patterns):
     write(tmp_path, {"a.log": "a" * 40 + "!\n", "b.log": "a\n"})
     with pytest.raises(AblateError, match=r"--read|patterns of"):
-        find_runs(str(tmp_path), AnalysisOptions("a", "acc", "max", read=patterns))
+        find_runs(str(tmp_path), AnalysisOptions(baseline="a", metric="acc", direction="max", read=patterns))
 
 
 @pytest.mark.skipif(find_spec("tensorboard") is None, reason="tensorboard is not installed")
@@ -480,17 +482,22 @@ def test_event_files_without_events_are_no_runs(tmp_path, content):
     if content is None:
         os.mkfifo(path)
         with pytest.raises(AblateError, match=r"lr0\.1_seed1"):
-            find_runs(str(tmp_path), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
+            find_runs(
+                str(tmp_path), AnalysisOptions(baseline="lr0.1", metric="eval/accuracy", direction="max")
+            )
         return
     path.write_bytes(content)
-    table = read(str(tmp_path), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="lr0.1", metric="eval/accuracy", direction="max"))
     assert [ending.kind for ending in table.rows["ended"]].count("failed") == 1
 
 
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="tensorboard is installed")
 def test_without_its_package_event_files_name_the_extra():
     with pytest.raises(AblateError, match=r"pip install 'ablate\[tensorboard\]'"):
-        find_runs(str(RECORDED / "tensorboard/logs"), AnalysisOptions("lr0.1", "eval/accuracy", "max"))
+        find_runs(
+            str(RECORDED / "tensorboard/logs"),
+            AnalysisOptions(baseline="lr0.1", metric="eval/accuracy", direction="max"),
+        )
 
 
 WRITTEN = {
@@ -511,7 +518,7 @@ def test_results_as_tools_write_them(tool, tmp_path):
         folder = tmp_path / f"m{run // 3}_seed{run % 3}"
         folder.mkdir()
         (folder / file).write_text(text.format(0.5 + run / 10))
-    rows = read(str(tmp_path), AnalysisOptions("m0", "val.acc", "max")).rows
+    rows = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="val.acc", direction="max")).rows
     assert rows["variant"].tolist() == ["m0"] * 3 + ["m1"] * 3
     assert rows["seed"].tolist() == ["0", "1", "2"] * 2
     assert [*map(number_in, rows["val.acc"])] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
@@ -526,7 +533,10 @@ def test_a_log_that_ends_with_a_word_has_no_last_value(tmp_path):
     files["m1_s1.log"] += "acc: n/a\n"
     files["m1_s2.log"] = f"acc: n/a\nacc: {value(1, 2)!r}\n"
     write(tmp_path, files)
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max", read=(("acc", r"acc: (\S+)"),)))
+    table = read(
+        str(tmp_path),
+        AnalysisOptions(baseline="m0", metric="acc", direction="max", read={"acc": r"acc: (\S+)"}),
+    )
     by_run = table.rows.set_index(["variant", "seed"])["acc"]
     assert by_run["m1", "1"] == ""
     others = by_run.drop(("m1", "1"))
@@ -540,7 +550,8 @@ def test_logs_of_one_name_are_runs_of_their_own(tmp_path):
     """`base.log` and `base.out` were one run, the longer of which counted."""
     write(tmp_path, {"a/base.log": "acc=1", "a/base.out": "x\nacc=2", "b/x.log": "acc=3", "b/x.out": "acc=4"})
     table = find_runs(
-        str(tmp_path), AnalysisOptions("base", "acc", "max", read=(("acc", r"acc=(\S+)"),))
+        str(tmp_path),
+        AnalysisOptions(baseline="base", metric="acc", direction="max", read={"acc": r"acc=(\S+)"}),
     ).table
     assert sorted(table["acc"]) == ["1", "2", "3", "4"]
     assert table["run"].is_unique
@@ -548,19 +559,21 @@ def test_logs_of_one_name_are_runs_of_their_own(tmp_path):
 
 def test_a_log_of_two_runs_is_refused(tmp_path):
     write(tmp_path, {"base.log": "seed 0\nacc=1\nseed 1\nacc=2", "x.log": "seed 0\nacc=1\nseed 0\nacc=2"})
-    patterns = (("acc", r"acc=(\S+)"), ("seed", r"seed (\d+)"))
+    patterns = {"acc": r"acc=(\S+)", "seed": r"seed (\d+)"}
     with pytest.raises(AblateError, match=r"base\.log, line 3: says another seed"):
-        find_runs(str(tmp_path), AnalysisOptions("base", "acc", "max", read=patterns))
+        find_runs(
+            str(tmp_path), AnalysisOptions(baseline="base", metric="acc", direction="max", read=patterns)
+        )
 
 
 def test_runs_of_one_name_in_several_folders_are_no_replicates(tmp_path):
     """`lr=1/base` and `lr=2/base` were two runs of `base`."""
     for lr in (1, 2):
         write(tmp_path / f"lr={lr}", runs_of(("m%(v)d/seed_%(s)d/results.json", END)))
-    options = AnalysisOptions("m0", "acc", "max")
+    options = AnalysisOptions(baseline="m0", metric="acc", direction="max")
     with pytest.raises(AblateError, match=r"differ in folders: .*lr=1, lr=2"):
         read(str(tmp_path), options)
-    by_task = replace(options, column=(("task", "folders"),))
+    by_task = replace(options, column={"task": "folders"})
     assert sorted({*read(str(tmp_path), by_task).rows["task"]}) == ["lr=1", "lr=2"]
 
 
@@ -569,13 +582,13 @@ def test_folders_that_only_number_runs_tell_nothing(tmp_path):
         write(
             tmp_path, {f"m{v}/version_{number}/results.json": END % {"acc": value(v, number)} for v in (0, 1)}
         )
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     assert shape_of(table) == "6 runs, 2 variants"
 
 
 def test_results_above_runs_are_named(tmp_path):
     write(tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.json", END)) | {"metrics.json": '{"acc": 0.99}'})
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     assert shape_of(table) == "6 runs, 2 × 3 seeds"
     assert any(note.startswith(f"Passed over, since runs lie in folders below their results: {tmp_path}")
                for note in table.notes)  # fmt: skip
@@ -585,14 +598,14 @@ def test_files_of_one_name_and_two_formats_are_two_runs(tmp_path):
     """Of `m0_s0.csv` and `m0_s0.json` the longer one counted."""
     write(tmp_path, runs_of(("m%(v)d_s%(s)d.csv", "epoch,acc\n1,0.1\n2,%(acc)r\n")))
     write(tmp_path, {"m0_s0.json": '[{"epoch": 3, "acc": 0.9}]'})
-    found = find_runs(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    found = find_runs(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     assert found.table["run"].nunique() == 7
 
 
 def test_settings_that_files_tell_otherwise_are_named(tmp_path):
     config, args = ("%(n)d/config.yaml", CONFIG), ("%(n)d/args.json", '{"lr": 7, "seed": %(s)d}')
     write(tmp_path, runs_of(("%(n)d/metrics.json", END), config, args))
-    table = read(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
     assert any("another lr than" in note for note in table.notes)
 
 
@@ -613,7 +626,7 @@ def test_two_values_of_one_name_are_refused_by_their_file(name, content, tmp_pat
     write(tmp_path, runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
     write(tmp_path, {f"0/{name}": content})
     with pytest.raises(AblateError, match=rf"0/{name}.*(two values have the name|none twice)"):
-        find_runs(str(tmp_path), AnalysisOptions("lr=0", "acc", "max"))
+        find_runs(str(tmp_path), AnalysisOptions(baseline="lr=0", metric="acc", direction="max"))
 
 
 def test_a_run_that_went_on_from_an_earlier_step_ends_where_it_ended(tmp_path):
@@ -624,7 +637,7 @@ def test_a_run_that_went_on_from_an_earlier_step_ends_where_it_ended(tmp_path):
     falling = [(3, 0.5), (2, 0.2), (1, 0.1)]
     files["m1_s2/metrics.csv"] = "step,acc\n" + "".join(f"{step},{acc}\n" for step, acc in falling)
     write(tmp_path, files)
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     by_run = table.rows.set_index(["variant", "seed"])["acc"]
     assert (by_run["m1", "1"], by_run["m1", "2"]) == ("0.35", "0.5")
     assert any("written later for the same step" in note and "m1_s1" in note for note in table.notes)
@@ -635,7 +648,7 @@ def test_what_lies_in_another_format_or_folder_is_named(tmp_path):
         tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.json", END), ("m%(v)d_s%(s)d/tb/events.out.tfevents.1", ""))
     )
     write(tmp_path, {"m1_s7/events.out.tfevents.1": ""})
-    table = read(str(tmp_path), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     (note,) = [note for note in table.notes if "another format" in note]
     assert note.endswith(str(tmp_path / "m1_s7"))
     tables = tmp_path / "tables"
@@ -643,5 +656,5 @@ def test_what_lies_in_another_format_or_folder_is_named(tmp_path):
         tables,
         {f"m{v}.csv": f"seed,acc\n0,{v}.5\n1,{v}.7\n" for v in range(2)} | {"old/m2.csv": "seed,acc\n"},
     )
-    table = read(str(tables), AnalysisOptions("m0", "acc", "max"))
+    table = read(str(tables), AnalysisOptions(baseline="m0", metric="acc", direction="max"))
     assert any(note == f"Passed over in folders below: {tables / 'old/m2.csv'}" for note in table.notes)

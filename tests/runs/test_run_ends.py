@@ -54,7 +54,7 @@ def numbers_in(row):
 
 def counted_trials(runs, **options):
     """The runs of a path or a frame whose pairs count, with what counts of each."""
-    options = AnalysisOptions("base", "acc", "max", **options)
+    options = AnalysisOptions(baseline="base", metric="acc", direction="max", **options)
     table = (
         by_roles(runs_of(runs, options), options)
         if isinstance(runs, pd.DataFrame)
@@ -201,7 +201,7 @@ LOST_FILES = {
 def test_the_pair_of_a_run_that_did_not_end_well_is_left_out(tmp_path, case):
     files, kind = LOST_FILES[case]
     write_runs(tmp_path, files)
-    table = read(str(tmp_path), AnalysisOptions("base", "acc", "max"))
+    table = read(str(tmp_path), AnalysisOptions(baseline="base", metric="acc", direction="max"))
     by_place = table.rows.set_index(["variant", "seed"])["ended"]
     assert by_place[("wide", str(LOST))].kind == kind
     assert by_place[("wide", str(LOST))].source

@@ -72,7 +72,7 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     claims = {text: claim for claim in facts.claims if (text := claimed(claim, facts))}
     metrics = {facts.metric: task.metrics[facts.metric]}
     metrics |= {c.metric: task.metrics[c.metric] for c in claims.values() if c.metric in task.metrics}
-    rate = task.outcome == "all_or_nothing" or None
+    rate = 1.0 if task.outcome == "all_or_nothing" else None
     asked = AnalysisOptions(
         baseline="baseline",
         metric=facts.metric,

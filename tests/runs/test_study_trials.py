@@ -13,7 +13,7 @@ from ablate.base.errors import Invalid
 from ablate.core.facts import NAMELESS_TASK
 from ablate.core.metric import Sampling
 from ablate.core.other_looks import SupersededRuns
-from ablate.pipeline.publish import publish
+from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 
 PUBLISHED = Path(__file__).parents[2] / "results"
@@ -39,7 +39,7 @@ VALUES = {
 def folder(results, evidence):
     found = StudyFolder(results, "s")
     found.save_evidence(replace(evidence, facts=replace(evidence.facts, study="s")))
-    publish(found, pytest.fail)
+    write_report(found, pytest.fail)
     return found
 
 

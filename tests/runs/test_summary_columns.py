@@ -127,7 +127,7 @@ def test_what_pandas_makes_of_groups_is_a_summary():
     generator = np.random.default_rng(1)
     runs = pd.DataFrame({"variant": ["a"] * 4 + ["b"] * 4, "acc": generator.normal(0.9, 0.01, 8)})
     grouped = runs.groupby("variant").agg({"acc": ["mean", "std", "count"]})
-    options = AnalysisOptions("a", "acc", "max")
+    options = AnalysisOptions(baseline="a", metric="acc", direction="max")
     table = table_of(grouped, options)
     assert table.are_summaries
     described = table_of(runs.groupby("variant").describe(), options)
@@ -157,7 +157,7 @@ REFUSED = {
 def test_summaries_that_do_not_say_enough_are_refused_by_name(name):
     frame, metric, rule = REFUSED[name]
     with pytest.raises(AblateError, match=rule):
-        table_of(frame, AnalysisOptions("baseline", metric, "max"))
+        table_of(frame, AnalysisOptions(baseline="baseline", metric=metric, direction="max"))
 
 
 def test_the_mean_of_a_runs_own_episodes_is_a_metric():
@@ -167,7 +167,7 @@ def test_the_mean_of_a_runs_own_episodes_is_a_metric():
             runs.append(
                 {"variant": variant, "seed": seed, "reward_mean": 10.0 + seed, "reward_std": 2.0, "n": 100}
             )
-    options = AnalysisOptions("a", "reward_mean", "max")
+    options = AnalysisOptions(baseline="a", metric="reward_mean", direction="max")
     table = table_of(pd.DataFrame(runs), options)
     assert not table.are_summaries
     assert len(table.rows) == 6
@@ -178,14 +178,18 @@ def test_the_mean_of_a_runs_own_episodes_is_a_metric():
 
 def test_of_summaries_nothing_is_said_that_needs_runs(tmp_path):
     frame = wide("acc_mean", "acc_std").assign(acc_std=0.3, n_seeds=2)
-    options = AnalysisOptions("baseline", "acc", "max", margin=0.5, floor=0.0, ceiling=1.0)
+    options = AnalysisOptions(
+        baseline="baseline", metric="acc", direction="max", margin=0.5, floor=0.0, ceiling=1.0
+    )
     table = table_of(frame, options)
     assert evidence_of(table, options.metrics(), table.options, "x").facts.replication == Summaries()
     frame.to_csv(tmp_path / "table.csv", index=False)
     words = ("--baseline", "baseline", "--metric", "acc", "--margin", "0.5", "--floor", "0", "--ceiling", "1")
     rows, text = judged(tmp_path, tmp_path / "table.csv", *words)
     assert "imodal" not in text + json.dumps(rows)
-    solved = AnalysisOptions("baseline", "acc", "max", floor=0.0, ceiling=1.0, all_or_nothing=0.9)
+    solved = AnalysisOptions(
+        baseline="baseline", metric="acc", direction="max", floor=0.0, ceiling=1.0, all_or_nothing=0.9
+    )
     with pytest.raises(AblateError, match="needs runs"):
         evidence_of(table, solved.metrics(), solved, "x")
 

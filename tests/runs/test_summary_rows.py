@@ -13,7 +13,7 @@ from summarised import judged, table_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.summary_words import WrittenNumber, agreement_with, statistic_word, word_at_end
 
-OPTIONS = AnalysisOptions("a", "acc", "max")
+OPTIONS = AnalysisOptions(baseline="a", metric="acc", direction="max")
 RUNS = pd.DataFrame(
     {
         "variant": ["a"] * 4 + ["b"] * 4,
@@ -94,7 +94,9 @@ def test_means_of_each_setting_are_found_among_all_runs():
     settings_of_runs = [RUNS.assign(lr=lr, acc=RUNS["acc"] - lr) for lr in (0.1, 0.3)]
     runs = pd.concat(settings_of_runs, ignore_index=True).rename(columns={"seed": "number"})
     means = runs.groupby(["variant", "lr"], as_index=False)["acc"].mean().assign(number="", kind="mean")
-    options = AnalysisOptions("a", "acc", "max", column=(("task", "lr"), ("seed", "number")))
+    options = AnalysisOptions(
+        baseline="a", metric="acc", direction="max", column={"task": "lr", "seed": "number"}
+    )
     table = table_of(pd.concat([runs.assign(kind="run"), means], ignore_index=True), options)
     assert len(table.rows) == len(runs)
 
@@ -109,26 +111,29 @@ POOLING = pd.DataFrame(
 
 
 def test_variants_that_are_called_mean_and_max_stay():
-    table = table_of(POOLING, AnalysisOptions("cls", "acc", "max", column=(("variant", "pooling"),)))
+    table = table_of(
+        POOLING,
+        AnalysisOptions(baseline="cls", metric="acc", direction="max", column={"variant": "pooling"}),
+    )
     assert {*table.rows["variant"]} == {"mean", "max", "cls"}
     assert len(table.rows) == len(POOLING)
 
 
 def test_of_variants_that_are_called_mean_and_max_the_mean_rows_go():
     means = POOLING.groupby("pooling", as_index=False)["acc"].mean().assign(seed="mean")
-    options = AnalysisOptions("cls", "acc", "max", column=(("variant", "pooling"),))
+    options = AnalysisOptions(baseline="cls", metric="acc", direction="max", column={"variant": "pooling"})
     table = table_of(pd.concat([POOLING.astype({"seed": str}), means], ignore_index=True), options)
     assert runs_in(table) == runs_in(table_of(POOLING, options))
 
 
 def test_a_variant_called_all_whose_runs_equal_one_another_stays():
     runs = pd.DataFrame({"variant": ["all", "none", "all", "none"], "seed": [0, 0, 1, 1], "acc": [1.0] * 4})
-    assert len(table_of(runs, AnalysisOptions("none", "acc", "max")).rows) == 4
+    assert len(table_of(runs, AnalysisOptions(baseline="none", metric="acc", direction="max")).rows) == 4
 
 
 def test_a_metric_and_a_setting_may_be_called_std():
     runs = RUNS.assign(std=RUNS["acc"] / 10, max_len=["128", "256"] * 3 + ["max", "max"])
-    options = AnalysisOptions("a", "std", "min", replicates=True)
+    options = AnalysisOptions(baseline="a", metric="std", direction="min", replicates=True)
     assert len(table_of(runs, options).rows) == len(RUNS)
 
 
@@ -235,7 +240,7 @@ def test_a_summary_that_is_appended_changes_no_run_and_is_named(numbers, words, 
 def test_variants_with_runs_of_their_own_stay_whatever_their_names(numbers, names):
     variants = [name for name in ("plain", *names) for _ in range(3)]
     runs = pd.DataFrame({"variant": variants, "seed": [0, 1, 2] * 3, "acc": numbers})
-    table = table_of(runs, AnalysisOptions("plain", "acc", "max"))
+    table = table_of(runs, AnalysisOptions(baseline="plain", metric="acc", direction="max"))
     assert len(table.rows) == 9
 
 

@@ -113,7 +113,7 @@ FORMATS = {
 
 def facts_of(path, **options):
     """The facts of runs at a path."""
-    table = read(str(path), AnalysisOptions("relu", "acc", "max", **options))
+    table = read(str(path), AnalysisOptions(baseline="relu", metric="acc", direction="max", **options))
     return evidence_of(table, table.options.metrics(), table.options, "runs").facts
 
 
@@ -165,7 +165,7 @@ def frame_of(**columns):
 
 
 def facts_of_frame(frame):
-    options = AnalysisOptions("relu", "acc", "max")
+    options = AnalysisOptions(baseline="relu", metric="acc", direction="max")
     table = by_roles(runs_of(frame, options), options)
     return evidence_of(table, table.options.metrics(), table.options, "runs").facts
 
@@ -213,6 +213,6 @@ def test_a_log_without_steps_is_as_long_as_its_rows(tmp_path):
     for variant, seed in RUNS:
         lines = [f"acc={accuracy(variant, seed, step)}" for step in steps_of(variant, seed)]
         (tmp_path / f"{variant}_seed{seed}.log").write_text("\n".join(lines))
-    facts = facts_of(tmp_path, read=(("acc", r"acc=(\S+)"),))
+    facts = facts_of(tmp_path, read={"acc": r"acc=(\S+)"})
     assert facts.provenance.length_column == "row"
     assert facts.provenance.own_lengths["gelu"]["runs"][2] == 3

@@ -1,6 +1,7 @@
 """Greedy paths: which steps are chosen, on which seeds, and what is then trained."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -51,9 +52,20 @@ class Walk:
 def walked(walk):
     """The changes in the order in which they were taken, and the study with the path."""
     stage = PathStage.from_study(walk.experiment.config, Options())
-    found = stage.select(walk.experiment, walk)
+    found = stage.select(walk.experiment, walk, later=len(walk.experiment.cells()))
     taken = [re.findall(r" takes (\S+) before", note)[0] for note in found.notes]
     return taken, found
+
+
+def test_before_a_path_as_many_trainings_are_announced_as_before_its_first_step(write):
+    experiment = prepared(write(PATH))
+    for study in (experiment, replace(experiment, companions_per_cell=2)):
+        walk = Walk(study)
+        judged = len(study.cells()) * (1 + study.companions_per_cell)
+        stage = PathStage.from_study(study.config, Options())
+        most = stage.max_trials(study, judged)
+        stage.select(study, walk, later=judged)
+        assert most == walk.rounds[0] + walk.later[0]
 
 
 def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(write):

@@ -50,9 +50,9 @@ class SearchStage(Stage):
         return self._selects
 
     def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
-        """Returns itself where the variants were tuned: they are tuned again, on other seeds.
+        """Returns itself where the variants were tuned, as they are tuned again on other seeds; else None.
 
-        A sweep beside it selects nothing there, and stays in the study.
+        The section of a sweep, which selects nothing in a confirmation, stays in its study.
         """
         return self if selected_by == "tuning" else None
 
@@ -93,7 +93,7 @@ class SearchStage(Stage):
         if not all(search.complete for search in searches):
             raise session.incomplete(self.name, cells, records)
 
-        objectives = _with_sources(spec.facts.objectives, searches)
+        objectives = _with_own_source(spec.facts.objectives, searches)
         facts = replace(spec.facts, objectives=objectives, versions=installed_versions())
         self._table = tabulated(facts, [search.tried for search in searches])
         return self._table, cells
@@ -131,8 +131,8 @@ def search_of(study: Study, spec: SearchSpec, variant: Variant, index: int, pref
     return Search(spec, prepare, variant.name, task)
 
 
-def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
-    """Returns the objectives, with the source `own` where some metric lacks validation data."""
+def _with_own_source(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
+    """Returns the objectives; all that are measured have the source `own` if one setting lacks validation data."""
     settings: list[TriedSetting] = []
     for search in searches:
         settings += search.tried

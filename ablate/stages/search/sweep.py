@@ -73,10 +73,11 @@ class SweepStage(SearchStage):
         sentence = sweep_words(facts, len(self.variant_names()), self._max_tried)
         return Preview([sentence, *space_words(facts.parameters)])
 
-    def select(self, study: Study, session: Session) -> Study:
+    def select(self, study: Study, session: Session, later: int) -> Study:
         """Searches until the budget is used; returns the study with the best settings as variants.
 
-        They stand between the baseline and the placebo; another variant is not judged.
+        They stand between the baseline and the placebo; another variant is not judged. later: unused, as the
+        variants that are judged are none of the study.
         """
         from ablate.report.words import message
         from ablate.study.study import Selection

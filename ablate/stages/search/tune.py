@@ -69,8 +69,11 @@ class TuneStage(SearchStage):
             sentences.append(message("plan.rivals", spec.max_runner_ups, least, most))
         return Preview(sentences)
 
-    def select(self, study: Study, session: Session) -> Study:
-        """Searches until the budget is used; returns the study with every variant at its best settings."""
+    def select(self, study: Study, session: Session, later: int) -> Study:
+        """Searches until the budget is used; returns the study with every variant at its best settings.
+
+        later: unused, as the budget of a search is its own.
+        """
         from ablate.study.study import Selection
 
         spec = self._spec_of(study)
@@ -107,9 +110,9 @@ class TuneStage(SearchStage):
     def follow_up(
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
-        """Yields judged cells at the runner-ups of their setting.
+        """Yields cells that train variants at the runner-ups of their setting.
 
-        Those of the baseline, and of variants whose verdict depends on how they were tuned.
+        These are the baseline, and the variants whose verdict depends on how they were tuned.
         """
         from ablate.analysis.further_runs import depends_on_tuning  # A plan does not need it.
         from ablate.stages.search.tuned import at_setting

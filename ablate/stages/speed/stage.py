@@ -67,7 +67,10 @@ class SpeedStage(Stage):
         return was_timed(study, store, self._section)
 
     def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
-        """Times what is missing, in fresh processes one after the other."""
+        """Returns the timings of the variants; with `complete`, takes those that are missing first.
+
+        Where a variant cannot be timed, warns and returns what was timed.
+        """
         from ablate.base.errors import AblateError
         from ablate.stages.speed.timing import Timing
 

@@ -92,7 +92,7 @@ class Timing:
 
     @property
     def measurement(self) -> Measurement:
-        """The timings as a frame, how they were measured, and their files; None while incomplete."""
+        """The timings as a frame, how they were measured, and their files, which are None while some are missing."""
         rows: list[dict[str, Any]] = []
         for key, place in self.places.items():
             rows += self._rows(place, self.kept[key][: self.section.processes])

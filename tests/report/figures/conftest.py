@@ -4,7 +4,7 @@ from reports import MADE
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.pipeline.publish import report_data
+from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.theme import theme
 from ablate.report.section import ReportData
@@ -39,7 +39,7 @@ def of_study(whole, tmp_path_factory):
         if study not in found:
             folder = StudyFolder.at(tmp_path_factory.mktemp("made") / study)
             folder.save_evidence(MADE[study]())
-            found[study] = {picture.name: picture for picture in pictures(shown(report_data(folder)))}
+            found[study] = {picture.name: picture for picture in pictures(shown(judge_evidence(folder)))}
         return found[study]
 
     return of_study

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -9,9 +10,8 @@ from harness import TOY_STUDY, ablate_without
 from made_evidence import study
 
 from ablate.base.errors import AblateError
-from ablate.pipeline import publisher
-from ablate.pipeline.publish import publish
-from ablate.pipeline.publisher import Publisher
+from ablate.pipeline import reporter
+from ablate.pipeline.reporter import Reporter, write_page, write_report
 from ablate.records.folder import StudyFolder
 
 pytestmark = pytest.mark.draws
@@ -22,7 +22,7 @@ CURVES = {(name, seed): [0.2, 0.5, 0.8] for name in ("baseline", "a") for seed i
 @pytest.fixture
 def apart(monkeypatch):
     """As where seaborn is not imported yet, which another test may have done."""
-    monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "a module that nobody imports")
+    monkeypatch.setattr(reporter, "SLOWEST_IMPORT", "a module that nobody imports")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def known(folder, tmp_path):
     """The files of the report that is made here, without what it is made from."""
     here = StudyFolder(tmp_path / "here", "made")
     here.save_evidence(folder.evidence())
-    publish(here, pytest.fail)
+    write_report(here, pytest.fail)
     return files(here)
 
 
@@ -49,31 +49,29 @@ def killed(found):
     os.kill(found._child.process.pid, signal.SIGKILL)
 
 
+def reported(made, folder, between=lambda: None):
+    """Makes a report as a run does: `between` its verdicts and its page something may happen."""
+    verdicts = made.judge(folder)
+    folder.save_verdicts(verdicts.tables, verdicts.answer)
+    between()
+    write_page(folder, made.draw(folder), pytest.fail)
+
+
 @pytest.mark.slow
 def test_a_report_of_the_process_is_the_one_that_is_made_here(apart, folder, known):
-    made, judged = Publisher(), []
-    made.publish(folder, pytest.fail, lambda: judged.append(set(files(folder))))
-    (before,) = judged
-    assert "comparisons.csv" in before, "verdicts come first"
-    assert "report.html" not in before
+    made = Reporter()
+    reported(made, folder)
     assert files(folder) == known
     assert "figures/forest.svg" in known
     assert made._child is None, "it has ended"
 
 
 def test_a_process_that_is_killed_in_the_middle_still_leaves_a_whole_report(apart, folder, known):
-    made, judged = Publisher(), []
+    made = Reporter()
     made.start()
     process = made._child.process
-
-    def end():
-        judged.append(sorted(files(folder)))
-        killed(made)
-
-    made.publish(folder, pytest.fail, end)
+    reported(made, folder, between=lambda: killed(made))
     assert process.returncode == -signal.SIGKILL
-    assert len(judged) == 1, "what is known is not said again"
-    assert "report.html" not in judged[0], "it was killed before the page was there"
     assert files(folder) == known
 
 
@@ -81,28 +79,36 @@ def test_a_process_that_is_killed_in_the_middle_still_leaves_a_whole_report(apar
 def test_one_that_was_killed_before_is_started_again_and_says_what_is_wrong_as_it_is_said_here(
     apart, folder, tmp_path
 ):
-    made = Publisher()
-    made.start()
-    first = made._child.process
-    killed(made)
-    first.wait()
     (folder.path / "trials.parquet").write_bytes(b"broken")
     with pytest.raises(AblateError) as here:
-        publish(folder, pytest.fail)
-    with pytest.raises(AblateError) as there:
-        made.publish(folder, pytest.fail, pytest.fail)
+        write_report(folder, pytest.fail)
+    with closing(Reporter()) as made:
+        made.start()
+        first = made._child.process
+        killed(made)
+        first.wait()
+        with pytest.raises(AblateError) as there:
+            made.judge(folder)
+        assert made._child.process is not first
     assert str(there.value) == str(here.value)
+
+
+def test_one_that_is_killed_while_it_judges_leaves_it_to_this_process(apart, folder, known, monkeypatch):
+    made = Reporter()
+    monkeypatch.setattr(made, "_received", lambda: killed(made))
+    reported(made, folder)
     assert made._child is None
+    assert files(folder) == known
 
 
 def test_nothing_is_started_where_seaborn_is_or_a_debugger(folder, monkeypatch):
-    monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "numpy")
-    found = Publisher()
+    monkeypatch.setattr(reporter, "SLOWEST_IMPORT", "numpy")
+    found = Reporter()
     found.start()
     assert found._child is None
-    monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "a module that nobody imports")
-    found = Publisher(in_process=True)
-    found.publish(folder, pytest.fail, lambda: None)
+    monkeypatch.setattr(reporter, "SLOWEST_IMPORT", "a module that nobody imports")
+    found = Reporter(in_process=True)
+    reported(found, folder)
     assert found._child is None
     assert folder.report_file.exists()
 
