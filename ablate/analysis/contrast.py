@@ -105,7 +105,7 @@ class Contrast:
 
     @property
     def has_runs(self) -> bool:
-        """False where means and deviations are known, and no run is seen to be near a bound."""
+        """False where means and deviations are known alone: that a mean is at the ceiling says so of its runs."""
         return not isinstance(self.differences, OfSummaries)
 
     @property
@@ -153,10 +153,8 @@ class Contrast:
             yield Block(Reason("several"))
         if self.diverged:
             yield Block(diverged, wholly=self.metric.floor is None)
-        if self.has_runs and not self.counted:
+        if not self.counted:
             yield from self._blocks_at_bounds(margin)
-        if not self.has_runs and self.differences.all_zero:
-            yield Block(Reason("degenerate", {"n": self.n}))
         if self._is_seedless:
             yield Block(Reason("seedless"))
         if self.grouped:
@@ -198,14 +196,14 @@ class Contrast:
                 yield Block(Reason("scale"))
         all_solved = False
         none_solved = False
-        if self.by_rate and self.solved is not None:
+        if self.by_rate and self.solved is not None and self.has_runs:
             all_solved = bool(np.all(self.solved))
             none_solved = not np.any(self.solved)
         if not self.diverged and (all_solved or (oriented >= at_ceiling).all()):
             yield Block(Reason("ceiling", {"failures": unseen(self.n), "n": self.n}))
         elif none_solved:
             yield Block(Reason("unsolved", {"n": self.n}))
-        elif not self.constant and at_floor(metric, oriented):
+        elif self.has_runs and not self.constant and at_floor(metric, oriented):
             yield Block(Reason("floor", {"n": self.n}), wholly=False)
         if self.differences.all_zero:
             yield Block(Reason("degenerate", {"n": self.n}))
