@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
-    """Trains what a study lacks, judges its variants, and publishes the report.
-
-    A report that is up to date is printed, and nothing is trained. Where a selection lacks trials, there is no report.
-    Raises `AblateError`.
-    """
+    """Trains what a study lacks, judges its variants, and publishes the report; one that is up to date is printed."""
     document = read_document(path).override(options, CONFIGS)  # --set, --seeds and --confirm
     folder, overrides = report_place(document, options)
     report = current_report(folder, document, options)
