@@ -54,7 +54,7 @@ def as_logs(folder):
     for variant, seed in RUNS:
         lines = [f"step={step} acc={accuracy(variant, seed, step)}" for step in steps_of(variant, seed)]
         (folder / f"{variant}_seed{seed}.log").write_text("\n".join(lines))
-    return folder, {"read": (("step", r"step=(\d+)"), ("acc", r"acc=(\S+)"))}
+    return folder, {"read": {"step": r"step=(\d+)", "acc": r"acc=(\S+)"}}
 
 
 def as_folders(folder):
