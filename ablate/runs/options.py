@@ -15,7 +15,7 @@ from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
-from ablate.session.option import as_texts, check_options, option, pairs_by_name
+from ablate.session.option import as_texts, check_options, option, pairs_by_name, pairs_in
 from ablate.session.option_types import FolderType
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -30,9 +30,8 @@ DIRECTIONS = ("max", "min")
 
 def _by_role(given: Mapping[str, str | Sequence[str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     """Returns role → its columns. Raises `Invalid`."""
-    pairs = given.items() if isinstance(given, Mapping) else given or ()
     columns: dict[str, list[str]] = {}
-    for role, names in pairs:
+    for role, names in pairs_in(given, "column"):
         if role not in ROLES:
             raise Invalid("column", "has no role of this name", role, listed(ROLES), nearest(role, ROLES))
         columns.setdefault(role, []).extend(as_texts(names))
@@ -61,10 +60,11 @@ def _made_with(given: Mapping[str, str] | Sequence[tuple[str, str]]) -> dict[str
 
 def _patterns(given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     """Returns name → pattern; the command line gives `NAME=PATTERN`. Raises `Invalid`."""
-    if isinstance(given, Mapping):
-        return dict(given)
+    texts = as_texts(given) if isinstance(given, str | list | tuple) else ()
+    if isinstance(given, Mapping) or not texts or not all(isinstance(text, str) for text in texts):
+        return dict(pairs_in(given, "read"))
     pairs: list[tuple[str, str]] = []
-    for text in given or ():
+    for text in texts:
         name, sign, pattern = text.partition("=")
         if not (name and sign and pattern):
             hint = "For example: --read 'loss=loss: ([0-9.]+)'"

@@ -160,6 +160,17 @@ def as_path(given: object, name: str) -> Path:
     return Path(given)
 
 
+def pairs_in(given: object, name: str) -> list[tuple[Any, Any]]:
+    """Returns the pairs of a mapping, or those that a command line gives; raises `Invalid` for anything else."""
+    if given is None:
+        return []
+    pairs: Any = [*given.items()] if isinstance(given, Mapping) else given
+    is_list = isinstance(pairs, list | tuple)
+    if not is_list or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        raise Invalid(name, 'must be a mapping, such as {"NAME": "VALUE"}', given)
+    return [(first, second) for first, second in pairs]
+
+
 def pairs_by_name(flag: str, rule: str) -> Reader:
     """Returns a reader of pairs as a mapping, which Python gives outright.
 
@@ -167,12 +178,11 @@ def pairs_by_name(flag: str, rule: str) -> Reader:
     """
 
     def by_name(given: Mapping[str, Any] | Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        if isinstance(given, Mapping):
-            return dict(given)
-        names = [name for name, _ in given or ()]
+        pairs = pairs_in(given, flag.removeprefix("--").replace("-", "_"))
+        names = [name for name, _ in pairs]
         repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if repeated:
             raise Invalid(flag, rule, listed(repeated))
-        return dict(given or ())
+        return dict(pairs)
 
     return by_name

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import ablate
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Invalid
 from ablate.base.numerals import POSITIVE
 from ablate.commands._options import in_python, options_of
 from ablate.runs.options import AnalysisOptions
@@ -117,3 +117,11 @@ def test_the_help_of_a_command_loads_nothing_heavy():
     code = "import sys\nimport ablate.commands.analyse, ablate.commands.run\n"
     code += "assert not {'numpy', 'pandas', 'torch', 'pydantic', 'rich'} & {*sys.modules}, sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["also", "column", "made_with", "read"])
+@pytest.mark.parametrize("given", ["a", 3, [3]])
+def test_what_is_no_mapping_is_refused_by_its_name(name, given):
+    with pytest.raises(Invalid) as caught:
+        ablate.analyse("runs.csv", **{name: given})
+    assert caught.value.problems[0].path[0].strip("-") == name
