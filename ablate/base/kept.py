@@ -1,5 +1,6 @@
 """Files that this package has written and reads again: JSON of a strict schema, refused by file, line and field."""
 
+import functools
 import json
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -22,6 +23,17 @@ OBJECT: TypeAdapter[dict[str, object]] = TypeAdapter(dict[str, object])
 """The schema of any JSON object."""
 
 Content = TypeVar("Content")
+
+
+def schema_of(kind: type[Content]) -> TypeAdapter[Content]:
+    """Returns the schema of a class, which is built once."""
+    # To mypy, a class is not hashable.
+    return _schema_of(kind)  # type: ignore[arg-type]
+
+
+@functools.cache
+def _schema_of(kind: type[Content]) -> TypeAdapter[Content]:
+    return TypeAdapter(kind)
 
 
 def content_of(path: Path, remedy: str) -> bytes | None:

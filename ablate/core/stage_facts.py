@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict
+
+from ablate.base.kept import schema_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,9 +29,7 @@ class StageFacts:
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Self:
         """Returns the facts in plain data, as files have them. Raises `ValueError`."""
-        # To mypy, a class is not hashable.
-        facts: Self = _adapter(cls).validate_python(plain)  # type: ignore[arg-type]
-        return facts
+        return schema_of(cls).validate_python(plain)
 
     def plain(self) -> dict[str, Any]:
         """Returns the facts as files have them."""
@@ -40,8 +39,3 @@ class StageFacts:
 REMEDY = "Restore the report, or run the study again, which replaces it"
 """The way out where facts, or the frame beside them, are not what a stage keeps."""
 FactsT = TypeVar("FactsT", bound=StageFacts)
-
-
-@functools.cache
-def _adapter(kind: type[FactsT]) -> TypeAdapter[FactsT]:
-    return TypeAdapter(kind)

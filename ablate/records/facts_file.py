@@ -6,13 +6,11 @@ What repeats and who planned the runs stand there as `given`, which is empty of 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeVar, assert_never
 
-from pydantic import TypeAdapter
-
+from ablate.base.kept import schema_of
 from ablate.core.facts import StudyFacts
 from ablate.core.provenance import Given, Planned, Provenance
 from ablate.core.replication import (
@@ -46,7 +44,7 @@ _KEYS_OF_PARTS = {name for names in _FOLLOWING.values() for name in names}
 
 
 def plain_facts(facts: StudyFacts) -> dict[str, Any]:
-    """Returns the facts as a folder has them."""
+    """Returns the facts as one flat dict, as a folder has them; keys that do not apply have empty values."""
     fields_of_facts = asdict(facts)
     keys = asdict(_keys_of(facts.replication))
     values = {**asdict(Planned()), **asdict(Given()), **fields_of_facts["provenance"], **keys}
@@ -60,12 +58,12 @@ def plain_facts(facts: StudyFacts) -> dict[str, Any]:
 
 
 def facts_from(plain: Mapping[str, Any]) -> StudyFacts:
-    """Returns the facts that a folder has. Raises `ValidationError` where it was written by another version."""
+    """Returns the facts in what `plain_facts` has written. Raises `ValidationError` for keys of another version."""
     keys = _part(_ReplicationKeys, plain)
     fields_of_facts = {name: value for name, value in plain.items() if name not in _KEYS_OF_PARTS}
     provenance: Provenance = _part(Given, plain) if keys.given else _part(Planned, plain)
     parts = {"replication": _replication_of(keys), "provenance": provenance}
-    return _adapter().validate_python(fields_of_facts | parts)
+    return schema_of(StudyFacts).validate_python(fields_of_facts | parts)
 
 
 def are_given(plain: Mapping[str, Any]) -> bool:
@@ -74,14 +72,12 @@ def are_given(plain: Mapping[str, Any]) -> bool:
 
 
 def _part(kind: type[Part], plain: Mapping[str, Any]) -> Part:
-    """Returns what the keys of a part say. Raises `ValidationError`."""
+    """Returns a part of the facts from the keys that are its fields; others are its defaults.
+
+    Raises `ValidationError`.
+    """
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    return TypeAdapter(kind).validate_python({name: plain[name] for name in names if name in plain})
-
-
-@functools.cache
-def _adapter() -> TypeAdapter[StudyFacts]:
-    return TypeAdapter(StudyFacts)
+    return schema_of(kind).validate_python({name: plain[name] for name in names if name in plain})
 
 
 def _replication_of(keys: _ReplicationKeys) -> Replication:
