@@ -15,7 +15,7 @@ from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
-from ablate.session.option import as_texts, check_options, option, pairs_by_name, pairs_in
+from ablate.session.option import are_texts, as_texts, check_options, option, pairs_by_name, pairs_in
 from ablate.session.option_types import FolderType
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -24,16 +24,18 @@ OF_ANY_METRIC = ("baseline", "compare")
 ROLES = ("variant", "task", "seed", "example", "source", "status")
 """The roles that a column may have."""
 MADE_WITH = ("evaluation", "data", "machine", "commit")
-"""What the runs may have been made with."""
+"""The names of things that the runs may have been made with."""
 DIRECTIONS = ("max", "min")
 
 
 def _by_role(given: Mapping[str, str | Sequence[str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Returns role → its columns. Raises `Invalid`."""
+    """Returns role → its columns. Raises `Invalid` for what is no mapping of roles to names of columns."""
     columns: dict[str, list[str]] = {}
     for role, names in pairs_in(given, "column"):
         if role not in ROLES:
             raise Invalid("column", "has no role of this name", role, listed(ROLES), nearest(role, ROLES))
+        if not are_texts(as_texts(names)):
+            raise Invalid("column", f"must name the column of {role} by its text", names)
         columns.setdefault(role, []).extend(as_texts(names))
     return columns
 
@@ -59,18 +61,18 @@ def _made_with(given: Mapping[str, str] | Sequence[tuple[str, str]]) -> dict[str
 
 
 def _patterns(given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Returns name → pattern; the command line gives `NAME=PATTERN`. Raises `Invalid`."""
-    texts = as_texts(given) if isinstance(given, str | list | tuple) else ()
-    if isinstance(given, Mapping) or not texts or not all(isinstance(text, str) for text in texts):
-        return dict(pairs_in(given, "read"))
+    """Returns name → pattern, of a mapping or of texts `NAME=PATTERN`. Raises `Invalid` for a name that is repeated."""
+    by_name = pairs_by_name("--read", "must give each name once")
+    if not are_texts(given):
+        return by_name(given)
     pairs: list[tuple[str, str]] = []
-    for text in texts:
+    for text in given:
         name, sign, pattern = text.partition("=")
         if not (name and sign and pattern):
             hint = "For example: --read 'loss=loss: ([0-9.]+)'"
             raise Invalid("--read", "must be NAME=PATTERN", text, hint=hint)
         pairs.append((name, pattern))
-    return pairs_by_name("--read", "must give each name once")(pairs)
+    return by_name(pairs)
 
 
 def _text(given: object) -> str:

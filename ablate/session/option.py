@@ -27,7 +27,7 @@ _OPTION = "option"
 
 @dataclass(frozen=True)
 class Option:
-    """What a field declares of an option."""
+    """The declaration of an option, in the metadata of a field."""
 
     flag: str | None
     """The flag on the command line; empty: the name of the field; None: the command line has no such option."""
@@ -49,10 +49,8 @@ class Option:
             raise Invalid(name, "must be one of these", value, listed(self.choices))
         if self.click.get("is_flag") and not isinstance(value, bool):
             raise Invalid(name, "must be true or false", value)
-        if self.texts:
-            is_list = isinstance(value, (list, tuple)) and all(isinstance(text, str) for text in value)
-            if not is_list:
-                raise Invalid(name, "must be a list of texts", value)
+        if self.texts and not are_texts(value):
+            raise Invalid(name, "must be a list of texts", value)
 
 
 def option(
@@ -131,7 +129,7 @@ def check_options(options: object) -> None:
 
 
 def read_options(make: Callable[..., OptionsT], given: Mapping[str, Any]) -> OptionsT:
-    """Returns the options of what the command line or Python gives by name. Raises `Invalid`."""
+    """Returns options from values by name, each read as its field declares. Raises `Invalid` with all mistakes."""
     readers = {name: declared.read for name, declared in options_in(cast(type, make)).items()}
     values: dict[str, Any] = {}
     with Gather() as at:
@@ -146,8 +144,13 @@ def as_given(value: Any) -> Any:
     return value
 
 
+def are_texts(given: object) -> bool:
+    """Returns whether something is a list, or a tuple, of texts."""
+    return isinstance(given, list | tuple) and all(isinstance(text, str) for text in given)
+
+
 def as_texts(given: str | Iterable[str]) -> Sequence[str]:
-    """Returns one text, or several, as a list; what is neither is left to be refused."""
+    """Returns one text, or several, as a tuple; what is neither comes back as it is, to be refused."""
     if isinstance(given, str):
         return (given,)
     return tuple(given) if isinstance(given, Iterable) else given
@@ -161,7 +164,10 @@ def as_path(given: object, name: str) -> Path:
 
 
 def pairs_in(given: object, name: str) -> list[tuple[Any, Any]]:
-    """Returns the pairs of a mapping, or those that a command line gives; raises `Invalid` for anything else."""
+    """Returns the pairs of a mapping or of a list of pairs; none for None. Raises `Invalid` for anything else.
+
+    name: of the option, in the refusal.
+    """
     if given is None:
         return []
     pairs: Any = [*given.items()] if isinstance(given, Mapping) else given
@@ -172,9 +178,9 @@ def pairs_in(given: object, name: str) -> list[tuple[Any, Any]]:
 
 
 def pairs_by_name(flag: str, rule: str) -> Reader:
-    """Returns a reader of pairs as a mapping, which Python gives outright.
+    """Returns a reader that makes a dict of a mapping or of pairs, and refuses anything else.
 
-    It raises `Invalid` for a name that is given twice: flag, of the option; rule, which says so.
+    It raises `Invalid` with the `rule` for a name that is given twice. flag: of the option.
     """
 
     def by_name(given: Mapping[str, Any] | Sequence[tuple[str, Any]]) -> dict[str, Any]:
