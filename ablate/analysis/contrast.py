@@ -110,7 +110,7 @@ class Contrast:
 
     @property
     def baseline_at_floor(self) -> bool:
-        """Whether no run of side B is told from guessing."""
+        """True where no run of side B is told from guessing."""
         return self.has_runs and at_floor(self.metric, sign(self.metric) * self.b)
 
     def estimate(self, margin: float | None = None) -> Differences | Rate:

@@ -346,7 +346,7 @@ class Summarised(Side):
         return np.where(self.asked, "completed", NOT_RUN).astype(object)
 
     def values(self, metric: str) -> Floats:
-        """Returns the mean for each run that it is over; NaN for others that there were."""
+        """Returns the known mean for the first n seeds that were asked for, n being how many it is over; else NaN."""
         summary = self.runs.summary(self.variant, self.task.name, metric)
         if summary is None:
             return np.full(len(self.asked), np.nan)

@@ -64,10 +64,10 @@ class Sides:
 
     @cached_property
     def paired(self) -> bool:
-        """True where seeds make pairs of runs.
+        """True where scores are compared pair by pair, in the order of the seeds.
 
-        The replication decides of two variants on a graded task with fresh examples. All other comparisons take pairs,
-        as those by rates and spreads do.
+        The replication decides where the means of two variants are compared on a graded task with fresh examples; seeds
+        of lost runs count. All other comparisons are by pairs.
         """
         if self.less or self.kind != "mean" or len(self.variants) != 2:
             return True
@@ -145,7 +145,7 @@ class Sides:
         return Unpaired.of_runs(means_a, means_b, self._resolution, known=known)
 
     def _over_summaries(self) -> Differences:
-        """Returns the difference of two means by the standard deviations that are known beside them."""
+        """Returns the difference of two means by the deviations known beside them; empty where a mean is unknown."""
         first, second = (side.runs.summary(side.variant, self.task.name, self.name) for side in self.variants)
         if first is None or second is None:
             return replace(Differences.between([], []), unit="runs")
@@ -154,7 +154,7 @@ class Sides:
     def _over_pairs(self) -> Differences:
         """Returns the differences of the means of each seed."""
         means_a, means_b = self._means
-        examples = self._by_example()
+        examples = self._by_example
         differences = Differences.between(means_a, means_b, self._resolution, examples, overlap(self.task))
         sources = self.variants[0].sources
         if sources is not None and examples is not None:
@@ -162,8 +162,11 @@ class Sides:
         return differences
 
     def _over_documents(self) -> Differences | None:
-        """Returns the differences on the test examples of the only run of each side; None where these are unknown."""
-        examples = self._by_example()
+        """Returns the differences on each test example, clustered by source where there are sources.
+
+        None where the examples are unknown, or there is not exactly one run a side.
+        """
+        examples = self._by_example
         if examples is None or len(examples) != 1:
             return None
         differences = Differences.between(examples[0], 0 * examples[0], self.metric.resolution)
@@ -172,6 +175,7 @@ class Sides:
             return Clustered.of_documents(differences, sources)
         return replace(differences, unit="documents")
 
+    @cached_property
     def _by_example(self) -> Floats | None:
         """Returns the differences A − B on each test example, oriented, shape (n, m); None where not all are known."""
         if self.less:

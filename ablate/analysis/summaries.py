@@ -1,4 +1,4 @@
-"""What is known of runs that nobody has, by variant, task and metric."""
+"""Means and deviations of runs that nobody has, by variant, task and metric."""
 
 from __future__ import annotations
 

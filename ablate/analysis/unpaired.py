@@ -78,7 +78,7 @@ class OfSummaries(Differences):
     counts: tuple[int, int] = (0, 0)
     """The numbers of runs of both sides."""
     never_vary: bool = False
-    """Whether both standard deviations are 0 but for rounding."""
+    """True where both standard deviations are 0 but for rounding."""
 
     @classmethod
     def between_means(cls, first: Summary, second: Summary, metric: Metric) -> OfSummaries:

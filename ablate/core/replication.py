@@ -1,11 +1,10 @@
-"""What repeats the measurement of a variant, and therefore which runs are pairs.
+"""The ways in which the measurement of a variant is repeated, which decide which runs are pairs.
 
-Analysis has the estimator of each replication (`differences_of`), the report its words (`replication_words`).
+Analysis has the estimator of each replication (`Sides.differences`), the report its words (`replication_words`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
@@ -13,16 +12,16 @@ from typing import Literal
 Seeds = Collection[int]
 
 
-class _Replicates(ABC):
+class _Replicates:
     """The facts that each replication has. The set of them is closed, see `Replication`."""
 
-    @abstractmethod
     def pairs(self, first: Seeds, second: Seeds) -> bool:
-        """Returns whether two variants with these seeds are compared by pairs, on a graded task of fresh examples."""
+        """Returns whether two variants with these seeds are compared by pairs, where the task leaves that open."""
+        return False
 
     @property
     def says_seeds(self) -> bool:
-        """True where runs say their seeds; else `seed` only numbers them, and no report calls it one."""
+        """True where runs say their seeds; else `seed` only numbers them, and no report shows it as a seed."""
         return False
 
     @property
@@ -73,20 +72,12 @@ class GivenSeeds(_Replicates):
 class UnpairedRuns(_Replicates):
     """Several given runs of each variant, without seeds."""
 
-    def pairs(self, first: Seeds, second: Seeds) -> bool:
-        """Returns False."""
-        return False
-
 
 @dataclass(frozen=True)
 class KnownNoise(_Replicates):
     """Kept runs of the baseline, whose spread is taken for that of both sides."""
 
     says_seeds: bool = False
-
-    def pairs(self, first: Seeds, second: Seeds) -> bool:
-        """Returns False."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -98,14 +89,10 @@ class Summaries(_Replicates):
         """False."""
         return False
 
-    def pairs(self, first: Seeds, second: Seeds) -> bool:
-        """Returns False."""
-        return False
-
 
 @dataclass(frozen=True)
 class Examples(_Replicates):
-    """One given run of each variant: its test examples are the pairs."""
+    """The test examples of one given run of each variant, which are the pairs."""
 
     says_seeds: bool = False
 

@@ -1,4 +1,4 @@
-"""What a table says of runs that nobody has: their mean, their standard deviation, and how many they are."""
+"""Runs that nobody has, known by their mean, their standard deviation and their number."""
 
 from dataclasses import dataclass
 

@@ -76,7 +76,7 @@ class _Unstepped(TorchFunctionMode):
     KERNELS: ClassVar = {torch.rnn_tanh, torch.rnn_relu, torch.gru, torch.lstm}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # Padded sequences, biases, one layer, no dropout, training or not, one direction, batch first.
+        # Only with biases, one layer, no dropout, one direction and batch first, in training or not.
         if func not in self.KERNELS or args[3:6] != (True, 1, 0.0) or args[7:] != (False, True):
             return func(*args, **(kwargs or {}))
         x_btd, states, weights = args[:3]

@@ -15,8 +15,8 @@ Numbers = Mapping[str, float]
 def because(reason: str, *, short: bool = False, unit: str = "seed") -> str:
     """Returns a reason in the form that tables keep, `code name=number …`, in words.
 
-    An older table has the words itself. short: in the few words of the answer. unit: what repeats a training,
-    `StudyFacts.unit`.
+    An older table has the words itself. short: in the few words of the answer. unit: what repeats a training, as
+    `Replication.run_name` says.
     """
     parsed = Reason.parse(reason)
     if parsed is None:

@@ -25,13 +25,13 @@ class ReplicationWords:
     on: str
     """Begins an answer: `On 5 seeds`."""
     compared: str
-    """How runs were compared, in the methods; empty of a study, whose design says it."""
+    """Says in the methods how runs were compared; empty of a study, whose design says it."""
     rests_on: str
-    """What the verdicts rest on; empty where nothing is to be said."""
+    """Says what the verdicts rest on; empty where nothing is to be said."""
     paired: str = ""
     """How differences are paired, in a paper; empty where they are not."""
     replicate: Literal["seed", "run", "document"] = "run"
-    """What a new one of would show the detectable difference."""
+    """The word for what is repeated until the detectable difference would be seen."""
     interval: str = "methods.t_over_runs"
     """The test behind an interval."""
     interval_with_examples: str = "methods.t_over_runs_and_examples"
@@ -47,7 +47,7 @@ class ReplicationWords:
     incidents: str = "cost.incidents_of_given"
     """The caption of runs without a result."""
     nothing_unstable: str = "stability.nothing_given"
-    """What is said where no run diverged and no spread differs."""
+    """Says that no run diverged and no spread differs."""
     comparison: str = "comparison"
     """A member of the family."""
     statuses: str = "Runs"

@@ -1,4 +1,4 @@
-"""What a row of a table of means says beside its means: over how many runs, and how far these are apart."""
+"""Rows of a table of means: over how many runs each is, and how far these are apart."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ RowSummaries = Mapping[str, RowSummary]
 
 
 def numbered_runs(rows: pd.DataFrame, summaries: RowSummaries) -> pd.DataFrame:
-    """Returns a row for each run of each row, in which `seed` numbers all runs."""
+    """Repeats each row once for each run that it is over, and numbers these from 1 through the table in `seed`."""
     counts = [summaries[place].n for place in rows["id"]]
     runs = rows.loc[rows.index.repeat(counts)].reset_index(drop=True)
     return runs.assign(seed=range(1, len(runs) + 1))
 
 
 def with_spreads(rows: pd.DataFrame, summaries: RowSummaries) -> pd.DataFrame:
-    """Returns rows with columns of what each says beside its means."""
+    """Returns the rows with columns `sd of METRIC`, empty where none is known, and `number of runs`."""
     beside = [summaries[place] for place in rows["id"]]
     names = dict.fromkeys(name for row in beside for name in row.sds)
     spreads = {f"sd of {name}": [row.sds.get(name, "") for row in beside] for name in names}

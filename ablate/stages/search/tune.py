@@ -72,7 +72,7 @@ class TuneStage(SearchStage):
     def select(self, study: Study, session: Session, later: int) -> Study:
         """Searches until the budget is used; returns the study with every variant at its best settings.
 
-        later: unused, as the budget of a search is its own.
+        later: unused, as fewer variants may be judged than the study has.
         """
         from ablate.study.study import Selection
 
@@ -83,8 +83,7 @@ class TuneStage(SearchStage):
         for variant in _searched(kept):
             prefix = f"{variant.name} · "
             searches += [search_of(study, spec, variant, index, prefix) for index in range(len(study.tasks))]
-        later = _max_judged(study, spec, len(kept))
-        table, cells = self._tried(spec, searches, session, later)
+        table, cells = self._tried(spec, searches, session, _max_judged(study, spec, len(kept)))
 
         variants = self._tuned(study, session, spec, table, kept)
         chosen = study.judging(variants, study.design.paths, Selection("tuning", cells))
