@@ -109,7 +109,7 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
         "ablate.cli": f"torch mlflow optuna {numbers} numpy pydantic rich",
         "ablate, ablate.study.draft, ablate.execution.worker": f"torch mlflow optuna {numbers}",
         "ablate.search.samplers, ablate.search.pruners": f"torch mlflow optuna {numbers}",
-        "ablate.report.terminal, ablate.pipeline.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
+        "ablate.report.terminal, ablate.pipeline.reports.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
         "ablate.pipeline.reporter": f"torch mlflow {numbers}",
         "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib seaborn",
         "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib seaborn",

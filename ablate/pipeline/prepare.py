@@ -10,7 +10,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
 from ablate.pipeline.confirm import restrict_to_confirmed
-from ablate.pipeline.place import refuse_another, report_place
+from ablate.pipeline.reports.place import refuse_another, report_place
 from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder
 from ablate.records.named_folder import report_folder

@@ -123,7 +123,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     from harness import checked
 
     from ablate.pipeline.prepare import companions
-    from ablate.pipeline.reported import as_reported, changed_sections
+    from ablate.pipeline.reports.reported import as_reported, changed_sections
 
     experiment, stages = checked(study)
     for stage in stages:

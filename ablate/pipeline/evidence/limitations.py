@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ablate.base.wording import exact
-from ablate.pipeline.about_variants import statements_on
-from ablate.pipeline.code_notes import code_notes, standing_code_notes, stored_runs
-from ablate.pipeline.place import explained
+from ablate.pipeline.evidence.about_variants import statements_on
+from ablate.pipeline.evidence.code_notes import code_notes, standing_code_notes, stored_runs
+from ablate.pipeline.reports.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study

@@ -133,7 +133,7 @@ def _is_same(study: Study, folder: StudyFolder, reported: Path) -> bool:
 
 def _says_the_same(study: Study, folder: StudyFolder) -> bool:
     """Returns whether a study is the one that a folder reports, as far as its resolved file tells."""
-    from ablate.pipeline.reported import (
+    from ablate.pipeline.reports.reported import (
         changed_sections,  # Which a report that is up to date must not wait for.
     )
 

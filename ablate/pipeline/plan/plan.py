@@ -16,15 +16,15 @@ from ablate.core.facts import StudyFacts, VariantFacts
 from ablate.core.overhead import Overhead, guessed
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.pipeline.cache import current_report
-from ablate.pipeline.claims import as_preregistered
-from ablate.pipeline.code_notes import code_notes
-from ablate.pipeline.dated_plans import expected_changes
-from ablate.pipeline.limitations import advice, limitations
+from ablate.pipeline.evidence.code_notes import code_notes
+from ablate.pipeline.evidence.limitations import advice, limitations
 from ablate.pipeline.other_code import OtherCode, other_code
-from ablate.pipeline.place import report_place
-from ablate.pipeline.power import power, reported_pairs, stored_pairs
+from ablate.pipeline.plan.power import power, reported_pairs, stored_pairs
 from ablate.pipeline.prepare import companions, prepare
+from ablate.pipeline.preregister.claims import as_preregistered
+from ablate.pipeline.preregister.dated_plans import expected_changes
+from ablate.pipeline.reports.cache import current_report
+from ablate.pipeline.reports.place import report_place
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each

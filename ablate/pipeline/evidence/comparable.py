@@ -7,7 +7,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import FILE, Record
 from ablate.core.trial import Cell
 from ablate.execution.opened_files import UNDECLARED
-from ablate.pipeline.own_inputs import changed_variables, limitations_of_inputs
+from ablate.pipeline.evidence.own_inputs import changed_variables, limitations_of_inputs
 
 OTHER_DATA = "other data"
 OTHER_MACHINE = "another kind of machine"

@@ -21,7 +21,7 @@ from ablate.core import names
 from ablate.external.snapshot import Scope, read_snapshot
 from ablate.external.trace import digest_of_variable
 from ablate.pipeline.next_steps import print_results
-from ablate.pipeline.place import explained, overrides_in, seeds_of
+from ablate.pipeline.reports.place import explained, overrides_in, seeds_of
 from ablate.records.environment import here, versions
 from ablate.records.facts_file import facts_from, plain_facts
 from ablate.records.folder import StudyFolder
@@ -214,7 +214,7 @@ def _package() -> list[object]:
 
     A file is known by its size and the time of its last change: to read all files takes longer than all else.
     """
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     files: list[str] = []
     for folder, _, file_names in os.walk(root):
         files += [os.path.join(folder, name) for name in file_names if name.endswith((".py", ".j2"))]

@@ -12,9 +12,9 @@ from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
 from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
-from ablate.pipeline.left_out import failed_on_other_seeds
-from ablate.pipeline.other_runs import StoredTrial, key_of_config
-from ablate.pipeline.reused import trained_as
+from ablate.pipeline.evidence.left_out import failed_on_other_seeds
+from ablate.pipeline.evidence.other_runs import StoredTrial, key_of_config
+from ablate.pipeline.evidence.reused import trained_as
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.superseded import Superseded, note_superseded, superseded_in

@@ -9,7 +9,7 @@ from contextlib import suppress
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Cell
-from ablate.pipeline.seen_plans import SeenPlan, had_begun
+from ablate.pipeline.preregister.seen_plans import SeenPlan, had_begun
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 

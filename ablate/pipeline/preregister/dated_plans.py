@@ -15,9 +15,9 @@ from ablate.base.text import masked
 from ablate.core.dated_plan import Change, DatedPlan, PlanChanges
 from ablate.core.facts import Claim
 from ablate.core.trial import Cell
-from ablate.pipeline.plan_settings import changed_paths, trains_baseline_alike
-from ablate.pipeline.seen_elsewhere import seen_in_other_studies
-from ablate.pipeline.seen_plans import (
+from ablate.pipeline.preregister.plan_settings import changed_paths, trains_baseline_alike
+from ablate.pipeline.preregister.seen_elsewhere import seen_in_other_studies
+from ablate.pipeline.preregister.seen_plans import (
     SeenPlan,
     may_be_picked,
     planned_in_words,

@@ -11,7 +11,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import Record
 from ablate.core.same_numbers import RunRecords, distance
 from ablate.core.trial import Cell
-from ablate.pipeline.about_variants import statements_on
+from ablate.pipeline.evidence.about_variants import statements_on
 from ablate.records.store import Store
 from ablate.study.study import Study
 

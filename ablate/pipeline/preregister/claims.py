@@ -10,7 +10,7 @@ from ablate.base.process import now
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim
 from ablate.core.trial import Cell
-from ablate.pipeline.dated_plans import date_plan
+from ablate.pipeline.preregister.dated_plans import date_plan
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 

@@ -14,8 +14,8 @@ from ablate.core.names import stem
 from ablate.core.other_looks import OtherRuns
 from ablate.core.same_numbers import have_same_numbers, numbers_in
 from ablate.core.trial import Cell
-from ablate.pipeline.reused import trained_as, trained_ids
-from ablate.pipeline.shared_comparisons import shared_comparisons
+from ablate.pipeline.evidence.reused import trained_as, trained_ids
+from ablate.pipeline.evidence.shared_comparisons import shared_comparisons
 from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ablate.base.errors import AblateError
 from ablate.core.trial import Cell
-from ablate.pipeline.other_runs import StoredTrial, key_of_config, stored_trial
+from ablate.pipeline.evidence.other_runs import StoredTrial, key_of_config, stored_trial
 from ablate.records.folder import StudyFolder
 from ablate.study.schema import PLACEBO
 

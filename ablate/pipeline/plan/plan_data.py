@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from ablate.core.sizes import known_parameters
-from ablate.pipeline.plan import StudyPlan
+from ablate.pipeline.plan.plan import StudyPlan
 from ablate.stages import STAGES
 from ablate.study.designs import Variant
 

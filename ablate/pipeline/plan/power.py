@@ -20,8 +20,8 @@ from ablate.core import names
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.pipeline.comparable import comparable
-from ablate.pipeline.gather import gather
+from ablate.pipeline.evidence.comparable import comparable
+from ablate.pipeline.evidence.from_records import gather
 from ablate.records.folder import StudyFolder
 from ablate.study.study import Study
 

@@ -19,8 +19,8 @@ from ablate.core import names
 from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
-from ablate.pipeline.plan_settings import trains_baseline_alike
-from ablate.pipeline.reused import trained_ids
+from ablate.pipeline.evidence.reused import trained_ids
+from ablate.pipeline.preregister.plan_settings import trains_baseline_alike
 from ablate.records.facts_file import facts_from
 from ablate.records.folder import StudyFolder
 from ablate.study.schema import PLACEBO

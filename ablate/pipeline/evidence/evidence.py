@@ -8,16 +8,16 @@ from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.speed_facts import SpeedFacts
-from ablate.pipeline.code_notes import code_notes, runs_of, standing_code_notes
-from ablate.pipeline.comparable import comparable
-from ablate.pipeline.data_splits import with_splits
-from ablate.pipeline.dated_plans import plan_changes
-from ablate.pipeline.limitations import limitations
-from ablate.pipeline.other_runs import configs_in, other_runs, stored_elsewhere
-from ablate.pipeline.own_inputs import limitations_of_inputs
-from ablate.pipeline.place import source_of
-from ablate.pipeline.reused import num_reused
-from ablate.pipeline.trained_again import count_superseded
+from ablate.pipeline.evidence.code_notes import code_notes, runs_of, standing_code_notes
+from ablate.pipeline.evidence.comparable import comparable
+from ablate.pipeline.evidence.data_splits import with_splits
+from ablate.pipeline.evidence.limitations import limitations
+from ablate.pipeline.evidence.other_runs import configs_in, other_runs, stored_elsewhere
+from ablate.pipeline.evidence.own_inputs import limitations_of_inputs
+from ablate.pipeline.evidence.reused import num_reused
+from ablate.pipeline.evidence.trained_again import count_superseded
+from ablate.pipeline.preregister.dated_plans import plan_changes
+from ablate.pipeline.reports.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
 from ablate.session.stage import Measurement, Stage
