@@ -83,7 +83,7 @@ def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> No
 
 def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Table]:
     """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
-    from ablate.report.prospects import power_parts
+    from ablate.report.sentences.prospects import power_parts
     from ablate.report.words import message
 
     yield from _variants(plan, by_part)

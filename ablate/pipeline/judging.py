@@ -73,8 +73,8 @@ def _dated(folder: StudyFolder) -> str:
 def verdicts_of(data: ReportData, folder: StudyFolder) -> Verdicts:
     """Returns the verdicts of judged evidence, with the claims of the folder that still wait."""
     from ablate.pipeline.preregister.claims import with_waiting
-    from ablate.report.noise_words import noise_lines
     from ablate.report.sections import HEADLINE
+    from ablate.report.sentences.noise_words import noise_lines
 
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():

@@ -20,7 +20,7 @@ from ablate.base.text import masked, printable
 from ablate.core.facts import Evidence
 from ablate.core.other_looks import EarlierCalls, LookedAt, RunChoice
 from ablate.records.folder import StudyFolder
-from ablate.report.verdicts import planned_rows
+from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import message
 from ablate.runs.calls import NOT_GIVEN, differences, tested
 from ablate.runs.content import MOST_KEPT, digest_of_judged, sample_of, share_runs

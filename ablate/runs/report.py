@@ -19,8 +19,8 @@ from ablate.pipeline.judging import judge_evidence, verdicts_of
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
+from ablate.report.sentences.terms import with_terms
 from ablate.report.terminal import summary
-from ablate.report.terms import with_terms
 from ablate.report.words import message
 from ablate.runs import ledger
 from ablate.runs.calls import call_in, differences

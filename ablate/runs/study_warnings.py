@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ablate.report.repeats import repeat_lines
 from ablate.report.section import ReportData
-from ablate.report.treatment_words import treatment_mark
-from ablate.report.verdicts import names_of, plan_mark, planned_rows, row_name
+from ablate.report.sentences.repeats import repeat_lines
+from ablate.report.sentences.treatment_words import treatment_mark
+from ablate.report.tables.verdicts import names_of, plan_mark, planned_rows, row_name
 from ablate.report.words import message
 
 

@@ -9,7 +9,7 @@ from ablate.base.wording import brief, joined
 from ablate.core.spelling import spelled
 from ablate.pipeline.diff.sides import Matched, Pair, Side, cells, match_rows, read_side
 from ablate.records.folder import StudyFolder
-from ablate.report.verdicts import planned_rows
+from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import NOTHING, Column, Row, Table, message, text
 from ablate.study.patch import short_label
 

@@ -180,7 +180,7 @@ def _changes_in_words(
     if changes is None:
         return ""
     # With pandas, which most plans do not need.
-    from ablate.report.replanned import changes_in_words
+    from ablate.report.sentences.replanned import changes_in_words
 
     return changes_in_words(changes, facts)
 

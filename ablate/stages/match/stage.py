@@ -60,7 +60,7 @@ class MatchStage(Stage):
         return StageEvidence(self._facts(study))
 
     def preview(self, study: Study, store: Store) -> Preview:
-        from ablate.report.matched_table import matched_table
+        from ablate.report.tables.matched_table import matched_table
 
         return Preview([matched_table(self._facts(study), {})])
 

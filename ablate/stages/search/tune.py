@@ -55,7 +55,7 @@ class TuneStage(SearchStage):
         return _max_tried(study, spec) + _max_judged(study, spec, len(study.variants))
 
     def preview(self, study: Study, store: Store) -> Preview:
-        from ablate.report.search_words import space_words, tuning_words
+        from ablate.report.sentences.search_words import space_words, tuning_words
         from ablate.report.words import message
 
         spec = self._spec_of(study)

@@ -7,13 +7,13 @@ from typing import Any
 from ablate.base.text import word
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence, spelled
-from ablate.report.claim_tables import claim_table
-from ablate.report.levels import level_of_claims
-from ablate.report.paper_results import result_tables
+from ablate.report.export.paper_results import result_tables
 from ablate.report.section import ReportData
-from ablate.report.speed_tables import brief_tables
-from ablate.report.terms import with_terms
-from ablate.report.verdicts import (
+from ablate.report.sentences.levels import level_of_claims
+from ablate.report.sentences.terms import with_terms
+from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.speed_tables import brief_tables
+from ablate.report.tables.verdicts import (
     names_of,
     planned_rows,
     verdict_tables,

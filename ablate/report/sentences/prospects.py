@@ -8,7 +8,7 @@ from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power, Prospect
 from ablate.base import wording
 from ablate.core.short_names import short_name
-from ablate.report.reason_words import because
+from ablate.report.sentences.reason_words import because
 from ablate.report.words import NOTHING, Column, Table, message, paragraph, significant, tabulated
 
 

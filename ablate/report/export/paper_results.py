@@ -16,14 +16,14 @@ from ablate.core.facts import BASELINE, StudyFacts, TaskFacts
 from ablate.core.rows import frame_of_rows
 from ablate.core.spelling import as_sentence, spelled
 from ablate.core.summary import Summary
-from ablate.report.dependence import dependence_sentence, is_main_effect
 from ablate.report.figures.facets import figure_names
-from ablate.report.levels import family, family_in_words, level_of
-from ablate.report.margin_words import margin_words
-from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
-from ablate.report.verdict_words import EQUIVALENT, apart_from_zero
-from ablate.report.verdicts import (
+from ablate.report.sentences.dependence import dependence_sentence, is_main_effect
+from ablate.report.sentences.levels import family, family_in_words, level_of
+from ablate.report.sentences.margin_words import margin_words
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.sentences.verdict_words import EQUIVALENT, apart_from_zero
+from ablate.report.tables.verdicts import (
     better_word,
     compared_with,
     difference_of,

@@ -12,14 +12,21 @@ from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
-from ablate.report.dependence import dependence_sentence, is_main_effect
-from ablate.report.margin_words import margin_words
-from ablate.report.reason_words import because
-from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
-from ablate.report.unequal_runs import of_which
-from ablate.report.verdict_words import apart_from_zero
-from ablate.report.verdicts import compared_with, is_share, names_of, planned_rows, row_name, shared_rate
+from ablate.report.sentences.dependence import dependence_sentence, is_main_effect
+from ablate.report.sentences.margin_words import margin_words
+from ablate.report.sentences.reason_words import because
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.sentences.unequal_runs import of_which
+from ablate.report.sentences.verdict_words import apart_from_zero
+from ablate.report.tables.verdicts import (
+    compared_with,
+    is_share,
+    names_of,
+    planned_rows,
+    row_name,
+    shared_rate,
+)
 from ablate.report.words import Row, from_to, message, number, rows_of, text
 
 BETTER = "better"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ablate.base.wording import brief, in_percent, percent
 from ablate.core.match_facts import MatchFacts
 from ablate.core.spelling import as_sentence, spelled
-from ablate.report.verdicts import variant_column
+from ablate.report.tables.verdicts import variant_column
 from ablate.report.words import Column, Table, message, tabulated
 
 

@@ -15,20 +15,20 @@ from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
-from ablate.report.dependence import dependence_column
-from ablate.report.levels import family, family_in_words, level_of
-from ablate.report.lost_runs import left_out_column
-from ablate.report.reason_words import because
-from ablate.report.replication_words import replication_words
-from ablate.report.resolution_words import resolution_column
-from ablate.report.treatment_words import (
+from ablate.report.sentences.dependence import dependence_column
+from ablate.report.sentences.levels import family, family_in_words, level_of
+from ablate.report.sentences.lost_runs import left_out_column
+from ablate.report.sentences.reason_words import because
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.sentences.resolution_words import resolution_column
+from ablate.report.sentences.treatment_words import (
     are_treated_alike,
     size_column,
     treatment_column,
     treatment_in_caption,
 )
-from ablate.report.unequal_runs import of_which, unequal_column
-from ablate.report.verdict_words import verdict_column
+from ablate.report.sentences.unequal_runs import of_which, unequal_column
+from ablate.report.sentences.verdict_words import verdict_column
 from ablate.report.words import (
     NOTHING,
     Column,

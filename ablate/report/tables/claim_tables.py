@@ -5,12 +5,12 @@ from typing import Any
 
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim, short_names
-from ablate.report.lost_runs import left_out_of_claims_column
-from ablate.report.replication_words import replication_words
-from ablate.report.resolution_words import resolution_column
-from ablate.report.treatment_words import treatment_column
-from ablate.report.unequal_runs import unequal_column
-from ablate.report.verdicts import (
+from ablate.report.sentences.lost_runs import left_out_of_claims_column
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.sentences.resolution_words import resolution_column
+from ablate.report.sentences.treatment_words import treatment_column
+from ablate.report.sentences.unequal_runs import unequal_column
+from ablate.report.tables.verdicts import (
     are_marked_alike,
     difference_column,
     less_in_caption,

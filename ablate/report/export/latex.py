@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ablate.base.text import printable
-from ablate.report.treatment_words import marks_of
+from ablate.report.sentences.treatment_words import marks_of
 from ablate.report.words import Table, text
 
 WIDEST = 3.5

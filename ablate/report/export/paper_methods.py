@@ -2,12 +2,12 @@
 
 import re
 
-from ablate.report.methods import METHODS as METHODS_OF_STAGES
-from ablate.report.methods_sentences import comparison_sentences, environment_sentences
 from ablate.report.page import markdown
-from ablate.report.replanned import plan_lines
 from ablate.report.section import ReportData
-from ablate.report.verdicts import planned_rows
+from ablate.report.sentences.methods import METHODS as METHODS_OF_STAGES
+from ablate.report.sentences.methods_sentences import comparison_sentences, environment_sentences
+from ablate.report.sentences.replanned import plan_lines
+from ablate.report.tables.verdicts import planned_rows
 
 TITLE = "Statistical methods"
 
@@ -15,7 +15,7 @@ TITLE = "Statistical methods"
 def methods(report_data: ReportData) -> str:
     """Returns the paragraph “Statistical methods”, filled in with the numbers of a study.
 
-    Empty where the study planned no comparison and timed nothing. It cites papers of `templates/references.bib` by
+    Empty where the study planned no comparison and timed nothing. It cites papers of `references.bib` by
     key, as `[@akiba2019optuna]`, which pandoc reads as it stands.
     """
     measured = [methods_of(report_data.evidence) for methods_of in METHODS_OF_STAGES.values()]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence
-from ablate.report.replication_words import replication_words
-from ablate.report.verdicts import names_of
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.tables.verdicts import names_of
 from ablate.report.words import Table, message
 
 DETECTABLE = "mde"

@@ -10,7 +10,7 @@ from ablate.analysis.alike import alike_groups
 from ablate.analysis.alike_seeds import judged_alike_seeds
 from ablate.analysis.repeats import is_seed_unheard
 from ablate.analysis.runs import runs_of
-from ablate.report.verdicts import Names, names_of
+from ablate.report.tables.verdicts import Names, names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
 

@@ -8,7 +8,7 @@ from ablate.core.derived import STEP_MEMORY as MEMORY
 from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.spelling import spelled
-from ablate.report.verdicts import Names, variant_column
+from ablate.report.tables.verdicts import Names, variant_column
 from ablate.report.words import (
     NOTHING,
     Column,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ablate.analysis.chances import error_rate_with_another
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.other_looks import RunChoice, SupersededRuns
-from ablate.report.verdicts import names_of
+from ablate.report.tables.verdicts import names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
 

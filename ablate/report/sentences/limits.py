@@ -7,11 +7,11 @@ from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import runs_of
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
-from ablate.report.answer import learned_words
-from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
-from ablate.report.replication_words import replication_words
 from ablate.report.section import ReportData
-from ablate.report.verdicts import names_of, planned_rows, shared_rate
+from ablate.report.sentences.answer import learned_words
+from ablate.report.sentences.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.tables.verdicts import names_of, planned_rows, shared_rate
 from ablate.report.words import message
 
 

@@ -9,17 +9,17 @@ from typing import Any
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.core.facts import StudyFacts
+from ablate.report.export.latex import figure_float, folder_macro, paragraph, tabular
+from ablate.report.export.paper_methods import TITLE, as_markdown, methods
+from ablate.report.export.paper_tables import paper_tables
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
-from ablate.report.latex import figure_float, folder_macro, paragraph, tabular
-from ablate.report.paper_methods import TITLE, as_markdown, methods
-from ablate.report.paper_tables import paper_tables
 from ablate.report.section import Picture, ReportData, failed, slug
 from ablate.report.sections import pictures, shown
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
-from ablate.report.verdicts import is_share
+from ablate.report.tables.verdicts import is_share
 
 METHODS = "methods"
 """The name of the paragraph on methods, as one of a table."""
@@ -120,7 +120,7 @@ def _mark(facts: StudyFacts) -> str:
 
 def _methods_files(words: str, facts: StudyFacts, head: str) -> dict[str, str | bytes]:
     """Returns the paragraph on methods in LaTeX and markdown, and the papers that it cites."""
-    papers = (resources.files(__package__) / "templates" / "references.bib").read_text("utf-8")
+    papers = (resources.files(__package__) / "references.bib").read_text("utf-8")
     return {
         f"{METHODS}.tex": f"{head}% Needs \\bibliography{{references}}\n{paragraph(TITLE, words)}",
         f"{METHODS}.md": f"<!-- {_mark(facts)} -->\n\n{as_markdown(words)}",

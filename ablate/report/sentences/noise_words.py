@@ -7,7 +7,7 @@ from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.metric import Metric
 from ablate.report.section import ReportData
-from ablate.report.verdicts import direction_of, own_direction, shown_as
+from ablate.report.tables.verdicts import direction_of, own_direction, shown_as
 from ablate.report.words import Row, difference, message, rows_of
 
 MATTERS = 0.25
