@@ -8,7 +8,7 @@ import pandas as pd
 from click.testing import CliRunner
 
 from ablate.cli import main
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable, by_roles
 

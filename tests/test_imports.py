@@ -195,7 +195,7 @@ WORKLOADS = {"ablate.training.workload", "ablate.external.workload", "ablate.ext
 BUILT_IN = re.compile(r"(task|model|training)(\.[a-z_]+)+")
 PATHS = {
     "commands/templates/study.py": "a new study of the built-in workload",
-    "runs/run_ends.py": "the name of a file, `model.safetensors`",
+    "runs/ends/run_ends.py": "the name of a file, `model.safetensors`",
     "stages/match/section.py": "an example in the schema of studies",
     "stages/stress.py": "an example in the schema of studies",
 }

@@ -56,7 +56,7 @@ def _table(runs: object, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by their roles, beside noise that is known. Raises `AblateError`."""
     import pandas as pd
 
-    from ablate.runs.frames import runs_of
+    from ablate.runs.formats.frames import runs_of
     from ablate.runs.noise import beside_noise
     from ablate.runs.reading import by_roles
     from ablate.runs.sources import find_runs

@@ -12,10 +12,10 @@ from harness import ablate_here
 import ablate
 from ablate.core.other_looks import EarlierCalls
 from ablate.records.folder import StudyFolder
-from ablate.runs import ledger
 from ablate.runs.content import digests_of_rows
 from ablate.runs.evidence import evidence_of
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_of
+from ablate.runs.looks import ledger
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles
 

@@ -12,7 +12,7 @@ from scipy import stats
 import ablate
 from ablate.base.errors import AblateError
 from ablate.runs.cells import number_in
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
 

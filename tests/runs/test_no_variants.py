@@ -8,7 +8,7 @@ from scipy import stats
 
 import ablate
 from ablate.core.treatment import Treatment
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, shape_of
 

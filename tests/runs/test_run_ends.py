@@ -16,10 +16,10 @@ import ablate
 from ablate.base.errors import Invalid
 from ablate.core.log_end import ending_in_lines
 from ablate.runs.checking import checked
-from ablate.runs.frames import runs_of
+from ablate.runs.ends.run_ends import ending_beside
+from ablate.runs.formats.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
-from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_tree import RunFolder
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ablate.cli import main
 from ablate.core.unequal_run import UnequalRun, runs_in
 from ablate.runs.evidence import evidence_of
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from ablate.base.errors import AblateError
 from ablate.base.files import read_plain
 from ablate.core.ending import FAILED, Ending, ending_of_error
+from ablate.runs.ends.status_words import ending_in_word
+from ablate.runs.ends.statuses import ending_of_fields, more_telling
 from ablate.runs.run_tree import RunFolder
-from ablate.runs.status_words import ending_in_word
-from ablate.runs.statuses import ending_of_fields, more_telling
 
 _MAX_BYTES = 2**26
 _CODES = re.compile(r"\.?(?:exit|return)[-_]?(?:code|status)(?:\.txt)?")

@@ -16,9 +16,9 @@ from ablate.pipeline.judging import judge_evidence
 from ablate.records.evidence_folder import TRIALS
 from ablate.records.folder import StudyFolder
 from ablate.report.words import message
+from ablate.runs.formats.study_warnings import warnings_of_report
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.study_warnings import warnings_of_report
 
 STORE = "store"
 """The folder of the records of trials in a folder of results."""

@@ -9,11 +9,11 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.once import refusing_twice
 from ablate.report.words import message
 from ablate.runs.cells import cleaned
+from ablate.runs.formats.shapes import shaped
+from ablate.runs.formats.tables import ReadTable
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.shapes import shaped
 from ablate.runs.summary_words import is_summary_label
-from ablate.runs.tables import ReadTable
 
 
 def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:

@@ -22,10 +22,10 @@ from ablate.core.other_looks import EarlierCalls, LookedAt, RunChoice
 from ablate.records.folder import StudyFolder
 from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import message
-from ablate.runs.calls import NOT_GIVEN, differences, tested
 from ablate.runs.content import MOST_KEPT, digest_of_judged, sample_of, share_runs
 from ablate.runs.declared import deciding_thresholds
-from ablate.runs.kept_runs import KeptRuns, RunCounts
+from ablate.runs.looks.calls import NOT_GIVEN, differences, tested
+from ablate.runs.looks.kept_runs import KeptRuns, RunCounts
 from ablate.runs.reading import RunTable
 
 LEDGER = "analyses.jsonl"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ablate.core.ending import Ending
-from ablate.runs.end_files import files_of, text_of
-from ablate.runs.statuses import ending_of_word
+from ablate.runs.ends.end_files import files_of, text_of
+from ablate.runs.ends.statuses import ending_of_word
 
 _NAMES = re.compile(r"\.?sacct(?:[-_.]\w+)*")
 _KEYS = ("jobname", "jobid", "jobidraw")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ablate.report.words import message
 from ablate.runs.cells import is_number
-from ablate.runs.metric_files import MetricRows
+from ablate.runs.formats.metric_files import MetricRows
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 

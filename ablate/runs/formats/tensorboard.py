@@ -13,10 +13,10 @@ from ablate.base.once import put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.content import digest_of_files
+from ablate.runs.ends.run_ends import ending_beside
+from ablate.runs.formats.run_history import RunHistory, table_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_ends import ending_beside
-from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_settings import settings_in
 from ablate.runs.run_tree import RunFolder, has_files, refuse_many, run_folders
 

@@ -27,10 +27,10 @@ from ablate.core.ending import (
     ending_of_error,
 )
 from ablate.core.log_end import ending_of_log
-from ablate.runs.end_files import end_in_files, files_of, text_of
+from ablate.runs.ends.end_files import end_in_files, files_of, text_of
+from ablate.runs.ends.statuses import ending_of_fields, ending_of_word, more_telling
 from ablate.runs.run_settings import document_in
 from ablate.runs.run_tree import RunFolder
-from ablate.runs.statuses import ending_of_fields, ending_of_word, more_telling
 
 _STATUS_FILES = re.compile(
     r"(?:.*[-_.])?(?:run|job|trial|task|status|state|metadata|experiment|workflow|pod)"

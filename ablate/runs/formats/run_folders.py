@@ -12,15 +12,17 @@ from ablate.core.ending import Ending
 from ablate.report.words import message
 from ablate.runs.cells import number_in
 from ablate.runs.content import digest_of_files
-from ablate.runs.end_files import unmarked_ends
-from ablate.runs.logs import EXAMPLE, LogPatterns, found_nothing
-from ablate.runs.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
+from ablate.runs.ends.end_files import unmarked_ends
+from ablate.runs.ends.run_ends import ending_beside
+from ablate.runs.ends.slurm_accounts import account_files, endings_in_accounts
+from ablate.runs.ends.statuses import more_telling
+from ablate.runs.formats.logs import EXAMPLE, LogPatterns, found_nothing
+from ablate.runs.formats.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
+from ablate.runs.formats.parts_in_names import told_apart
+from ablate.runs.formats.run_history import Row, RunHistory, table_of
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.parts_in_names import told_apart
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.roles import STEPS
-from ablate.runs.run_ends import ending_beside
-from ablate.runs.run_history import Row, RunHistory, table_of
 from ablate.runs.run_settings import choices_in, overrides_in, settings_in
 from ablate.runs.run_tree import (
     FileKind,
@@ -32,8 +34,6 @@ from ablate.runs.run_tree import (
     run_folders,
 )
 from ablate.runs.settings import is_seed
-from ablate.runs.slurm_accounts import account_files, endings_in_accounts
-from ablate.runs.statuses import more_telling
 
 _HYDRA = ".hydra"
 _STATE = "trainer_state.json"

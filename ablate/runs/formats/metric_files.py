@@ -13,10 +13,10 @@ from ablate.base.once import TwiceError, loads
 from ablate.base.text import first_line
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
+from ablate.runs.ends.statuses import STATUSES, ending_of_fields
+from ablate.runs.formats.tables import flat_cells, read_table_file
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
-from ablate.runs.statuses import STATUSES, ending_of_fields
-from ablate.runs.tables import flat_cells, read_table_file
 
 _MAX_BYTES = 2**28
 _MAX_DEPTH = 40

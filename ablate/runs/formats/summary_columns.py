@@ -17,6 +17,7 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.cells import is_number, mean_and_spread, number_in
+from ablate.runs.formats.tables import ReadTable
 from ablate.runs.settings import is_seed
 from ablate.runs.summary_words import (
     ERRORS,
@@ -27,7 +28,6 @@ from ablate.runs.summary_words import (
     statistic_word,
     word_at_end,
 )
-from ablate.runs.tables import ReadTable
 
 Kind = Literal["deviation", "error", "variance", "interval"]
 COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count", "n_trials", "repeats")

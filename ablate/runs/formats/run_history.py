@@ -15,11 +15,11 @@ from ablate.base.once import put_once
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, number_in
+from ablate.runs.formats.run_names import CONFIG, RunNames, named
 from ablate.runs.histories import ROW
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import STEPS
-from ablate.runs.run_names import CONFIG, RunNames, named
 from ablate.runs.steps import LAST
 
 Row = Mapping[str, str]

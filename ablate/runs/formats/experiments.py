@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from ablate.base.errors import AblateError, Gather, listed, nearest
 from ablate.base.sqlite import database_uri, path_of
 from ablate.base.text import first_line, masked
-from ablate.runs.experiment_table import table_of
-from ablate.runs.mlflow_stores import is_database, readable, store_of
+from ablate.runs.formats.experiment_table import table_of
+from ablate.runs.formats.mlflow_stores import is_database, readable, store_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.tracking.database import import_client

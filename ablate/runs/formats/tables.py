@@ -18,12 +18,12 @@ from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
 from ablate.runs.cells import as_text, cleaned, is_cut
-from ablate.runs.json_documents import objects_of, passed_over
-from ablate.runs.json_summaries import runs_of_document
+from ablate.runs.formats.json_documents import objects_of, passed_over
+from ablate.runs.formats.json_summaries import runs_of_document
+from ablate.runs.formats.text_tables import lines_of_table
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.roles import STEPS
 from ablate.runs.summary_words import is_summary_label
-from ablate.runs.text_tables import lines_of_table
 
 NO_OPTIONS = AnalysisOptions()
 _MAX_BYTES = 2**30

@@ -27,9 +27,9 @@ from ablate.core.ending import (
     ending_of_error,
 )
 from ablate.runs.cells import MISSING
-from ablate.runs.error_texts import is_error_text
+from ablate.runs.ends.error_texts import is_error_text
+from ablate.runs.ends.status_words import KEPT, WORDS, bare_word, ending_in_word, ending_of_code
 from ablate.runs.settings import PREFIXES, underscored
-from ablate.runs.status_words import KEPT, WORDS, bare_word, ending_in_word, ending_of_code
 
 STATUSES = ("status", "state", "sys/state", "sys.state", "run_status", "run_state", "job_status", "job_state")
 """The names of columns with the ends of runs, in small letters."""

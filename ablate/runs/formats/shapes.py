@@ -19,19 +19,19 @@ from ablate.base.once import put_once
 from ablate.report.words import message
 from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.content import digests_of_rows
-from ablate.runs.no_variants import columns_without_variants
-from ablate.runs.options import AnalysisOptions
-from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.row_summary import RowSummary
-from ablate.runs.summary_columns import (
+from ablate.runs.formats.summary_columns import (
     COUNTS,
     joined_summaries,
     kind_of_header,
     with_counts_of_names,
     with_deviations,
 )
-from ablate.runs.summary_rows import summary_columns, without_summaries
-from ablate.runs.tables import ReadTable, read_table_file
+from ablate.runs.formats.summary_rows import summary_columns, without_summaries
+from ablate.runs.formats.tables import ReadTable, read_table_file
+from ablate.runs.no_variants import columns_without_variants
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.row_summary import RowSummary
 
 _BOUND = re.compile(r".+__(MIN|MAX)")
 _OF_TIME = (

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ablate.report.words import message
 from ablate.runs.cells import is_number
+from ablate.runs.formats.tables import ReadTable
 from ablate.runs.settings import is_fold, is_index, is_seed
 from ablate.runs.summary_words import (
     MEAN,
@@ -27,7 +28,6 @@ from ablate.runs.summary_words import (
     statistic_word,
     word_at_end,
 )
-from ablate.runs.tables import ReadTable
 
 Candidates = Mapping[str, tuple[str, str]]
 """Text of a cell → the text that the rows of its group have there, empty for any other, and the word of a statistic."""

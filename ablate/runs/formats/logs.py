@@ -16,13 +16,13 @@ from ablate.external.matching import Matching, check_pattern
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, is_cut, is_number
 from ablate.runs.content import digest_of_files
-from ablate.runs.metric_files import MetricRows
+from ablate.runs.ends.run_ends import ending_beside
+from ablate.runs.ends.statuses import more_telling
+from ablate.runs.formats.metric_files import MetricRows
+from ablate.runs.formats.run_history import RunHistory, table_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_ends import ending_beside
-from ablate.runs.run_history import RunHistory, table_of
 from ablate.runs.run_tree import MAX_RUNS, log_files, run_file
-from ablate.runs.statuses import more_telling
 
 _MAX_BYTES = 2**30
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

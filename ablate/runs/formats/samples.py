@@ -14,10 +14,10 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import loads
 from ablate.base.text import first_line
 from ablate.runs.content import digest_of_files
+from ablate.runs.formats.run_names import names_by_folder
+from ablate.runs.formats.tables import flat_table
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_names import names_by_folder
-from ablate.runs.tables import flat_table
 
 _SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl")
 """The name of a file of samples: its task, and when it was written."""

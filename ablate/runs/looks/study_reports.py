@@ -14,13 +14,13 @@ from ablate.records.evidence_folder import EXAMPLES, TRIALS
 from ablate.records.facts_file import are_given
 from ablate.records.folder import StudyFolder
 from ablate.records.tables import rows_and_facts
-from ablate.runs.calls import differ_in_columns_alone
 from ablate.runs.content import digests_of_values, share_runs
 from ablate.runs.evidence import evidence_of
-from ablate.runs.ledger import Analysis, line_of, verdicts_in
+from ablate.runs.formats.study_trials import folder_of, trials_of
+from ablate.runs.looks.calls import differ_in_columns_alone
+from ablate.runs.looks.ledger import Analysis, line_of, verdicts_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles
-from ablate.runs.study_trials import folder_of, trials_of
 
 
 def reports_of_studies(

@@ -9,13 +9,13 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed
 from ablate.report.words import message
+from ablate.runs.formats.run_names import SEED_IN_NAME, without_seeds
+from ablate.runs.formats.shapes import shaped
+from ablate.runs.formats.tables import ReadTable, read_table_file
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_names import SEED_IN_NAME, without_seeds
 from ablate.runs.run_tree import files_below, run_files
 from ablate.runs.settings import is_seed
-from ablate.runs.shapes import shaped
-from ablate.runs.tables import ReadTable, read_table_file
 
 _FILE = "file"
 """The column with the name of the file of a run, without its ending and its seed."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ablate.base.numerals import whole_in
-from ablate.runs.json_documents import SEED
+from ablate.runs.formats.json_documents import SEED
 from ablate.runs.summary_words import statistic_word
 
 _RAW = (
