@@ -107,7 +107,7 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
     numbers = "pandas scipy matplotlib seaborn"
     absent = {
         "ablate.cli": f"torch mlflow optuna {numbers} numpy pydantic rich",
-        "ablate, ablate.study.draft, ablate.execution.worker": f"torch mlflow optuna {numbers}",
+        "ablate, ablate.study.drafting, ablate.execution.worker": f"torch mlflow optuna {numbers}",
         "ablate.search.samplers, ablate.search.pruners": f"torch mlflow optuna {numbers}",
         "ablate.report.terminal, ablate.pipeline.reports.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
         "ablate.pipeline.reporter": f"torch mlflow {numbers}",

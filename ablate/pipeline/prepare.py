@@ -18,7 +18,7 @@ from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import Document, read_document
-from ablate.study.draft import draft_study
+from ablate.study.drafting import draft_study
 from ablate.study.load import load
 from ablate.study.stage_config import StageOutline
 from ablate.study.study import Study

@@ -166,8 +166,8 @@ def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive
     from ablate.execution.engines.in_process import InProcess
+    from ablate.execution.run_trial import WorkloadRef
     from ablate.execution.supervisor import Supervised
-    from ablate.execution.trial import WorkloadRef
     from ablate.records.store import Store
 
     cells = prepare(study, sets).cells()

@@ -55,7 +55,7 @@ def standing_code_notes(notes: Iterable[NoteOnVariants], runs: RunRecords) -> li
     return [note.text for note in notes if not note.is_contradicted(runs)]
 
 
-def runs_of(cells: Iterable[Cell], records: Mapping[str, Record]) -> RunRecords:
+def run_records(cells: Iterable[Cell], records: Mapping[str, Record]) -> RunRecords:
     """Returns the completed runs among records, by variant, task and seed."""
     runs: dict[tuple[str, str, int], Record] = {}
     for cell in cells:
@@ -73,7 +73,7 @@ def stored_runs(study: Study, store: Store) -> RunRecords:
         record = store.load(cell.id)
         if record is not None:
             records[cell.id] = record
-    return runs_of(cells, records)
+    return run_records(cells, records)
 
 
 def _notes_of_workload(study: Study) -> Iterator[NoteOnVariants]:

@@ -8,7 +8,7 @@ from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.speed_facts import SpeedFacts
-from ablate.pipeline.evidence.code_notes import code_notes, runs_of, standing_code_notes
+from ablate.pipeline.evidence.code_notes import code_notes, run_records, standing_code_notes
 from ablate.pipeline.evidence.comparable import comparable
 from ablate.pipeline.evidence.data_splits import with_splits
 from ablate.pipeline.evidence.limitations import limitations
@@ -111,7 +111,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
-        code_notes=standing_code_notes(code_notes(study), runs_of(plan.used, records)),
+        code_notes=standing_code_notes(code_notes(study), run_records(plan.used, records)),
         kept=num_reused(records),
         replanned=replanned,
         source=source_of(study.path, session.folder),

@@ -16,7 +16,7 @@ from ablate.runs.reader import RunsFound
 from ablate.runs.summary_words import is_summary_label
 
 
-def runs_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
+def runs_in_frame(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     """Returns the runs of a DataFrame of any shape that a file may have. Raises `Invalid`.
 
     Named levels of the index are columns. Numbers keep all their digits. NaN and None are missing values, as pandas

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
     from ablate.session.stage import Records
     from ablate.stages.match.matcher import Matcher
-    from ablate.study.checks import Draft
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 

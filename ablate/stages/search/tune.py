@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
     from ablate.stages.search.search import Search
     from ablate.stages.search.spec import SearchSpec
-    from ablate.study.checks import Draft
     from ablate.study.designs import Variant
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
