@@ -186,7 +186,7 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
     """What `ablate plan` prints of a study whose results are in `results` beside it."""
     from ablate.base.text import saying
     from ablate.commands.plan import show_plan
-    from ablate.pipeline.plan import plan_study, study_of
+    from ablate.pipeline.plan.plan import plan_study, study_of
     from ablate.session.options import Options
 
     given = Options(**{"results": study.parent / "results"} | options)  # type: ignore[arg-type]
@@ -268,7 +268,7 @@ def prepare(path: Path, sets: Sequence[str] = (), seeds: Any = None, *, confirm:
 
 def features(path: Path) -> dict[str, Any]:
     """What the stages of a study keep with its facts before anything was trained."""
-    from ablate.pipeline.gather import gather
+    from ablate.pipeline.evidence.from_records import gather
     from ablate.pipeline.prepare import prepare as prepare_study
     from ablate.pipeline.trial_plan import with_stages
     from ablate.session.options import Options

@@ -17,7 +17,7 @@ from ablate.stages.search.plan import SearchPlan
 from ablate.stages.search.search import Search
 from ablate.stages.search.section import SweepConfig, TuneConfig
 from ablate.stages.search.spec import SearchSpec, read_search
-from ablate.study.checks import Draft
+from ablate.study.draft import Draft
 from ablate.study.stage_config import config_of
 from ablate.study.study import Study
 

@@ -8,14 +8,14 @@ import pandas as pd
 from click.testing import CliRunner
 
 from ablate.cli import main
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable, by_roles
 
 
 def table_of(frame: pd.DataFrame, options: AnalysisOptions) -> RunTable:
     """Returns the runs of a frame by their roles."""
-    return by_roles(runs_of(frame, options), options)
+    return by_roles(runs_in_frame(frame, options), options)
 
 
 def judged(results: Path, *words: object) -> tuple[dict[str, Any], str]:

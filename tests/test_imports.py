@@ -107,9 +107,9 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
     numbers = "pandas scipy matplotlib seaborn"
     absent = {
         "ablate.cli": f"torch mlflow optuna {numbers} numpy pydantic rich",
-        "ablate, ablate.study.draft, ablate.execution.worker": f"torch mlflow optuna {numbers}",
+        "ablate, ablate.study.drafting, ablate.execution.worker": f"torch mlflow optuna {numbers}",
         "ablate.search.samplers, ablate.search.pruners": f"torch mlflow optuna {numbers}",
-        "ablate.report.terminal, ablate.pipeline.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
+        "ablate.report.terminal, ablate.pipeline.reports.cache, ablate.tracking.tracker": f"torch mlflow {numbers}",
         "ablate.pipeline.reporter": f"torch mlflow {numbers}",
         "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib seaborn",
         "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib seaborn",
@@ -195,7 +195,7 @@ WORKLOADS = {"ablate.training.workload", "ablate.external.workload", "ablate.ext
 BUILT_IN = re.compile(r"(task|model|training)(\.[a-z_]+)+")
 PATHS = {
     "commands/templates/study.py": "a new study of the built-in workload",
-    "runs/run_ends.py": "the name of a file, `model.safetensors`",
+    "runs/ends/run_ends.py": "the name of a file, `model.safetensors`",
     "stages/match/section.py": "an example in the schema of studies",
     "stages/stress.py": "an example in the schema of studies",
 }

@@ -7,8 +7,8 @@ from ablate.core.events import FixedPlan
 from ablate.execution.driver import drive
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.supervisor import Supervised
-from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
 
 STUDY = """

@@ -56,13 +56,13 @@ def _table(runs: object, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by their roles, beside noise that is known. Raises `AblateError`."""
     import pandas as pd
 
-    from ablate.runs.frames import runs_of
+    from ablate.runs.formats.frames import runs_in_frame
     from ablate.runs.noise import beside_noise
     from ablate.runs.reading import by_roles
     from ablate.runs.sources import find_runs
 
     if isinstance(runs, pd.DataFrame):
-        table = by_roles(runs_of(runs, options), options)
+        table = by_roles(runs_in_frame(runs, options), options)
     elif isinstance(runs, str | os.PathLike) and str(runs):
         table = by_roles(find_runs(str(runs), options), options)
     else:

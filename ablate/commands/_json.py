@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from ablate.base.text import _UNSEEN
 from ablate.core.facts import StudyFacts
 from ablate.records.folder import BESIDE, StudyFolder
-from ablate.report.lost_runs import left_out, left_out_of_claim
+from ablate.report.sentences.lost_runs import left_out, left_out_of_claim
 from ablate.report.words import Row
 from ablate.session.options import RunOutcome
 

@@ -70,7 +70,7 @@ class Results:
 
     def _labelled(self, frame: pd.DataFrame, stage: str) -> pd.DataFrame:
         """Returns a frame with two more columns after `variant`: its name for readers, and the stage."""
-        from ablate.report.verdicts import names_of
+        from ablate.report.tables.verdicts import names_of
 
         names = names_of(self.evidence.facts)
         place = frame.columns.get_loc("variant") + 1
@@ -153,7 +153,7 @@ def run(study: str | Path | Mapping[str, Any], options: Options) -> Results:
 
 def _labels(comparisons: pd.DataFrame, facts: StudyFacts) -> list[str]:
     """Returns what figures and tables call each comparison."""
-    from ablate.report.verdicts import names_of, row_name
+    from ablate.report.tables.verdicts import names_of, row_name
     from ablate.report.words import rows_of
 
     names = names_of(facts)

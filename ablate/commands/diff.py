@@ -22,7 +22,7 @@ def command(a: Path, b: Path, results: Path) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from ablate.pipeline.diff import difference_of
+    from ablate.pipeline.diff.diff import difference_of
     from ablate.records.named_folder import report_folder
     from ablate.report.terminal import print_table
 

@@ -75,9 +75,9 @@ def command(
     """
     from ablate.pipeline.judging import judge_evidence
     from ablate.records.named_folder import report_folder
-    from ablate.report.exported import write_exported
-    from ablate.report.optuna_export import export_searches
-    from ablate.report.paper import Wanted, for_paper
+    from ablate.report.export.exported import write_exported
+    from ablate.report.export.optuna_export import export_searches
+    from ablate.report.export.paper import Wanted, for_paper
 
     folder = report_folder(study, results)
     if optuna is not None:

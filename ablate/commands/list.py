@@ -66,7 +66,7 @@ def overview(results: Path) -> Table:
 
 def _row(folder: StudyFolder) -> dict[str, str]:
     """Returns the row of a report, or how far its study is."""
-    from ablate.report.verdicts import planned_rows
+    from ablate.report.tables.verdicts import planned_rows
     from ablate.report.words import NOTHING
 
     row = {"report": folder.name, "question": NOTHING, "date": NOTHING, "verdicts": NOTHING}

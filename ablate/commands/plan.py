@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.metric import Description
-    from ablate.pipeline.plan import StudyPlan
+    from ablate.pipeline.plan.plan import StudyPlan
     from ablate.report.words import Table
 
 WIDTH = 100  # The most characters of a line of sentences.
@@ -51,7 +51,7 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
     store or of the last report. It trains nothing.
     """
-    from ablate.pipeline.plan import plan_study, study_of
+    from ablate.pipeline.plan.plan import plan_study, study_of
 
     settings = read_options(Options, options)
     with output_console(as_json) as console:
@@ -61,7 +61,7 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
             show_plan(plan, console, by_part=parts)
     if as_json:
         from ablate.commands._json import json_text
-        from ablate.pipeline.plan_data import plan_data
+        from ablate.pipeline.plan.plan_data import plan_data
 
         click.echo(json_text(plan_data(plan)))
 
@@ -83,7 +83,7 @@ def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> No
 
 def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Table]:
     """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
-    from ablate.report.prospects import power_parts
+    from ablate.report.sentences.prospects import power_parts
     from ablate.report.words import message
 
     yield from _variants(plan, by_part)

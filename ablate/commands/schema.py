@@ -20,7 +20,7 @@ def command(workload: str, plugins: tuple[Path, ...]) -> None:
     and begin each study with the line `# yaml-language-server: $schema=ablate.schema.json`.
     """
     from ablate.base.plugins import load_plugins
-    from ablate.execution.trial import WorkloadRef
+    from ablate.execution.run_trial import WorkloadRef
     from ablate.stages import CONFIGS
     from ablate.study.json_schema import study_schema
 

@@ -16,7 +16,7 @@ from ablate.commits.lines import Call
 from ablate.commits.repeated import distinct_seeds, not_counted, note_on_repeats
 from ablate.commits.treatment import changed_measures, failed_before, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
-from ablate.report.verdicts import difference_of
+from ablate.report.tables.verdicts import difference_of
 from ablate.report.words import level_word, significant
 
 EXIT_CODES = {"worse": 1, "inconclusive": 3}

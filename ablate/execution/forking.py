@@ -21,7 +21,7 @@ import numpy as np
 from ablate.base.registry import CATALOGUE
 from ablate.execution.child import fresh, parent
 from ablate.execution.opened_files import OpenedFiles
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.worker import serve
 from ablate.study.ids import TrialIds
 

@@ -16,7 +16,7 @@ from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.base.files import digest_of_file
 from ablate.base.process import interruptible
 from ablate.execution.relay import Files, clean, examine, sources
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 
 if TYPE_CHECKING:
     from ray import ObjectRef

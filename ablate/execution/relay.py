@@ -20,7 +20,7 @@ from ablate.base.wording import joined
 from ablate.core.events import EngineEvent, Idle, Progress, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution.engines.local_pool import LocalPool
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 from ablate.records.environment import kind, versions
 
 # Path → digest of the content, and what fetches that.

@@ -17,7 +17,7 @@ from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
 from ablate.execution.child import parent, read_output
 from ablate.execution.opened_files import UNDECLARED, OpenedFiles
-from ablate.execution.trial import run_trial
+from ablate.execution.run_trial import run_trial
 from ablate.study.ids import TrialIds
 
 

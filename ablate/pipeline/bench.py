@@ -11,12 +11,12 @@ from ablate.base.locks import Say, exclusive
 from ablate.base.process import interruptible, now
 from ablate.core.derived import CALL_OF, is_measured
 from ablate.core.facts import Evidence
-from ablate.pipeline.claims import date_claims, trained_variants
-from ablate.pipeline.gather import gather
-from ablate.pipeline.place import source_of
+from ablate.pipeline.evidence.from_records import gather
 from ablate.pipeline.prepare import reread
-from ablate.pipeline.reported import as_reported
+from ablate.pipeline.preregister.claims import date_claims, trained_variants
 from ablate.pipeline.reporter import write_report
+from ablate.pipeline.reports.place import source_of
+from ablate.pipeline.reports.reported import as_reported
 from ablate.pipeline.trial_plan import with_stages
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store

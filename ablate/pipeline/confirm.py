@@ -17,9 +17,9 @@ from ablate.core.derived import is_measured
 from ablate.core.facts import BASELINE, Claim, StudyFacts
 from ablate.core.names import confirmed
 from ablate.core.spelling import spelled
-from ablate.pipeline.reported import as_reported
+from ablate.pipeline.reports.reported import as_reported
 from ablate.records.folder import StudyFolder
-from ablate.report.verdicts import planned_rows
+from ablate.report.tables.verdicts import planned_rows
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words

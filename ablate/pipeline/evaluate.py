@@ -22,8 +22,8 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.prepare import reread
-from ablate.pipeline.reported import as_reported
 from ablate.pipeline.reporter import write_report
+from ablate.pipeline.reports.reported import as_reported
 from ablate.pipeline.requested import requested
 from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, TEST, Evaluated
 from ablate.records.folder import StudyFolder

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from ablate.core.record import BESIDE, Record
-from ablate.pipeline.cache import remember
+from ablate.pipeline.evidence.own_inputs import agreed_variables
 from ablate.pipeline.next_steps import print_places
-from ablate.pipeline.own_inputs import agreed_variables
+from ablate.pipeline.reports.cache import remember
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.options import RunOutcome
 from ablate.session.session import Session

@@ -32,7 +32,7 @@ def judge_evidence(folder: StudyFolder) -> ReportData:
     from ablate.analysis.interactions import interactions
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
-    from ablate.pipeline.other_runs import configs_of, other_runs, stored_elsewhere
+    from ablate.pipeline.evidence.other_runs import configs_of, other_runs, stored_elsewhere
     from ablate.records.evaluated import reported_evaluations
     from ablate.report.section import ReportData
 
@@ -72,9 +72,9 @@ def _dated(folder: StudyFolder) -> str:
 
 def verdicts_of(data: ReportData, folder: StudyFolder) -> Verdicts:
     """Returns the verdicts of judged evidence, with the claims of the folder that still wait."""
-    from ablate.pipeline.claims import with_waiting
-    from ablate.report.noise_words import noise_lines
+    from ablate.pipeline.preregister.claims import with_waiting
     from ablate.report.sections import HEADLINE
+    from ablate.report.sentences.noise_words import noise_lines
 
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():

@@ -13,8 +13,8 @@ from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.report.treatment_words import without_placebos
-from ablate.report.verdicts import planned_rows
+from ablate.report.sentences.treatment_words import without_placebos
+from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import message
 
 if TYPE_CHECKING:

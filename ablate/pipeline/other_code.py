@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ablate.base.errors import AblateError
 from ablate.base.wording import counted, duration
 from ablate.core.record import INPUTS, Record
-from ablate.pipeline.reused import REUSED_FROM
+from ablate.pipeline.evidence.reused import REUSED_FROM
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.study import Study

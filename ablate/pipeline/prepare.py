@@ -10,7 +10,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
 from ablate.pipeline.confirm import restrict_to_confirmed
-from ablate.pipeline.place import refuse_another, report_place
+from ablate.pipeline.reports.place import refuse_another, report_place
 from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder
 from ablate.records.named_folder import report_folder
@@ -18,7 +18,7 @@ from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import Document, read_document
-from ablate.study.draft import draft_study
+from ablate.study.drafting import draft_study
 from ablate.study.load import load
 from ablate.study.stage_config import StageOutline
 from ablate.study.study import Study

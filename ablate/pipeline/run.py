@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.pipeline.cache import current_report, go_on_tracking, print_current
-from ablate.pipeline.place import refuse_another, refuse_without_search, report_place
+from ablate.pipeline.reports.cache import current_report, go_on_tracking, print_current
+from ablate.pipeline.reports.place import refuse_another, refuse_without_search, report_place
 from ablate.session.forks import import_before_fork
 from ablate.session.options import Options, RunOutcome
 from ablate.stages import CONFIGS, STAGES
@@ -31,12 +31,12 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     import_before_fork(document, options)
 
     # What a report that is up to date must not wait for: numpy, the engines, MLflow's client.
-    from ablate.pipeline.claims import preregister
-    from ablate.pipeline.evidence import collect, measure
+    from ablate.pipeline.evidence.evidence import collect, measure
+    from ablate.pipeline.evidence.limitations import print_limitations
     from ablate.pipeline.finish import finish
-    from ablate.pipeline.limitations import print_limitations
     from ablate.pipeline.other_code import resolve_other_code
     from ablate.pipeline.prepare import prepare
+    from ablate.pipeline.preregister.claims import preregister
     from ablate.pipeline.reporter import Reporter, write_page
     from ablate.pipeline.selection import select_variants
     from ablate.pipeline.trial_plan import plan_trials

@@ -18,9 +18,9 @@ from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.provenance import Planned
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.pipeline.claims import mark_post_hoc
-from ablate.pipeline.comparable import comparable
-from ablate.pipeline.gather import gather
+from ablate.pipeline.evidence.comparable import comparable
+from ablate.pipeline.evidence.from_records import gather
+from ablate.pipeline.preregister.claims import mark_post_hoc
 from ablate.pipeline.requested import requested
 from ablate.session.options import Options
 from ablate.session.stage import Stage

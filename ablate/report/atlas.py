@@ -14,14 +14,14 @@ from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, StudyFacts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
-from ablate.report.claim_tables import claim_table
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
-from ablate.report.levels import level_of_claims
 from ablate.report.page import markdown, markdown_table, marked
+from ablate.report.sentences.levels import level_of_claims
 from ablate.report.summary import Spent, spent
-from ablate.report.verdicts import planned_rows
+from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import Table, difference, templates
 
 # Of claims, in the order of the page: what contradicts the literature comes first. `not confirmed` is what was decided

@@ -4,8 +4,8 @@ from markupsafe import Markup, escape
 
 from ablate.records.folder import StudyFolder
 from ablate.report.sections.headline import in_sentences
+from ablate.report.sentences.terms import with_terms
 from ablate.report.terminal import summary
-from ablate.report.terms import with_terms
 from ablate.report.words import Table
 
 

@@ -17,7 +17,7 @@ from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
 from ablate.report.section import Block, Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
-from ablate.report.verdict_words import verdict_parts
+from ablate.report.sentences.verdict_words import verdict_parts
 from ablate.report.words import Column, Table, templates, text
 
 if TYPE_CHECKING:

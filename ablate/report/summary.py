@@ -9,13 +9,13 @@ import pandas as pd
 
 from ablate.base.wording import duration
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
-from ablate.report.data_words import stated_of
 from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections import HEADLINE
 from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
-from ablate.report.verdicts import is_share
+from ablate.report.sentences.data_words import stated_of
+from ablate.report.tables.verdicts import is_share
 from ablate.report.words import message
 
 NAME = "summary"

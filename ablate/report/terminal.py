@@ -15,11 +15,11 @@ from rich.text import Text
 from ablate.base.text import printable
 from ablate.core.facts import StudyFacts
 from ablate.records.folder import SPEED, StudyFolder
-from ablate.report.claim_tables import claim_table
-from ablate.report.levels import level_of_claims
-from ablate.report.speed_tables import brief_tables
-from ablate.report.verdict_words import verdict_parts
-from ablate.report.verdicts import names_of, planned_rows, verdict_tables
+from ablate.report.sentences.levels import level_of_claims
+from ablate.report.sentences.verdict_words import verdict_parts
+from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.speed_tables import brief_tables
+from ablate.report.tables.verdicts import names_of, planned_rows, verdict_tables
 from ablate.report.words import Column, Table, text
 
 INTERACTIONS = "interactions.csv"

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ablate.analysis.alike_seeds import alike_seeds
 from ablate.core.facts import StudyFacts
-from ablate.report.lost_runs import reason_of
+from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.clusters import source_limitations

@@ -21,9 +21,9 @@ from ablate.core.metric import Metric
 from ablate.core.record import Status
 from ablate.runs.cells import number_in
 from ablate.runs.clusters import with_sources
+from ablate.runs.ends.statuses import more_telling
 from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
-from ablate.runs.statuses import more_telling
 
 RULES = {
     "seed": "must be a whole number of at most 64 bits, with all its digits",

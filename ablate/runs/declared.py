@@ -11,8 +11,8 @@ from ablate.analysis.grid import grid_step
 from ablate.core.facts import Evidence
 from ablate.core.metric import sign
 from ablate.report.words import message
-from ablate.runs.calls import NOT_GIVEN
 from ablate.runs.checking import CheckedRuns
+from ablate.runs.looks.calls import NOT_GIVEN
 from ablate.runs.options import AnalysisOptions
 
 _LEAST_VALUES = 5

@@ -27,7 +27,7 @@ from ablate.core.provenance import Given, LostRun
 from ablate.core.replication import Examples, GivenSeeds, KnownNoise, Replication, Summaries, UnpairedRuns
 from ablate.core.summary import SUMMARIES
 from ablate.records.environment import command_line, versions
-from ablate.report.lost_runs import reason_of
+from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked

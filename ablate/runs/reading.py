@@ -22,13 +22,15 @@ from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
 from ablate.core.facts import NAMELESS_TASK
 from ablate.report.words import message
-from ablate.runs.calls import call_of
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
+from ablate.runs.ends.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
+from ablate.runs.ends.unended import unended
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
 from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
 from ablate.runs.histories import Steps, steps_in
-from ablate.runs.kept_runs import KeptRuns, kept_runs
+from ablate.runs.looks.calls import call_of
+from ablate.runs.looks.kept_runs import KeptRuns, kept_runs
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.own_best import own_best
 from ablate.runs.reader import RunsFound
@@ -45,11 +47,9 @@ from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
 from ablate.runs.shared_ids import rows_of_one_run
 from ablate.runs.sources import find_runs
-from ablate.runs.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps, shared_lengths
-from ablate.runs.unended import unended
 from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]

@@ -19,15 +19,15 @@ from ablate.pipeline.judging import judge_evidence, verdicts_of
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
+from ablate.report.sentences.terms import with_terms
 from ablate.report.terminal import summary
-from ablate.report.terms import with_terms
 from ablate.report.words import message
-from ablate.runs import ledger
-from ablate.runs.calls import call_in, differences
 from ablate.runs.evidence import evidence_of
-from ablate.runs.ledger import Analysis, verdicts_in
+from ablate.runs.looks import ledger
+from ablate.runs.looks.calls import call_in, differences
+from ablate.runs.looks.ledger import Analysis, verdicts_in
+from ablate.runs.looks.study_reports import reports_of_studies
 from ablate.runs.reading import RunTable
-from ablate.runs.study_reports import reports_of_studies
 
 _CARD = "card.md"
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
 from ablate.report.words import message
+from ablate.runs.ends.statuses import is_kept, status_columns
 from ablate.runs.judged import is_measured, with_baseline, with_metric
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
@@ -23,7 +24,6 @@ from ablate.runs.seeds_in_names import (
     with_seeds,
 )
 from ablate.runs.settings import PREFIXES, is_seed, underscored
-from ablate.runs.statuses import is_kept, status_columns
 
 JOINED = ("variant", "task")
 """Roles that several columns may have together, each combination another one."""

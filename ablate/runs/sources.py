@@ -6,18 +6,23 @@ from pathlib import Path
 
 from ablate.base.errors import Invalid
 from ablate.base.once import refusing_twice
-from ablate.runs.experiments import MlflowDatabaseReader, MlflowFolderReader, read_experiment, read_store
-from ablate.runs.lm_eval_results import LmEvalResultReader
-from ablate.runs.logs import LogReader
-from ablate.runs.mlflow_stores import is_uri
+from ablate.runs.formats.experiments import (
+    MlflowDatabaseReader,
+    MlflowFolderReader,
+    read_experiment,
+    read_store,
+)
+from ablate.runs.formats.lm_eval_results import LmEvalResultReader
+from ablate.runs.formats.logs import LogReader
+from ablate.runs.formats.mlflow_stores import is_uri
+from ablate.runs.formats.run_folders import RunFolderReader
+from ablate.runs.formats.samples import SampleReader
+from ablate.runs.formats.shapes import TableReader
+from ablate.runs.formats.study_trials import StudyTrialsReader
+from ablate.runs.formats.table_folders import TableFolderReader
+from ablate.runs.formats.tensorboard import TensorBoardReader
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.run_folders import RunFolderReader
-from ablate.runs.samples import SampleReader
-from ablate.runs.shapes import TableReader
-from ablate.runs.study_trials import StudyTrialsReader
-from ablate.runs.table_folders import TableFolderReader
-from ablate.runs.tensorboard import TensorBoardReader
 
 READERS: tuple[Reader, ...] = (
     StudyTrialsReader(),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ablate.report.words import Table
     from ablate.session.options import Options
     from ablate.session.session import Session
-    from ablate.study.checks import Draft
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig as StudyConfig
     from ablate.study.study import Study as Study
 

@@ -14,8 +14,8 @@ from ablate.core.events import Capacity, Engine
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool, Server, default_jobs
 from ablate.execution.engines.ray_cluster import RayCluster
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.supervisor import Supervised
-from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import OwnCode, command_line
 from ablate.session.options import Options
 from ablate.study.document import base_of

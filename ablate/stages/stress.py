@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.stage import Records
-    from ablate.study.checks import Draft
     from ablate.study.designs import Config
+    from ablate.study.draft import Draft
     from ablate.study.plain_yaml import PathKey
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study

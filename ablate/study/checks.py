@@ -3,7 +3,7 @@
 import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -16,31 +16,17 @@ from ablate.base.registry import StrictModel
 from ablate.core.facts import ALL_PAIRS, BASELINE
 from ablate.core.metric import Description
 from ablate.core.workload import Workload
-from ablate.study.designs import Config, Design, Resolve, Variant
+from ablate.study.designs import Config, Design, Variant
 from ablate.study.document import Document
+from ablate.study.draft import Draft
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.patch import has_path, value_at
 from ablate.study.plain_yaml import PathKey
-from ablate.study.schema import StudyConfig
 from ablate.study.schema_errors import translated
-from ablate.study.stage_config import StageOutline
 
 MAX_TRIALS = 1_000_000
 # Variants of a factorial that are all built before the first is trained; of more, a sample is.
 MAX_CHECKED = 500
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A study whose mistakes of meaning are looked for."""
-
-    workload: Workload
-    config: StudyConfig
-    design: Design
-    resolve: Resolve
-    document: Document
-    # What its stages will add.
-    outline: StageOutline = field(default_factory=StageOutline)
 
 
 def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:

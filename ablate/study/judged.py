@@ -12,10 +12,11 @@ from ablate.core.facts import TRIAL_COLUMNS, Claim
 from ablate.core.metric import Description, Metric, plain
 from ablate.core.metric_range import check_margin, check_reachable
 from ablate.core.workload import Workload
-from ablate.study.checks import Draft, attempt
+from ablate.study.checks import attempt
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
 from ablate.study.document import Document
+from ablate.study.draft import Draft
 from ablate.study.schema import StudyConfig
 
 

@@ -7,8 +7,8 @@ from made_evidence import study
 import ablate
 from ablate.analysis.alike_seeds import alike_seeds, judged_alike_seeds
 from ablate.core.metric import Metric
-from ablate.report.repeats import repeat_lines
 from ablate.report.section import ReportData
+from ablate.report.sentences.repeats import repeat_lines
 
 METRIC = {"score": Metric("max")}
 NAMES = ("baseline", "a", "b")

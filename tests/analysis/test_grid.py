@@ -11,8 +11,8 @@ from ablate.analysis.grid import grid_step, resolution_of
 from ablate.analysis.paired import Differences
 from ablate.analysis.unpaired import Unpaired
 from ablate.core.metric import Metric
-from ablate.report.claim_tables import claim_table
-from ablate.report.verdicts import verdict_tables
+from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.verdicts import verdict_tables
 
 UNDECLARED = {"accuracy": Metric("max")}
 RNG = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from ablate.analysis.speed import log_ratios
 from ablate.analysis.speed_tables import speeds
 from ablate.core.facts import BASELINE, Claim, ClaimKind, Evidence
 from ablate.core.speed_facts import LEAST, SpeedFacts
-from ablate.pipeline.gather import gather
+from ablate.pipeline.evidence.from_records import gather
 from ablate.records.store import Store
 from ablate.stages.speed.timing import Timing
 from ablate.study.facts import facts_of

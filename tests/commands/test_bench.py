@@ -10,9 +10,9 @@ from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 from harness import ablate as typed
 
 import ablate.stages.speed.timing
-from ablate.pipeline.cache import current_report
-from ablate.pipeline.claims import WAITING
-from ablate.pipeline.place import report_place
+from ablate.pipeline.preregister.claims import WAITING
+from ablate.pipeline.reports.cache import current_report
+from ablate.pipeline.reports.place import report_place
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 from ablate.study.document import read_document

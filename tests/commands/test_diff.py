@@ -14,7 +14,7 @@ from made_evidence import claim, study
 from ablate.cli import main
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
-from ablate.pipeline.diff_sides import Pair
+from ablate.pipeline.diff.sides import Pair
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
 from ablate.report.words import Row

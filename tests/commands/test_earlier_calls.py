@@ -12,10 +12,10 @@ from harness import ablate_here
 import ablate
 from ablate.core.other_looks import EarlierCalls
 from ablate.records.folder import StudyFolder
-from ablate.runs import ledger
 from ablate.runs.content import digests_of_rows
 from ablate.runs.evidence import evidence_of
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_in_frame
+from ablate.runs.looks import ledger
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles
 
@@ -276,7 +276,7 @@ def test_as_many_other_rows_are_named_as_such(here):
 
 def test_rows_of_an_older_ledger_are_compared_as_they_were_read(here):
     options = AnalysisOptions(baseline="base", metric="acc", at="last")
-    table = by_roles(runs_of(frame_of(), options), options)
+    table = by_roles(runs_in_frame(frame_of(), options), options)
     evidence = evidence_of(table, table.options.metrics(), table.options, "runs")
     line = ledger.line_of(table, evidence, source="")
     older = replace(line, judged="")

@@ -19,7 +19,7 @@ from ablate.core.record import Record
 from ablate.core.short_names import short_name
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import default_jobs
-from ablate.pipeline.plan import RUN_PER_PLAN, StudyPlan, plan_study, study_of
+from ablate.pipeline.plan.plan import RUN_PER_PLAN, StudyPlan, plan_study, study_of
 from ablate.records.environment import machine
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -172,7 +172,7 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write
 
 
 def test_the_overhead_of_a_first_run_is_judged_by_the_time_that_the_plan_took_to_get_there(plan, monkeypatch):
-    monkeypatch.setattr("ablate.pipeline.plan.BEGAN", time.monotonic() - 10)
+    monkeypatch.setattr("ablate.pipeline.plan.plan.BEGAN", time.monotonic() - 10)
     found = plan(STUDY)
     assert found.expected_seconds is None
     age = found.overhead.seconds / RUN_PER_PLAN / guessed(1.0).seconds

@@ -9,7 +9,7 @@ from searching import PEAK_STUDY
 from searching import table_at as load
 
 import ablate
-from ablate.pipeline.plan import plan_study, study_of
+from ablate.pipeline.plan.plan import plan_study, study_of
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 from ablate.study.sections import TUNING_SEEDS_FROM

@@ -26,7 +26,7 @@ from ablate.core.record import INPUTS
 from ablate.core.speed import CALLS
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
-from ablate.execution.trial import run_trial
+from ablate.execution.run_trial import run_trial
 from ablate.study.patch import apply_patches, value_at
 from ablate.study.schema import config_model
 

@@ -12,8 +12,8 @@ from ablate.base.plugins import load_plugin
 from ablate.core.events import Ended, EngineMessage, Progress
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.supervisor import Supervised
-from ablate.execution.trial import WorkloadRef
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 

@@ -24,8 +24,8 @@ from ablate.execution.child import Child, fresh
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.opened_files import UNDECLARED
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.supervisor import Supervised
-from ablate.execution.trial import WorkloadRef
 
 
 @pytest.fixture(params=SLOW_ON_RAY)

@@ -20,8 +20,8 @@ from ablate.core.events import Ended, Progress, WorkerLost
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.relay import Relay, clean, examine, sources
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.supervisor import Supervised
-from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import kind
 from ablate.records.store import Store
 

@@ -14,7 +14,7 @@ from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
 from ablate.execution.opened_files import OpenedFiles
 from ablate.execution.progress import MAX_LINES, Display
-from ablate.execution.trial import run_trial
+from ablate.execution.run_trial import run_trial
 
 
 class Careless(Workload):

@@ -123,7 +123,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     from harness import checked
 
     from ablate.pipeline.prepare import companions
-    from ablate.pipeline.reported import as_reported, changed_sections
+    from ablate.pipeline.reports.reported import as_reported, changed_sections
 
     experiment, stages = checked(study)
     for stage in stages:
@@ -166,8 +166,8 @@ def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive
     from ablate.execution.engines.in_process import InProcess
+    from ablate.execution.run_trial import WorkloadRef
     from ablate.execution.supervisor import Supervised
-    from ablate.execution.trial import WorkloadRef
     from ablate.records.store import Store
 
     cells = prepare(study, sets).cells()

@@ -11,7 +11,7 @@ from made_evidence import study
 from ablate.core.facts import Claim
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
-from ablate.pipeline.claims import date_claims, mark_post_hoc, with_waiting
+from ablate.pipeline.preregister.claims import date_claims, mark_post_hoc, with_waiting
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 

@@ -7,8 +7,8 @@ import pytest
 from harness import TOY, ablate_here
 
 from ablate.records.folder import StudyFolder
-from ablate.report.levels import family
-from ablate.report.verdicts import planned_rows
+from ablate.report.sentences.levels import family
+from ablate.report.tables.verdicts import planned_rows
 
 BASE = {"name": "shape", "workload": "toy", "plugins": [str(TOY)], "task": {"name": "coin"}, "seeds": 2}
 TWO = {"model.effect": [0.2], "model.noise": [0.0, 0.3]}

@@ -8,8 +8,8 @@ from made_evidence import ACCURACY, LOSS, claim, study
 
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
-from ablate.pipeline.comparable import comparable
-from ablate.pipeline.gather import gather
+from ablate.pipeline.evidence.comparable import comparable
+from ablate.pipeline.evidence.from_records import gather
 from ablate.records.folder import StudyFolder
 
 VALUES = {

@@ -4,7 +4,7 @@ import pytest
 from harness import prepare
 
 from ablate.base.registry import register
-from ablate.pipeline.limitations import advice, limitations
+from ablate.pipeline.evidence.limitations import advice, limitations
 from ablate.tasks.recall import Recall
 
 STUDY = """\

@@ -9,7 +9,7 @@ from harness import TOY_STUDY, prepare
 from made_evidence import study as made
 
 from ablate.base.errors import StudyError
-from ablate.pipeline.place import refuse_another, report_place, source_of
+from ablate.pipeline.reports.place import refuse_another, report_place, source_of
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 from ablate.stages import CONFIGS

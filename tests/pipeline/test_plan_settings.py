@@ -3,7 +3,7 @@
 import pytest
 
 from ablate.core.dated_plan import DatedPlan
-from ablate.pipeline.plan_settings import trains_baseline_alike
+from ablate.pipeline.preregister.plan_settings import trains_baseline_alike
 
 SETTINGS = {"config.lr": 0.1, "metric.name": "loss", "metrics.loss.direction": "min"}
 

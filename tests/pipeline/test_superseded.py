@@ -4,8 +4,8 @@ from harness import TOY_CLAIMED, prepare
 
 from ablate.core.other_looks import SupersededRuns
 from ablate.core.record import Record
-from ablate.pipeline.other_runs import StoredTrial, key_of_config
-from ablate.pipeline.trained_again import count_superseded
+from ablate.pipeline.evidence.other_runs import StoredTrial, key_of_config
+from ablate.pipeline.evidence.trained_again import count_superseded
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 

@@ -18,9 +18,9 @@ from ablate.analysis.compare import compare
 from ablate.analysis.interactions import interactions
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
-from ablate.report.answer import answers_by_task
 from ablate.report.section import ReportData
-from ablate.report.verdicts import planned_rows
+from ablate.report.sentences.answer import answers_by_task
+from ablate.report.tables.verdicts import planned_rows
 
 EFFECT = "model.effect=0.2"
 WIDTH = "model.width=8"

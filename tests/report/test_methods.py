@@ -15,10 +15,10 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.search_table import SearchFacts
 from ablate.core.metric import Sampling
-from ablate.report.latex import paragraph
-from ablate.report.methods import search_methods
-from ablate.report.paper_methods import TITLE, as_markdown, methods
+from ablate.report.export.latex import paragraph
+from ablate.report.export.paper_methods import TITLE, as_markdown, methods
 from ablate.report.section import ReportData
+from ablate.report.sentences.methods import search_methods
 
 TEMPLATE = Path(ablate.report.__file__).parent / "words" / "methods.j2"
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
@@ -32,7 +32,7 @@ def told(evidence, **facts):
 
 
 def test_every_entry_of_the_bibliography_is_whole():
-    text = (TEMPLATE.parents[1] / "templates" / "references.bib").read_text()
+    text = (TEMPLATE.parents[1] / "export" / "references.bib").read_text()
     entries = re.findall(r"@(article|inproceedings)\{([a-z0-9]+),\n(.*?)\n\}\n", text, re.DOTALL)
     assert len(entries) == text.count("@") == len({key for _, key, _ in entries})
     assert text.isascii(), "old BibTeX reads ASCII"

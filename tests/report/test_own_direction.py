@@ -11,12 +11,12 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
 from ablate.core.metric import Metric
-from ablate.report.claim_tables import claim_table
 from ablate.report.section import ReportData, unfolded
 from ablate.report.sections import HEADLINE
 from ablate.report.sections.headline import noise_lines
 from ablate.report.sections.verdicts import Comparisons, Verdicts, stability_table
-from ablate.report.verdicts import direction_of, less_is_better, own_direction, verdict_tables
+from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.verdicts import direction_of, less_is_better, own_direction, verdict_tables
 from ablate.report.words import Table, number, rows_of
 
 LOSS = Metric("min", 0.001)

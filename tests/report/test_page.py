@@ -12,10 +12,10 @@ from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
-from ablate.report.reason_words import because
 from ablate.report.section import Items, Text
 from ablate.report.sections import differences
 from ablate.report.sections.runs import Incidents, prose
+from ablate.report.sentences.reason_words import because
 from ablate.report.terminal import print_verdicts
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}

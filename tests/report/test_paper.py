@@ -17,13 +17,13 @@ from tex import rows
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
+from ablate.report.export.latex import latex, tabular
+from ablate.report.export.paper import Wanted, for_paper
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
-from ablate.report.latex import latex, tabular
-from ablate.report.paper import Wanted, for_paper
 from ablate.report.section import ReportData
 from ablate.report.sections import pictures, shown
-from ablate.report.verdicts import verdict_tables
+from ablate.report.tables.verdicts import verdict_tables
 from ablate.report.words import Column, Table
 
 WIDTH = 3.25

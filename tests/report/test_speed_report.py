@@ -6,13 +6,13 @@ from timings import AT_OWN, LOGS, LONG, SIZES, logs, report_data, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
-from ablate.report import speed_tables as timing
+from ablate.report.export.paper import Wanted
+from ablate.report.export.paper import for_paper as export
 from ablate.report.figures.theme import theme
-from ablate.report.paper import Wanted
-from ablate.report.paper import for_paper as export
 from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.speed import Scaling, Speed, by_size
+from ablate.report.tables import speed_tables as timing
 from ablate.report.words import rows_of
 
 

@@ -12,9 +12,15 @@ from test_golden import RESULTS
 
 from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
-from ablate.report.data_words import chosen_by_judged, pairs_share_data, pool_codes, split_codes, stated_of
-from ablate.report.paper_methods import methods
+from ablate.report.export.paper_methods import methods
 from ablate.report.sections.runs import provenance
+from ablate.report.sentences.data_words import (
+    chosen_by_judged,
+    pairs_share_data,
+    pool_codes,
+    split_codes,
+    stated_of,
+)
 from ablate.report.summary import summary_picture
 
 TRAIN = """

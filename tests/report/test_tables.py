@@ -12,10 +12,10 @@ from ablate.analysis.compare import compare
 from ablate.base import wording
 from ablate.report import page as markdown
 from ablate.report import words as tables
-from ablate.report.levels import family
-from ablate.report.reason_words import because
 from ablate.report.sections.runs import against
-from ablate.report.verdicts import verdict_tables
+from ablate.report.sentences.levels import family
+from ablate.report.sentences.reason_words import because
+from ablate.report.tables.verdicts import verdict_tables
 from ablate.report.words import Column
 
 

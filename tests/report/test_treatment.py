@@ -12,8 +12,8 @@ from ablate.analysis.treatments import Treatments
 from ablate.core.treatment import Treatment
 from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
-from ablate.report.treatment_words import treatment_mark
-from ablate.report.verdicts import planned_rows, verdict_tables
+from ablate.report.sentences.treatment_words import treatment_mark
+from ablate.report.tables.verdicts import planned_rows, verdict_tables
 
 LONGER = {
     "name": "longer",

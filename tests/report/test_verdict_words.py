@@ -6,7 +6,7 @@ import pytest
 from harness import ablate_here
 
 from ablate.records.folder import StudyFolder
-from ablate.report.verdict_words import apart_from_zero
+from ablate.report.sentences.verdict_words import apart_from_zero
 
 TRAIN = """
 def train(config, seed):

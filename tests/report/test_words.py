@@ -10,8 +10,8 @@ import ablate
 from ablate.analysis.learning import Learned
 from ablate.core.metric import Metric
 from ablate.report import words
-from ablate.report.answer import learned_words
-from ablate.report.reason_words import because
+from ablate.report.sentences.answer import learned_words
+from ablate.report.sentences.reason_words import because
 from ablate.report.words import codes, decimals_beside_0, interval, level_word, message, some
 
 ROOT = Path(ablate.__file__).parent

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from ablate.cli import main
 from ablate.runs.cells import is_cut
-from ablate.runs.logs import LogPatterns
-from ablate.runs.tables import read_table_file
+from ablate.runs.formats.logs import LogPatterns
+from ablate.runs.formats.tables import read_table_file
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from scipy import stats
 import ablate
 from ablate.base.errors import AblateError
 from ablate.runs.cells import number_in
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
 
@@ -48,7 +48,7 @@ def options(**given):
 
 def rows_of(frame, **given):
     call = options(**given)
-    return by_roles(runs_of(frame, call), call)
+    return by_roles(runs_in_frame(frame, call), call)
 
 
 def values(table):
@@ -258,7 +258,7 @@ def test_a_number_of_the_format_is_never_read_as_local_notation(kind, tmp_path):
     elif kind == "parquet":
         frame.to_parquet(path)
     call = AnalysisOptions(baseline="base", metric="ppl", direction="min")
-    table = by_roles(runs_of(frame, call), call) if kind == "frame" else read(str(path), call)
+    table = by_roles(runs_in_frame(frame, call), call) if kind == "frame" else read(str(path), call)
     assert [*map(number_in, table.rows["ppl"])] == frame["ppl"].tolist()
     of_x, of_base = (frame.loc[frame["variant"] == name, "ppl"] for name in ("x", "base"))
     given = frame if kind == "frame" else str(path)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from summarised import judged
 
-from ablate.runs.json_summaries import runs_of_document
+from ablate.runs.formats.json_summaries import runs_of_document
 
 A = [0.911, 0.915, 0.908, 0.917]
 B = [0.921, 0.929, 0.918, 0.925]

@@ -14,7 +14,7 @@ from ablate.analysis.earlier_looks import error_rate_of_best_subset
 from ablate.analysis.shared_runs import error_rate_of_best_variant
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
-from ablate.runs import ledger
+from ablate.runs.looks import ledger
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ablate.runs.content import MOST_KEPT
-from ablate.runs.ledger import Analysis, earlier_calls
+from ablate.runs.looks.ledger import Analysis, earlier_calls
 
 MANY = [f"{place:016x}" for place in range(MOST_KEPT)]
 FEW = MANY[:5]

@@ -8,7 +8,7 @@ from scipy import stats
 
 import ablate
 from ablate.core.treatment import Treatment
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, shape_of
 
@@ -128,4 +128,6 @@ def test_a_run_that_failed_on_one_example_is_counted_among_the_failed():
     runs["acc"] = (runs["seed"] + runs["example"]) % 2
     runs["status"] = ["failed" if key == ("wide", 1, 2) else "ok" for key in keys]
     options = AnalysisOptions(baseline="base", metric="acc", direction="max")
-    assert shape_of(by_roles(runs_of(runs, options), options)) == "6 runs, 2 × 3 seeds, 24 rows; 1 failed"
+    assert (
+        shape_of(by_roles(runs_in_frame(runs, options), options)) == "6 runs, 2 × 3 seeds, 24 rows; 1 failed"
+    )

@@ -16,10 +16,10 @@ import ablate
 from ablate.base.errors import Invalid
 from ablate.core.log_end import ending_in_lines
 from ablate.runs.checking import checked
-from ablate.runs.frames import runs_of
+from ablate.runs.ends.run_ends import ending_beside
+from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
-from ablate.runs.run_ends import ending_beside
 from ablate.runs.run_tree import RunFolder
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -56,7 +56,7 @@ def counted_trials(runs, **options):
     """The runs of a path or a frame whose pairs count, with what counts of each."""
     options = AnalysisOptions(baseline="base", metric="acc", direction="max", **options)
     table = (
-        by_roles(runs_of(runs, options), options)
+        by_roles(runs_in_frame(runs, options), options)
         if isinstance(runs, pd.DataFrame)
         else read(str(runs), options)
     )

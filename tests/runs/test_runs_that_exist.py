@@ -14,10 +14,10 @@ from ablate.core.derived import DERIVED, StudyContext
 from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
+from ablate.runs.ends.statuses import ends_of
 from ablate.runs.evidence import evidence_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
-from ablate.runs.statuses import ends_of
 
 RESULTS = Path(__file__).parents[2] / "results"
 STUDIES = sorted(

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import ablate
-from ablate.runs.error_texts import is_error_text
+from ablate.runs.ends.error_texts import is_error_text
 
 BASE = [0.801, 0.795, 0.812, 0.788, 0.806]
 WIDE = [0.823, 0.814, 0.830, 0.812, 0.825]

@@ -17,8 +17,8 @@ from ablate.core.replication import Summaries
 from ablate.core.summary import SUMMARIES
 from ablate.records.folder import StudyFolder
 from ablate.runs.evidence import evidence_of
+from ablate.runs.formats.summary_columns import kind_of_header
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.summary_columns import kind_of_header
 
 MEANS = {"baseline": (0.912, 0.004), "w/o attention": (0.897, 0.005), "w/o aug": (0.9105, 0.0042)}
 COUNT = 5

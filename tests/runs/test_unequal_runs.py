@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ablate.cli import main
 from ablate.core.unequal_run import UnequalRun, runs_in
 from ablate.runs.evidence import evidence_of
-from ablate.runs.frames import runs_of
+from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import by_roles, read
 
@@ -166,7 +166,7 @@ def frame_of(**columns):
 
 def facts_of_frame(frame):
     options = AnalysisOptions(baseline="relu", metric="acc", direction="max")
-    table = by_roles(runs_of(frame, options), options)
+    table = by_roles(runs_in_frame(frame, options), options)
     return evidence_of(table, table.options.metrics(), table.options, "runs").facts
 
 

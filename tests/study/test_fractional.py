@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from harness import TOY, prepare
 
-from ablate.pipeline.limitations import limitations
+from ablate.pipeline.evidence.limitations import limitations
 from ablate.study.fractional import FRACTIONS, cells
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, register
 from ablate.components.mixer import Mixer
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 from ablate.training.probes import unreached
 from ablate.training.trial import parse
 

@@ -11,8 +11,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.engines.in_process import InProcess
+from ablate.execution.run_trial import WorkloadRef
 from ablate.execution.supervisor import Supervised
-from ablate.execution.trial import WorkloadRef
 from ablate.models.build import build_model
 from ablate.records.store import Store
 from ablate.training.resume import packed, unpack

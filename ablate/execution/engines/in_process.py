@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ablate.core.events import Ended, Engine, EngineEvent, Idle, OnEvent, Started
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
-from ablate.execution.trial import WorkloadRef, run_trial
+from ablate.execution.run_trial import WorkloadRef, run_trial
 
 
 class InProcess(Engine):

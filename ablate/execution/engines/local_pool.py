@@ -15,7 +15,7 @@ from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEve
 from ablate.core.trial import Trial
 from ablate.execution import driver_fork, forking
 from ablate.execution.child import Child, Forked, Keeper, fresh
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 
 
 class _Worker(Child):

@@ -31,7 +31,7 @@ from ablate.core.trial import Trial
 from ablate.execution.engines.local_pool import Server
 from ablate.execution.nodes import Node, Nodes, cause_of, refusal
 from ablate.execution.relay import Relay
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 from ablate.records.environment import ORIGIN
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ablate.core.spelling import spelled
 from ablate.report.figures.cost import CostAxis, against_cost
 from ablate.report.figures.facets import figure_names
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
-from ablate.report.speed_tables import COSTS
+from ablate.report.tables.speed_tables import COSTS
 from ablate.report.words import is_true, message, rows_of
 
 FLOPS = "training_flops"

@@ -12,18 +12,18 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.spelling import spelled
-from ablate.report.data_words import pairs_share_data
 from ablate.report.figures.facets import cells_of, entries, figure_names
 from ablate.report.figures.forest import forest, forest_limits, solved_seeds
 from ablate.report.figures.rows import MAX_ROWS, largest
 from ablate.report.figures.seeds import MOST_POINTS, seed_differences
 from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
-from ablate.report.levels import level_of
-from ablate.report.replication_words import replication_words
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
-from ablate.report.verdicts import compared_with, names_of, own_direction, row_name
+from ablate.report.sentences.data_words import pairs_share_data
+from ablate.report.sentences.levels import level_of
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.tables.verdicts import compared_with, names_of, own_direction, row_name
 from ablate.report.words import decimals, message, number, paragraph, rows_of
 
 MAIN_EFFECTS = "main effects"

@@ -6,13 +6,13 @@ from ablate.analysis.learning import baseline_learned
 from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence
-from ablate.report.answer import answers_by_task, baseline_line
-from ablate.report.limits import basis, gaps, training_warnings
-from ablate.report.margin_words import claimed_margin_lines
-from ablate.report.noise_words import noise_lines
-from ablate.report.repeats import repeat_lines
-from ablate.report.replanned import plan_lines
 from ablate.report.section import Block, Items, ReportData, Section, Text, applying, failed
+from ablate.report.sentences.answer import answers_by_task, baseline_line
+from ablate.report.sentences.limits import basis, gaps, training_warnings
+from ablate.report.sentences.margin_words import claimed_margin_lines
+from ablate.report.sentences.noise_words import noise_lines
+from ablate.report.sentences.repeats import repeat_lines
+from ablate.report.sentences.replanned import plan_lines
 from ablate.report.words import message
 
 

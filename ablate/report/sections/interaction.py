@@ -12,11 +12,11 @@ from ablate.analysis.family import crossed_levels
 from ablate.core.facts import BASELINE, Claim, Evidence, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
-from ablate.report.dependence import MOST_ANSWERED, is_clear
 from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
-from ablate.report.verdicts import Names, difference_of, direction_of, less_is_better, names_of
+from ablate.report.sentences.dependence import MOST_ANSWERED, is_clear
+from ablate.report.tables.verdicts import Names, difference_of, direction_of, less_is_better, names_of
 from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
 
 

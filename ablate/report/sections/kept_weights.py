@@ -13,7 +13,7 @@ from ablate.core.spelling import as_sentence, spelled
 from ablate.records.evaluated import TEST, Evaluated
 from ablate.report.figures.heads import attention_maps
 from ablate.report.section import Block, Picture, ReportData, Section, Text
-from ablate.report.verdicts import names_of, variant_column
+from ablate.report.tables.verdicts import names_of, variant_column
 from ablate.report.words import (
     NOTHING,
     Column,

@@ -1,9 +1,9 @@
 """What is held equal, and by which values of the path that is changed for it."""
 
 from ablate.core.match_facts import MatchFacts
-from ablate.report.matched_table import matched_sentence, matched_table
 from ablate.report.section import Block, ReportData, Section
-from ablate.report.verdicts import names_of
+from ablate.report.tables.matched_table import matched_sentence, matched_table
+from ablate.report.tables.verdicts import names_of
 
 
 class Matched(

@@ -13,7 +13,7 @@ from ablate.core.speed_facts import SpeedFacts
 from ablate.report.figures.scaling import Measure, growth
 from ablate.report.figures.speed import speed_ratios
 from ablate.report.section import Block, Folded, Picture, ReportData, Section, Text, by_task
-from ablate.report.speed_tables import (
+from ablate.report.tables.speed_tables import (
     CALLS,
     HEADS,
     MEASURES,
@@ -30,7 +30,7 @@ from ablate.report.speed_tables import (
     speed_table,
     with_interval,
 )
-from ablate.report.verdicts import Names, names_of, row_name, variant_column
+from ablate.report.tables.verdicts import Names, names_of, row_name, variant_column
 from ablate.report.words import NOTHING, Column, Row, Table, fixed, message, paragraph, rows_of, tabulated
 
 MAX_CURVES = 8

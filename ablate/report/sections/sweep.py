@@ -17,14 +17,14 @@ from ablate.base.wording import brief
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.core.short_names import level_name
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
-from ablate.report.data_words import measured_on_judged, stated_of
 from ablate.report.figures.front import pareto_front
 from ablate.report.figures.history import history
 from ablate.report.figures.importance import importances
 from ablate.report.figures.slices import slices
 from ablate.report.section import Block, Folded, Picture, ReportData, Section, Terms, Text
 from ablate.report.sections.tuning import FILE, OfSearch, ended_words, named, space_table, table, value
-from ablate.report.verdicts import better_word
+from ablate.report.sentences.data_words import measured_on_judged, stated_of
+from ablate.report.tables.verdicts import better_word
 from ablate.report.words import (
     NOTHING,
     Column,

@@ -17,10 +17,10 @@ from ablate.base.wording import exact
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.short_names import runner_up_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
-from ablate.report.data_words import measured_on_judged
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.settings import validation_by_setting
 from ablate.report.section import Block, Picture, ReportData, Section, Text, by_task
+from ablate.report.sentences.data_words import measured_on_judged
 from ablate.report.words import (
     NOTHING,
     Column,

@@ -6,17 +6,17 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.short_names import runner_up_name, short_claim
 from ablate.core.spelling import as_sentence, spelled
-from ablate.report.claim_tables import claim_table
-from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.figures.facets import cells_of, figure_names
-from ablate.report.levels import level_of_claims
-from ablate.report.replication_words import replication_words
-from ablate.report.resolution_words import resolution_column
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
-from ablate.report.terms import detectable_meaning
-from ablate.report.treatment_words import size_column
-from ablate.report.verdict_words import verdict_column
-from ablate.report.verdicts import (
+from ablate.report.sentences.data_words import pairs_share_data, stated_of
+from ablate.report.sentences.levels import level_of_claims
+from ablate.report.sentences.replication_words import replication_words
+from ablate.report.sentences.resolution_words import resolution_column
+from ablate.report.sentences.terms import detectable_meaning
+from ablate.report.sentences.treatment_words import size_column
+from ablate.report.sentences.verdict_words import verdict_column
+from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.verdicts import (
     ALSO,
     Names,
     difference_column,

@@ -10,9 +10,10 @@ from ablate.core.match_facts import MatchedRow
 from ablate.core.workload import Workload
 from ablate.stages.match.section import QUANTITIES, MatchSection
 from ablate.stages.match.solver import Number, Solver
-from ablate.study.checks import Draft, attempt
+from ablate.study.checks import attempt
 from ablate.study.designs import Config, Resolve, Variant
 from ablate.study.document import Document
+from ablate.study.draft import Draft
 from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, key_of, value_at
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
     from ablate.session.stage import Records
     from ablate.stages.match.matcher import Matcher
-    from ablate.study.checks import Draft
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
@@ -60,7 +60,7 @@ class MatchStage(Stage):
         return StageEvidence(self._facts(study))
 
     def preview(self, study: Study, store: Store) -> Preview:
-        from ablate.report.matched_table import matched_table
+        from ablate.report.tables.matched_table import matched_table
 
         return Preview([matched_table(self._facts(study), {})])
 

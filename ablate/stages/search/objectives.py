@@ -11,7 +11,7 @@ from ablate.base.errors import Gather, listed, nearest
 from ablate.core.metric import Description, sign, validated
 from ablate.core.record import Record, on_validation
 from ablate.stages.search.section import SearchSection, TuneSection
-from ablate.study.checks import Draft
+from ablate.study.draft import Draft
 
 STABILITY = ("divergence_rate", "seed_spread")
 # Statuses of a training that ended without a value, for a reason of its setting.

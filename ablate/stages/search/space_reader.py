@@ -9,8 +9,9 @@ from ablate.base.errors import NOT_GIVEN, Invalid, listed, nearest, shown
 from ablate.core.facts import BASELINE
 from ablate.stages.search.section import Values
 from ablate.stages.search.space import Conditions, Space
-from ablate.study.checks import Draft, attempt
+from ablate.study.checks import attempt
 from ablate.study.designs import Config
+from ablate.study.draft import Draft
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 from ablate.study.plain_yaml import PathKey
 

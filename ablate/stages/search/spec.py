@@ -16,8 +16,8 @@ from ablate.stages.search.objectives import read_objectives
 from ablate.stages.search.section import MIN_TUNING_SEEDS, SearchSection, TuneSection
 from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
-from ablate.study.checks import Draft
 from ablate.study.designs import Config
+from ablate.study.draft import Draft
 from ablate.study.patch import key_of, overlap
 from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
-    from ablate.study.checks import Draft
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
@@ -67,7 +67,7 @@ class SweepStage(SearchStage):
         return self._max_tried + self._max_judged(study)
 
     def preview(self, study: Study, store: Store) -> Preview:
-        from ablate.report.search_words import space_words, sweep_words
+        from ablate.report.sentences.search_words import space_words, sweep_words
 
         facts = self._checked.facts
         sentence = sweep_words(facts, len(self.variant_names()), self._max_tried)
@@ -97,7 +97,7 @@ class SweepStage(SearchStage):
 
     def _winners(self, study: Study, session: Session, table: SearchTable) -> list[Variant]:
         """Returns the best settings that differ from the baseline and from one another, marked in the table."""
-        from ablate.report.search_words import fewer_winners
+        from ablate.report.sentences.search_words import fewer_winners
         from ablate.report.words import message
 
         space = self._checked.space

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
     from ablate.stages.search.search import Search
     from ablate.stages.search.spec import SearchSpec
-    from ablate.study.checks import Draft
     from ablate.study.designs import Variant
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
@@ -55,7 +55,7 @@ class TuneStage(SearchStage):
         return _max_tried(study, spec) + _max_judged(study, spec, len(study.variants))
 
     def preview(self, study: Study, store: Store) -> Preview:
-        from ablate.report.search_words import space_words, tuning_words
+        from ablate.report.sentences.search_words import space_words, tuning_words
         from ablate.report.words import message
 
         spec = self._spec_of(study)

@@ -26,7 +26,7 @@ from ablate.base.streams import numpy_stream
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
 from ablate.execution.child import Child, fresh, parent
-from ablate.execution.trial import WorkloadRef
+from ablate.execution.run_trial import WorkloadRef
 from ablate.stages.speed.blocks import BUDGET, time_blocks, waited
 
 # Of one group in one process, as plain data: measured, busy, configs: key → memory, calls: name → its times.

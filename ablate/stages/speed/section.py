@@ -11,8 +11,9 @@ from ablate.base.registry import OnOff, StrictModel
 from ablate.core.speed import CALLS, TimedCall
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.workload import Workload
-from ablate.study.checks import Draft, in_variants, refuse_own
+from ablate.study.checks import in_variants, refuse_own
 from ablate.study.designs import Config
+from ablate.study.draft import Draft
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, overlap, value_at
 from ablate.study.sections import Number, one_path, refusal, rising

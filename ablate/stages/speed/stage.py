@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
-    from ablate.study.checks import Draft
+    from ablate.study.draft import Draft
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 

@@ -7,10 +7,10 @@ from reports import unlearned
 
 from ablate.core.facts import Claim
 from ablate.report.atlas import OPEN, SHOWN, Card, every_claim, shown_claims
-from ablate.report.claim_tables import claim_table
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.theme import PAGE, theme
 from ablate.report.summary import Spent
+from ablate.report.tables.claim_tables import claim_table
 from figures.looks import assert_readable, intervals
 
 

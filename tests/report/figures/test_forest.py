@@ -12,7 +12,7 @@ from ablate.report.figures import forest as module
 from ablate.report.figures.forest import forest, solved_seeds
 from ablate.report.figures.theme import EXPLORATORY, MARKS, colour, theme
 from ablate.report.sections.differences import CELLS, MAIN_EFFECTS, difference_label, forest_rows, seed_pairs
-from ablate.report.verdicts import planned_rows
+from ablate.report.tables.verdicts import planned_rows
 from figures.looks import COLUMN, arrows, beside, intervals, labels, settings
 
 

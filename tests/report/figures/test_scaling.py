@@ -3,7 +3,7 @@ from timings import LOGS
 
 from ablate.report.figures.scaling import growth
 from ablate.report.figures.theme import colour, theme
-from ablate.report.speed_tables import MEMORY, STEP
+from ablate.report.tables.speed_tables import MEMORY, STEP
 
 
 def test_a_line_a_variant_and_a_panel_a_measure_on_logarithmic_axes(drawn, of_study):

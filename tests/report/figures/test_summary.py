@@ -11,9 +11,9 @@ from synthetic import LOSS, study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
+from ablate.report.export.paper import Wanted, for_paper
 from ablate.report.figures.summary import SETTINGS, SIZE
 from ablate.report.figures.theme import theme
-from ablate.report.paper import Wanted, for_paper
 from ablate.report.section import ReportData
 from ablate.report.summary import Spent, spent, summary_picture
 

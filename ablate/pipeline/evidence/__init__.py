@@ -1,0 +1,1 @@
+"""The evidence of a study: its records, what stages measure, and what limits it."""

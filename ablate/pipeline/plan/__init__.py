@@ -1,0 +1,1 @@
+"""The plan of a study, for `ablate plan`."""

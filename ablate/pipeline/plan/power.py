@@ -1,0 +1,131 @@
+"""The differences that the seeds of a study can detect, by pairs that are known.
+
+Known pairs are those of the last report, or of trials in the store. Only the spread of their differences is used,
+never the differences themselves.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ablate.analysis.chances import weights
+from ablate.analysis.family import Pair, family_size, planned_pairs
+from ablate.analysis.power import ALPHA, LEAST_PAIRS
+from ablate.analysis.prospects import Outlook, Power, Terms, outlook
+from ablate.base.errors import AblateError, Problem
+from ablate.base.wording import exact
+from ablate.core import names
+from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
+from ablate.core.record import Record
+from ablate.core.trial import Cell
+from ablate.pipeline.evidence.comparable import comparable
+from ablate.pipeline.evidence.from_records import gather
+from ablate.records.folder import StudyFolder
+from ablate.study.study import Study
+
+
+@dataclass(frozen=True)
+class KnownPairs:
+    """Evidence that has enough pairs to tell the spread of their differences."""
+
+    evidence: Evidence
+    # Where it comes from, in words.
+    source: str
+
+
+def power(
+    study: Study,
+    facts: StudyFacts,
+    known_pairs: KnownPairs | None,
+    *,
+    detect: float | None = None,
+) -> Power:
+    """Returns what the seeds of a study can detect on its primary metric.
+
+    facts: those of the report, with the variants that stages will add. detect: a difference that the seeds should find.
+    Raises `AblateError` for one that the metric can show on no task.
+    """
+    metric = facts.metric
+    tasks = [task for task in facts.tasks if metric in task.metrics]
+    if detect is not None:
+        _refuse_impossible(detect, metric, tasks)
+
+    seeds = study.config.seeds
+    comparisons = family_size(facts)
+    planned = planned_pairs(facts)
+    looks = max(1, len(seeds.looks))
+    level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
+    terms = Terms(seeds.count, level, facts.margin, detect)
+    evidence = known_pairs.evidence if known_pairs is not None else None
+    outlooks: list[Outlook] = []
+    if comparisons:
+        judged = _judged_pairs(study, planned)
+        for task in tasks:
+            pairs = [pair for pair in judged if pair.task.name == task.name]
+            outlooks.append(outlook(task, metric, pairs, evidence, terms))
+    return Power(
+        metric,
+        seeds.count,
+        comparisons,
+        claims=comparisons - len(planned),
+        level=level,
+        looks=looks,
+        source=known_pairs.source if known_pairs is not None else "",
+        tasks=outlooks,
+        asked=detect,
+    )
+
+
+def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
+    """Returns the planned comparisons of variants that the study file gives, without those of a placebo."""
+    names = {variant.name for variant in study.variants if not variant.placebo}
+    return [pair for pair in planned if names.issuperset((*pair.a, *pair.b))]
+
+
+def _refuse_impossible(detect: float, metric: str, tasks: Sequence[TaskFacts]) -> None:
+    """Raises `AblateError` for a difference that a metric can show on none of these tasks."""
+    spans = [task.metrics[metric].span or math.inf for task in tasks]
+    largest = max(spans, default=math.inf)
+    if detect <= largest:
+        return
+    rule = f"is more than {metric} can differ by"
+    allowed = f"above 0, up to {exact(largest)}"
+    raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
+
+
+def reported_pairs(facts: StudyFacts, results: Path) -> KnownPairs | None:
+    """Returns the pairs of the last report of a study, or of a report that it repeats or differs from."""
+    reports = [facts.study, names.written(facts.study), names.confirmed(facts.study)]
+    for name in dict.fromkeys(reports):
+        if name is None:
+            continue
+        folder = StudyFolder(results, name)
+        with suppress(AblateError):
+            if not folder.has_report:
+                continue
+            evidence = folder.evidence()
+            is_judged_alike = (evidence.facts.metric, evidence.facts.column) == (facts.metric, facts.column)
+            if is_judged_alike and _has_pairs(evidence):
+                return KnownPairs(evidence, f"the last report, {folder.path}")
+    return None
+
+
+def stored_pairs(
+    facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
+) -> KnownPairs | None:
+    """Returns the pairs among stored trials of a study, with the variants as its file gives them."""
+    ran = [cell for cell in cells if cell.id in records]
+    facts = replace(facts, seeds=list(dict.fromkeys(cell.seed for cell in ran)))
+    evidence = gather(facts, ran, comparable(ran, records, warn))
+    return KnownPairs(evidence, "trials in the store") if _has_pairs(evidence) else None
+
+
+def _has_pairs(evidence: Evidence) -> bool:
+    """Returns whether enough seeds to tell a spread have ended on both sides of some comparison."""
+    ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
+    is_baseline = ended["variant"] == BASELINE
+    baseline_seeds = set(ended.loc[is_baseline, "seed"])
+    variant_seeds = set(ended.loc[~is_baseline, "seed"])
+    return len(baseline_seeds & variant_seeds) >= LEAST_PAIRS

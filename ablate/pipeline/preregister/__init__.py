@@ -1,0 +1,1 @@
+"""The dated plan of a study: its claims, and what was seen before it."""

@@ -1,0 +1,1 @@
+"""Files for papers and other tools."""

@@ -1,0 +1,1 @@
+"""Sentences of reports: which of them are said, and with what; their words are in `report/words`."""

@@ -1,0 +1,126 @@
+"""What planned seeds can tell, in sentences and a table, for `ablate plan`."""
+
+import math
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from ablate.analysis.power import MAX_SEEDS
+from ablate.analysis.prospects import Outlook, Power, Prospect
+from ablate.base import wording
+from ablate.core.short_names import short_name
+from ablate.report.sentences.reason_words import because
+from ablate.report.words import NOTHING, Column, Table, message, paragraph, significant, tabulated
+
+
+def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:
+    """Yields sentences and tables on what a study with these `labels` can detect."""
+    if not power.comparisons:
+        if power.asked is not None:
+            yield message("plan.nothing")
+        return
+    claims = message("plan.claims", power.claims) if power.claims else ""
+    looks = power.looks if power.looks > 1 else 0
+    family = message("plan.family", power.comparisons - power.claims, claims, looks)
+    yield message("plan.level", family, power.level)
+    for outlook in power.tasks:
+        what = message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
+        yield paragraph(_detectable(outlook, power, what, labels), *_asked(outlook, power, what))
+        if outlook.prospects and power.source:
+            yield prospect_table(outlook, power, what, labels)
+    if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
+        yield message("plan.spread")
+
+
+def _seeds_of(power: Power) -> str:
+    """Returns `5 seeds`; of a sequential design `20 seeds at most`."""
+    return message("plan.seeds_at_most" if power.looks > 1 else "plan.seeds", power.seeds)
+
+
+def _detectable(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> str:
+    """Returns what the seeds detect on a task, by the rate or by the mean."""
+    seeds = _seeds_of(power)
+    if outlook.by_rate:
+        return _detectable_rate(outlook, seeds, what)
+    if power.seeds < 2:
+        return message("plan.one_seed", what)
+    known = [prospect for prospect in outlook.prospects if prospect.detectable is not None]
+    if known:
+        names = _names(outlook, labels)
+        sizes = [(prospect.detectable or 0.0, names[prospect]) for prospect in known]
+        largest, variant = max(sizes)
+        middle = significant(median(size for size, _ in sizes))
+        worst = significant(largest)
+        if worst != middle:
+            return message("plan.detect_from_to", seeds, middle, what, worst, variant)
+        return message("plan.detect", seeds, middle, what)
+    return "" if outlook.effect is None else message("plan.detect_effect", seeds, outlook.effect, what)
+
+
+def _detectable_rate(outlook: Outlook, seeds: str, what: str) -> str:
+    """Returns the smallest failure rate that is detected, and the seeds that show equivalence."""
+    if outlook.failure_rate is None:
+        rate = message("plan.no_outcome", what, seeds)
+    else:
+        rate = message("plan.failure_rate", what, outlook.failure_rate, seeds)
+    count = outlook.equivalent_seeds
+    return paragraph(rate, "" if count is None else message("plan.equivalent_seeds", count))
+
+
+def _asked(outlook: Outlook, power: Power, what: str) -> Iterator[str]:
+    """Yields the seeds that the difference takes that was asked for."""
+    if not power.asked:
+        return
+    known = [prospect.seeds for prospect in outlook.prospects if prospect.seeds is not None]
+    needed = known or [outlook.seeds or 0]
+    finite = [seeds for seeds in needed if math.isfinite(seeds)]
+    most = math.ceil(max(finite, default=0))
+    if most and len(outlook.prospects) > 1:
+        yield message("plan.median_takes", power.asked, what, _seeds(median(needed)), most)
+    elif most:
+        yield message("plan.takes", power.asked, what, most)
+    if len(finite) < len(needed):
+        yield message("plan.some_need_more", power.asked, what, MAX_SEEDS)
+
+
+def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> Table:
+    """Returns a row a comparison."""
+    asked = wording.exact(power.asked) if power.asked else ""
+    names = _names(outlook, labels)
+    columns = [
+        Column("name", "variant"),
+        Column("pairs", "pairs", True),
+        Column("spread", "spread", True, show=lambda row: significant(row["spread"])),
+        Column("detectable", "detects", True, show=lambda row: significant(row["detectable"])),
+        Column(
+            "equivalent",
+            "equivalent",
+            True,
+            show=lambda row: NOTHING if row["equivalent"] is None else f"{100 * row['equivalent']:.0f} %",
+        ),
+        Column("equivalent_seeds", "takes", True, show=lambda row: _seeds(row["equivalent_seeds"])),
+        Column("seeds", asked, True, show=lambda row: _seeds(row["seeds"])),
+        Column("why", "", below=True, show=lambda row: because(row["why"])),
+    ]
+    margin = "" if outlook.margin is None else wording.exact(outlook.margin)
+    caption = message("plan.caption", what, margin, _seeds_of(power), power.source)
+    rows = [{**vars(prospect), "name": names[prospect]} for prospect in outlook.prospects]
+    return tabulated(columns, rows, caption)
+
+
+def _names(outlook: Outlook, labels: Mapping[str, str]) -> dict[Prospect, str]:
+    """Returns the name of each comparison: of its variant, or of both sides where a variant has several."""
+    variants = [prospect.variant for prospect in outlook.prospects]
+    names: dict[Prospect, str] = {}
+    for prospect in outlook.prospects:
+        name = short_name(prospect.variant, labels)
+        if len(set(variants)) < len(variants):
+            name = f"{name} vs {short_name(prospect.against, labels)}"
+        names[prospect] = name
+    return names
+
+
+def _seeds(seeds: float | None) -> str:
+    """Returns a number of seeds, or that more are needed than is looked for."""
+    if seeds is None:
+        return NOTHING
+    return f"{math.ceil(seeds)}" if math.isfinite(seeds) else f">{MAX_SEEDS}"

@@ -1,0 +1,1 @@
+"""Readers, one for each format of runs that exist, and what only they use."""

@@ -1,0 +1,116 @@
+"""Summaries in JSON documents that stand beside the runs which they summarise, and are none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ablate.base.numerals import whole_in
+from ablate.runs.formats.json_documents import SEED
+from ablate.runs.summary_words import statistic_word
+
+_RAW = (
+    "raw",
+    "results",
+    "runs",
+    "per_seed",
+    "per_run",
+    "by_seed",
+    "trials",
+    "individual",
+    "scores",
+    "values",
+)
+"""The names, in small letters, under which runs stand beside their summaries."""
+_SUMMARIES = (
+    *(
+        "summary",
+        "summaries",
+        "statistics",
+        "stats",
+        "aggregate",
+        "aggregates",
+        "aggregated",
+        "overall",
+        "mean",
+    ),
+    *("means", "average", "averages", "effect_sizes", "significance", "comparisons", "p_values", "tests"),
+)
+"""The names, in small letters, under which summaries stand."""
+_SEEDS = ("seeds", "seed")
+
+
+@dataclass
+class RunsOfDocument:
+    """A document without the summaries that stand beside its runs."""
+
+    document: object
+    left_out: dict[str, None] = field(default_factory=dict)
+    """The names of what was left out."""
+
+
+def runs_of_document(document: object, baseline: str) -> RunsOfDocument:
+    """Returns a document without what summarises its runs: beside them, or among the numbers of their seeds.
+
+    Values that have a list of seeds beside them stand under these.
+    """
+    found = RunsOfDocument(document)
+    if isinstance(document, dict):
+        found.document = _without_words_among_seeds(_without_summaries(document, baseline, found), found)
+    return found
+
+
+def _without_summaries(
+    document: Mapping[str, object], baseline: str, found: RunsOfDocument
+) -> Mapping[str, object]:
+    """Returns the runs of an object, where one key has them; else the object itself."""
+    raw = [
+        name for name, value in document.items() if _is_raw(name) and isinstance(value, dict | list) and value
+    ]
+    if len(raw) != 1:
+        return document
+    runs = document[raw[0]]
+    variants = runs if isinstance(runs, dict) and baseline in runs else {}
+    summaries = [name for name in document if name.lower() in _SUMMARIES or name in variants]
+    kept = {name: value for name, value in document.items() if name not in summaries}
+    found.left_out |= dict.fromkeys(summaries)
+    others = [value for name, value in kept.items() if name != raw[0]]
+    if not variants or any(isinstance(value, dict) and baseline in value for value in others):
+        return kept
+    seeds = next((kept[name] for name in kept if name.lower() in _SEEDS), None)
+    is_told = isinstance(seeds, list) and len({*map(str, seeds)}) == len(seeds) > 1
+    return _under_seeds(
+        variants, [str(seed) for seed in seeds] if is_told and isinstance(seeds, list) else []
+    )
+
+
+def _is_raw(name: str) -> bool:
+    return any(part in name.lower() for part in ("raw", "per_seed")) or name.lower() in _RAW
+
+
+def _under_seeds(values: Mapping[str, object], seeds: Sequence[str]) -> dict[str, object]:
+    """Returns objects in which each list of as many numbers as there are seeds has them under these."""
+    if any(whole_in(seed) is None for seed in seeds):
+        return {**values}
+    turned: dict[str, object] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            turned[name] = _under_seeds(value, seeds)
+        elif isinstance(value, list) and seeds and len(value) == len(seeds):
+            turned[name] = dict(zip(seeds, value, strict=True))
+        else:
+            turned[name] = value
+    return turned
+
+
+def _without_words_among_seeds(values: Mapping[str, object], found: RunsOfDocument) -> dict[str, object]:
+    """Returns objects without statistics that stand among seeds: `mean` beside `0`, `1` and `2`."""
+    words = [name for name in values if statistic_word(name) and not SEED.fullmatch(name)]
+    others = [name for name in values if name not in words]
+    if words and len(others) > 1 and all(SEED.fullmatch(name) for name in others):
+        found.left_out |= dict.fromkeys(words)
+        values = {name: values[name] for name in others}
+    kept: dict[str, object] = {}
+    for name, value in values.items():
+        kept[name] = _without_words_among_seeds(value, found) if isinstance(value, dict) else value
+    return kept

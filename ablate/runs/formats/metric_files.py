@@ -1,0 +1,219 @@
+"""The rows of a file in which a run keeps its results: a history, or its end; CSV, JSON or JSON lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ablate.base.errors import Invalid
+from ablate.base.files import NotReadableError, read_plain
+from ablate.base.once import TwiceError, loads
+from ablate.base.text import first_line
+from ablate.core.ending import UNKNOWN, Ending
+from ablate.runs.cells import cleaned, is_number
+from ablate.runs.ends.statuses import STATUSES, ending_of_fields
+from ablate.runs.formats.tables import flat_cells, read_table_file
+from ablate.runs.roles import STEPS
+from ablate.runs.settings import is_seed
+
+_MAX_BYTES = 2**28
+_MAX_DEPTH = 40
+_OF_TABLES = (".csv", ".tsv")
+_SETTINGS = re.compile(r"(?:config|args|hparams|hyperparameters|hyperparams|params)\.(.+)")
+"""A setting that stands beside results, as Ray Tune repeats it."""
+
+
+@dataclass(frozen=True)
+class MetricRows:
+    """What a file says of a run."""
+
+    rows: Sequence[Mapping[str, str]]
+    """Column → value as text of each row, in the order of the file."""
+    end: Mapping[str, str] = field(default_factory=dict)
+    """Values of the whole run that stand beside the rows."""
+    notes: Sequence[str] = ()
+    ended: Ending = UNKNOWN
+    """How the run ended, as far as the end of a log says so."""
+
+    def under(self, part: str) -> MetricRows:
+        """Returns the same with the name of a part of the data, such as `test/`, before the names of metrics."""
+        if not part:
+            return self
+        rows = [_under(part, row) for row in self.rows]
+        return replace(self, rows=rows, end=_under(part, self.end))
+
+
+def _under(part: str, row: Mapping[str, str]) -> dict[str, str]:
+    return {name if name.lower() in STEPS else part + name: value for name, value in row.items()}
+
+
+def rows_of(file: Path) -> MetricRows:
+    """Returns the rows of a file, none of an empty one. Raises `Invalid` with the path of the file."""
+    try:
+        content = read_plain(file, _MAX_BYTES)
+    except NotReadableError as error:
+        raise Invalid("", f"{file}: {error}") from None
+    if not content.strip():
+        return MetricRows([])
+    if file.suffix.lower() in _OF_TABLES:
+        return _rows_of_table(file)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid("", f"{file}: is no text in UTF-8") from None
+    return _rows_of_json(file, text)
+
+
+def _rows_of_table(file: Path) -> MetricRows:
+    """Returns the rows of a table. Raises `Invalid`."""
+    try:
+        read = read_table_file(file)
+    except Invalid as error:
+        raise Invalid.many(
+            replace(problem, path=(), source=str(file)) for problem in error.problems
+        ) from None
+    return MetricRows(read.table.to_dict("records"), notes=read.notes)
+
+
+def _rows_of_json(file: Path, text: str) -> MetricRows:
+    """Returns the rows of a document, or of JSON lines. Raises `Invalid`."""
+    try:
+        try:
+            document = loads(text)
+        except TwiceError as error:
+            raise Invalid("", f"{file}: {error}") from None
+        except ValueError:
+            lines = [line for line in text.split("\n") if line.strip()]
+            if len(lines) < 2:
+                raise
+            document = [loads(line) for line in lines]
+        if _depth(document) > _MAX_DEPTH:
+            raise RecursionError
+    except RecursionError:
+        raise Invalid("", f"{file}: is nested too deeply") from None
+    except ValueError as error:
+        raise Invalid("", f"{file}: is neither JSON nor JSON lines: {first_line(error)}") from None
+    objects, end = _history_in(document)
+    if not all(isinstance(each, dict) for each in objects):
+        raise Invalid(
+            "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
+        )
+    rows = cleaned(
+        flat_cells(objects, [f"{file}, object {number}" for number in range(1, len(objects) + 1)]), ","
+    )
+    beside = cleaned(flat_cells([end], [str(file)]), ",")
+    return MetricRows(
+        rows.table.to_dict("records"),
+        beside.table.to_dict("records")[0],
+        [*rows.notes, *beside.notes],
+    )
+
+
+def _depth(document: object) -> int:
+    """Returns how many objects and lists stand inside one another, up to one too many."""
+    level = [document]
+    for depth in range(_MAX_DEPTH + 1):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                below += value.values()
+            elif isinstance(value, list):
+                below += value
+        level = below
+        if not level:
+            return depth
+    return _MAX_DEPTH + 1
+
+
+def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
+    """Returns an object for each step, and what stands beside them.
+
+    Steps are the objects of a list, those of the only list of an object, those under whole numbers, the places in
+    lists of one length, a list a metric, as Keras has them, or the lists of steps that Sacred has beside the values.
+    """
+    if isinstance(document, list):
+        return document, {}
+    if not isinstance(document, dict):
+        return [document], {}
+    if document and all(_is_series(value) for value in document.values()):
+        return _by_steps(document), {}
+    lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
+    of_objects = [name for name, value in lists.items() if all(isinstance(each, dict) for each in value)]
+    beside = {name: value for name, value in document.items() if name not in lists}
+    if len(of_objects) == 1:
+        return lists[of_objects[0]], beside
+    if document and all(name.isdecimal() and isinstance(value, dict) for name, value in document.items()):
+        return [{"step": int(name), **value} for name, value in document.items()], {}
+    lengths = {len(value) for value in lists.values()}
+    if lists and not of_objects and len(lengths) == 1:
+        length = lengths.pop()
+        return [{name: value[place] for name, value in lists.items()} for place in range(length)], beside
+    return [document], {}
+
+
+def _is_series(value: object) -> bool:
+    """Returns whether a value has a list of steps, and one of as many values."""
+    if not isinstance(value, dict):
+        return False
+    steps, values = value.get("steps"), value.get("values")
+    return isinstance(steps, list) and isinstance(values, list) and len(steps) == len(values)
+
+
+def _by_steps(series: Mapping[str, Mapping[str, Sequence[object]]]) -> list[object]:
+    """Returns an object for each value of each metric, with its step."""
+    rows: list[object] = []
+    for name, points in series.items():
+        for step, value in zip(points["steps"], points["values"], strict=True):
+            rows.append({"step": step, name: value})
+    return rows
+
+
+def settings_beside(rows: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Returns the settings that stand among results: those under a name such as `config`, seeds, and words.
+
+    A word is a setting where it is the same in all rows.
+    """
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, set()).add(value)
+    settings = {}
+    for name, of_rows in values.items():
+        value = next(iter(of_rows))
+        match = _SETTINGS.fullmatch(name)
+        if len(of_rows) > 1 or value == "" or name.lower() in STATUSES:
+            continue
+        if match is not None:
+            settings[match[1]] = value
+        elif is_seed(name) or not is_number(value):
+            settings[name] = value
+    return settings
+
+
+def numbers_in(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Returns the values of columns that hold a number in some row, without settings.
+
+    Text among numbers stays: where it is judged, it is a mistake.
+    """
+    measured = set()
+    for row in rows:
+        measured |= {name for name, value in row.items() if is_number(value)}
+    measured = {name for name in measured if not _SETTINGS.fullmatch(name)}
+    numbers = []
+    for row in rows:
+        numbers.append({name: value for name, value in row.items() if name in measured and value != ""})
+    return numbers
+
+
+def ending_in(rows: Sequence[Mapping[str, str]], end: Mapping[str, str]) -> Ending:
+    """Returns what the last row, or what stands beside the rows, says of the end of a run.
+
+    Rows are searched from the last for one that says anything.
+    """
+    for fields in (end, *reversed(rows)):
+        ending = ending_of_fields(fields, "")
+        if ending.kind != "unknown":
+            return ending
+    return UNKNOWN

@@ -1,0 +1,264 @@
+"""Files of tables: text in columns, JSON, JSON lines and parquet, as pandas reads them; every cell is text."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from ablate.base.errors import Invalid, listed
+from ablate.base.files import NotReadableError, read_plain
+from ablate.base.once import TwiceError, loads, put_once
+from ablate.base.text import first_line
+from ablate.report.words import message
+from ablate.runs.cells import as_text, cleaned, is_cut
+from ablate.runs.formats.json_documents import objects_of, passed_over
+from ablate.runs.formats.json_summaries import runs_of_document
+from ablate.runs.formats.text_tables import lines_of_table
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.roles import STEPS
+from ablate.runs.summary_words import is_summary_label
+
+NO_OPTIONS = AnalysisOptions()
+_MAX_BYTES = 2**30
+_GZIP = b"\x1f\x8b"
+_NO_TABLES = {
+    b"PK\x03\x04": "a spreadsheet or another archive",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\x80": "a pickle, which is never read, since it may run code",
+}
+"""How files begin that hold tables in a format that is not read → what they are."""
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table as its file has it. The index says where each row stands; a cell without a value is empty text."""
+
+    table: pd.DataFrame
+    kind: str
+    """What the file is, in words: `a table`, `JSON lines`."""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTable:
+    """Returns the table of a file, which is told by its content. Raises `Invalid`.
+
+    options: those of the call, by which names and values are told apart.
+    """
+    try:
+        content = read_plain(path, _MAX_BYTES)
+    except NotReadableError as error:
+        raise Invalid("RUNS", str(error), str(path)) from None
+    if content.startswith(_GZIP):
+        content = _unpacked(path, content)
+    if content.startswith(b"PAR1"):
+        return _from_parquet(path, content, options.baseline)
+    for beginning, what in _NO_TABLES.items():
+        if content.startswith(beginning):
+            raise Invalid("RUNS", f"is {what}", str(path), hint="Save the table as CSV in UTF-8")
+    text = _text_of(path, content)
+    if not text.strip():
+        raise Invalid("RUNS", "is empty", str(path))
+    if text.lstrip()[0] in "[{":
+        return _from_json(path, text, options)
+    return _from_columns(path, text, options.baseline)
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    """Returns what gzip has compressed. Raises `Invalid`."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            unpacked = file.read(_MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Invalid("RUNS", f"cannot be unpacked: {first_line(error)}", str(path)) from None
+    if len(unpacked) > _MAX_BYTES:
+        raise Invalid("RUNS", f"unpacks to more than {_MAX_BYTES:,} bytes", str(path))
+    return unpacked
+
+
+def _text_of(path: Path, content: bytes) -> str:
+    """Returns the text of a file, in UTF-8, or in UTF-16 where a byte order mark says so. Raises `Invalid`."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = 1 + content.count(b"\n", 0, error.start)
+        rule = f"is neither text in UTF-8 nor parquet: line {line} has the byte 0x{content[error.start]:02x}"
+        raise Invalid("RUNS", rule, str(path), hint="Save the table as CSV in UTF-8") from None
+
+
+def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
+    """Returns a table of text whose first line that is no comment names the columns. Raises `Invalid`."""
+    lines = lines_of_table(str(path), text)
+    kept = lines.numbered
+    notes = [*lines.notes]
+    rows = _rows(path, kept, lines.delimiter)
+    if not text.endswith("\n") and is_cut(rows[-1][-1], [row[-1] for row in rows[1:-1]]):
+        notes.append(message("analyse.cut_number", f"{path}, line {kept[-1][0]}", rows[-1][-1]))
+        rows = _without_cut_number(rows)
+    names = [name.strip() for name in rows[0]]
+    _check_header(path, names)
+    # A cell in quotation marks may take several lines, so that rows and lines differ.
+    is_a_line_each = len(rows) == len(kept)
+    places = [
+        f"{path}, line {kept[row][0]}" if is_a_line_each else f"{path}, row {row}"
+        for row in range(1, len(rows))
+    ]
+    table = pd.DataFrame(rows[1:], index=places, columns=names, dtype=str)
+    if names[0] in ("", "Unnamed: 0"):
+        labels = table.iloc[:, 0]
+        is_summary = is_summary_label(labels)
+        table = table.loc[~is_summary].iloc[:, 1:]
+        if is_summary.any():
+            notes.append(message("analyse.summary_rows", int(is_summary.sum()), labels[is_summary].tolist()))
+        notes.append(message("analyse.index_column"))
+    clean = cleaned(table, lines.delimiter, baseline)
+    return ReadTable(clean.table, "a table", [*notes, *clean.notes])
+
+
+def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> list[list[str]]:
+    """Returns the cells of each row of lines with their numbers, as many as the header has. Raises `Invalid`."""
+    rows: list[list[str]] = []
+    lines = [line for _, line in numbered]
+    # Marks inside of a cell belong to it: `"tuned" lr`. An open one would take the lines below it for its cell.
+    are_closed = all(line.count('"') % 2 == 0 for line in lines)
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        try:
+            rows = list(csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True))
+        except csv.Error as error:
+            if quoting == csv.QUOTE_MINIMAL and are_closed:
+                continue
+            raise Invalid("RUNS", f"is no table: {error}", str(path)) from None
+        break
+    width = len(rows[0])
+    # Spreadsheets end lines with empty cells.
+    rows = [row[:width] if not any(row[width:]) else row for row in rows]
+    for number, row in enumerate(rows):
+        if len(row) != width:
+            place = f"line {numbered[number][0]}" if len(rows) == len(lines) else f"row {number}"
+            rule = f"has {len(row)} cells, and the header has {width}"
+            raise Invalid(f"{path}, {place}", rule, listed(map(repr, row), 6))
+    return rows
+
+
+def _without_cut_number(rows: list[list[str]]) -> list[list[str]]:
+    """Returns rows without the last one, where it is a step after others; else without its last number."""
+    is_history = any(name.strip().lower() in STEPS for name in rows[0])
+    if is_history and len(rows) > 2:
+        return rows[:-1]
+    return [*rows[:-1], [*rows[-1][:-1], ""]]
+
+
+def _check_header(path: Path, names: list[str]) -> None:
+    """Raises `Invalid` for a header that lacks a name, but for the first, or has one twice."""
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if "" in names[1:] or repeated:
+        rule = "must have a header that names each column, and none twice"
+        hint = "Of several lines of headers make one, such as acc.base"
+        raise Invalid("RUNS", rule, listed(map(repr, names)), hint=hint)
+
+
+def _from_parquet(path: Path, content: bytes, baseline: str) -> ReadTable:
+    """Returns the table of a parquet file. Raises `Invalid`."""
+    import pyarrow.parquet  # Readers of text need not wait for it.
+
+    try:
+        found = pyarrow.parquet.read_table(io.BytesIO(content))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise Invalid(
+            "RUNS", f"is no parquet file that can be read: {first_line(error)}", str(path)
+        ) from None
+    columns: dict[str, list[object]] = {}
+    for name, cells in zip(found.column_names, found.columns, strict=True):
+        put_once(columns, name, cells.to_pylist())
+    places = [f"{path}, row {row + 1}" for row in range(found.num_rows)]
+    clean = cleaned(pd.DataFrame(columns, places, dtype=object), "", baseline)
+    return ReadTable(clean.table, "a parquet file", clean.notes)
+
+
+def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
+    """Returns the objects of JSON lines, or of one document, a row each; nested keys are joined by dots.
+
+    Raises `Invalid`.
+    """
+    objects: Sequence[object]
+    notes: list[str] = []
+    try:
+        document = loads(text)
+    except TwiceError:
+        raise
+    except (ValueError, RecursionError):
+        kind = "JSON lines"
+        places, objects = _objects_in_lines(path, text)
+    else:
+        kind = "JSON"
+        found = runs_of_document(document, options.baseline)
+        notes += [message("analyse.summary_keys", [*found.left_out])] if found.left_out else []
+        objects = objects_of(found.document, options)
+        beside = passed_over(found.document)
+        notes += [message("analyse.passed_over_beside", beside)] if beside else []
+        places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
+    wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
+    if wrong or not objects:
+        rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
+        raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
+    clean = cleaned(flat_cells(objects, places), "", options.baseline)
+    return ReadTable(clean.table, kind, [*notes, *clean.notes])
+
+
+def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
+    """Returns the places of the lines of a text that are not blank, and the JSON of each. Raises `Invalid`."""
+    places = []
+    objects = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            objects.append(loads(line))
+        except TwiceError as error:
+            raise Invalid(f"{path}, line {number}", str(error)) from None
+        except (ValueError, RecursionError) as error:
+            rule = f"is neither JSON nor JSON lines: line {number}: {first_line(error)}"
+            raise Invalid("RUNS", rule, line[:60]) from None
+        places.append(f"{path}, line {number}")
+    return places, objects
+
+
+def flat_table(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
+    """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys.
+
+    Raises `Invalid`.
+    """
+    return flat_cells(objects, places).map(as_text)
+
+
+def flat_cells(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
+    """Returns the same with the cells that the objects have; empty text where an object has none. Raises `Invalid`."""
+    rows: list[dict[str, object]] = []
+    names: dict[str, None] = {}
+    for nested, place in zip(objects, places, strict=True):
+        row: dict[str, object] = {}
+        try:
+            _add_flat(row, nested, "")
+        except TwiceError as error:
+            raise Invalid(place, str(error)) from None
+        names |= dict.fromkeys(row)
+        rows.append(row)
+    columns = {name: [row.get(name, "") for row in rows] for name in names}
+    return pd.DataFrame(columns, [*places], dtype=object)
+
+
+def _add_flat(flat: dict[str, object], nested: object, prefix: str) -> None:
+    """Adds the values of nested objects by their dotted keys. Raises `TwiceError`."""
+    if not isinstance(nested, Mapping):
+        put_once(flat, as_text(prefix), nested)
+        return
+    for key, value in nested.items():
+        _add_flat(flat, value, f"{prefix}.{key}" if prefix else str(key))

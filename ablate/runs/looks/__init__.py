@@ -1,0 +1,1 @@
+"""Earlier analyses of the same runs, and what a call leaves out."""
