@@ -29,7 +29,7 @@ run: $(READY) ## run the quickstart study into local/: trains what is missing, t
 test: lint ## lint, type check, and run the fast tests
 	$(BIN)/pytest $(SPREAD)
 
-test-all: lint ## the same with the slow tests, for an hour or two
+test-all: lint ## the same with the slow tests
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[tensorboard]"
 	$(BIN)/pytest $(SPREAD) -m ""
 

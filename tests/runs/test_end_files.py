@@ -109,11 +109,18 @@ def test_ends_of_logs_of_other_languages(lines, kind):
     assert ending_in_lines(lines, "a.log").kind == kind
 
 
-@pytest.mark.parametrize(("marked", "counted"), [(1, 5), (2, 5), (3, 3), (4, 4)])
-def test_a_mark_that_most_runs_lack_ends_none_of_them(marked, counted, tmp_path):
+@pytest.mark.parametrize(
+    ("wide", "base", "counted"),
+    [
+        pytest.param(1, 0, 5, id="one of ten"),
+        pytest.param(2, 0, 5, id="two of ten"),
+        pytest.param(3, 3, 3, id="six of ten"),
+        pytest.param(4, 4, 4, id="eight of ten"),
+    ],
+)
+def test_runs_without_a_mark_are_left_out_where_at_least_half_have_it(wide, base, counted, tmp_path):
     root = written(tmp_path / "runs", {}, {})
-    for seed in range(marked):
-        (root / f"wide_s{seed}" / "DONE").touch()
-    for seed in range(marked if marked > 2 else 0):
-        (root / f"base_s{seed}" / "DONE").touch()
+    marked = [*(f"wide_s{seed}" for seed in range(wide)), *(f"base_s{seed}" for seed in range(base))]
+    for name in marked:
+        (root / name / "DONE").touch()
     assert interval(root) == pytest.approx(paired(range(counted)), abs=1e-12)

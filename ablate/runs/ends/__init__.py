@@ -1,1 +1,1 @@
-"""How runs ended, by their columns, by their folders and by what schedulers keep."""
+"""The ends of runs, read from columns of tables, from files in their folders, and from accounts of schedulers."""
