@@ -10,6 +10,7 @@ from made_evidence import study
 from ablate.analysis.search_table import Objective, Parameter, SearchFacts, SearchTable
 from ablate.core.facts import BASELINE, VariantFacts
 from ablate.core.metric import Metric
+from ablate.core.provenance import Planned
 
 ACCURACY = Objective("accuracy", "max", "validation", floor=0.1)
 PARAMETERS = Objective("parameters", "min", "cost")
@@ -124,6 +125,10 @@ def after(searched, num_seeds=5, *, trained=True, placebo=False):
         margin=0.01,
     )
     facts = dataclasses.replace(
-        found.facts, study="sweep-digits", question="Which setting?", variants=variants, searched="sweep"
+        found.facts,
+        study="sweep-digits",
+        question="Which setting?",
+        variants=variants,
+        provenance=Planned(searched="sweep"),
     )
     return dataclasses.replace(found, facts=dataclasses.replace(facts, design="sweep"))

@@ -29,9 +29,8 @@ from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
 from ablate.core.unequal_run import UnequalRun, as_text
 
-RUNS = ("seeds", "runs")
+RUNS = ("seeds", "folds", "runs")
 """Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
-"""Kinds of claims that say how alike two sides are."""
 
 
 @dataclass(frozen=True, kw_only=True)

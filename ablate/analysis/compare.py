@@ -163,10 +163,10 @@ class Comparison:
         alpha = self.alpha
         num_seeds = None  # As many as the estimate has.
         if self.judged:
-            planned = facts.looks or [len(facts.seeds)]
+            planned = facts.plan.looks or [len(facts.seeds)]
             last_look = Look(number=len(planned), count=len(planned), seeds=planned[-1])
             alpha = alpha_at(self.runs, last_look)
-            num_seeds = last_look.seeds if facts.looks else None
+            num_seeds = last_look.seeds if facts.plan.looks else None
         difference = self.estimate.mde(alpha, num_seeds)
         span = self.contrast.metric.span
         if isinstance(main_estimate(self.estimate), Differences) and span is not None and difference > span:
@@ -279,13 +279,17 @@ def with_seeds(
     """Returns the reason of an open verdict with the number of seeds that would settle it.
 
     They settle whether the difference is other than `x`, or lies within `margin`. Any other reason is returned as it
-    is, and so is that of a rate or of fewer than three pairs, which tell of no number of seeds.
+    is, and so is that of a rate or of fewer than three pairs, which tell of no number of seeds. Of folds no number
+    settles anything.
     """
     differences = main_estimate(estimate)
     if why is None or why.code != "open":
         return why
     if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
         return why
+    if differences.unit == "folds":
+        # More folds of the same data are no further evidence.
+        return Reason("folds")
     seeds = seeds_needed(differences, alpha, margin, x)
     if math.isfinite(seeds):
         return Reason("open", {differences.unit: seeds})

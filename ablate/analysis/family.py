@@ -114,7 +114,7 @@ def crossed_levels(facts: StudyFacts) -> Levels:
     Empty where fewer than two factors are crossed, and where the run left out cells: the means over those that it has
     would be other effects.
     """
-    if facts.design not in CROSSED or any(_is_cell_name(name, facts) for name in facts.left_out):
+    if facts.design not in CROSSED or any(_is_cell_name(name, facts) for name in facts.plan.left_out):
         return {}
     crossed = [variant for variant in facts.variants if _is_cell(variant)]
     paths = [path for path in facts.factors if any(path in variant.changes for variant in crossed)]
@@ -160,13 +160,15 @@ def _without(levels: Mapping[str, str], path: str) -> tuple[str, ...]:
 
 def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
     """Returns how a claim is decided on each task that can tell it, and on which its sides run."""
+    slices = claim.metrics
+    less = slices[1] if len(slices) > 1 else ""
     measures = []
     for task in facts.tasks:
         if not all(facts.is_planned(name, task.name) for name in claim.variants):
             continue
         measure = measure_of(claim.metric, task, facts)
         if measure is not None:
-            measures.append(replace(measure, less=claim.metric_less))
+            measures.append(replace(measure, less=less))
     return measures
 
 

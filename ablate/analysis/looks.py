@@ -41,7 +41,7 @@ def p_sequential(p_by_look: Sequence[float], count: int) -> float:
 
 def looks_taken(facts: StudyFacts) -> list[Look]:
     """Returns the looks that a study has taken, the last at all of its seeds; the first at least."""
-    planned = facts.looks or [len(facts.seeds)]
+    planned = facts.plan.looks or [len(facts.seeds)]
     looks = [Look(number, len(planned), seeds) for number, seeds in enumerate(planned, start=1)]
     return [look for look in looks if look.number == 1 or look.seeds <= len(facts.seeds)]
 

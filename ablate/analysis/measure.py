@@ -62,7 +62,7 @@ class Measure:
     estimator: Estimator | None = None
     """How a derived metric is estimated; None for a metric of the task or of stability."""
     less: str = ""
-    """The metric where A beats B by less, as `Claim.metric_less`."""
+    """The metric where A beats B by less, where that is another; else empty."""
 
     def side(self, runs: Runs, variant: str) -> Side:
         """Returns the runs of a variant, with the metric as one of their task's."""
@@ -119,7 +119,10 @@ class Measure:
         deviations_a = _deviations(contrast.a)
         deviations_b = _deviations(contrast.b)
         differences = Differences.between(
-            deviations_b.mean(axis=0), deviations_a.mean(axis=0), resolution, overlap=overlap(self.task)
+            deviations_b.mean(axis=0),
+            deviations_a.mean(axis=0),
+            resolution,
+            overlap=overlap(runs.facts, self.task),
         )
         if len(groups) > 2 or max(len(group) for group in groups) > 1:
             return replace(differences, blocks=[Block(Reason("several"))])

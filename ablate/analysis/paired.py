@@ -7,7 +7,8 @@ of one step would be infinitely significant.
 Where all seeds share their test examples, these are a sample too: every p and interval is computed twice, with the
 error over seeds and with that over seeds and examples (`MeanSquares`), and the larger p and the wider interval count.
 Where every seed draws training and test examples from one pool, its runs are not independent: the variance of the
-mean is (1/n + n_test/n_train)·s_d² (Nadeau and Bengio 2003, Machine Learning 52, 239–281).
+mean is (1/n + n_test/n_train)·s_d² (Nadeau and Bengio 2003, Machine Learning 52, 239–281). So are the k folds of one
+cross-validation, of which n_test/n_train is 1/(k − 1).
 
 Everything here is oriented: a positive difference means that the first is better. Arrays have shape (n,), one value
 a seed.
@@ -143,7 +144,7 @@ class Differences:
     examples: NDArray[np.floating] | None = None
     """Differences on each example, shape (n, m), where all seeds share their m ≥ 2 test examples; else None."""
     overlap: float = 0.0
-    """n_test/n_train, where every seed draws both from one pool."""
+    """n_test/n_train, where every seed, or every fold, draws both from one pool."""
     blocks: Sequence[Block] = ()
     unit: str = "seeds"
     """What more of would narrow the interval."""

@@ -140,7 +140,7 @@ class RunLengths:
         known = {variant.name for variant in self._facts.variants}
         seeds = [{*self._facts.seeds_of(name, task)} for name in variants if name in known]
         shared = set.intersection(*seeds) if seeds else set()
-        return shared if self._facts.replication.says_seeds and len(shared) > 1 else None
+        return shared if self._facts.replication.has_numbers and len(shared) > 1 else None
 
     @cached_property
     def _usual(self) -> dict[str, dict[str, UsualLength]]:

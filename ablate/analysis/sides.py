@@ -22,7 +22,15 @@ from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.derived import MetricKind
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Metric, sign
-from ablate.core.replication import Examples, GivenSeeds, KnownNoise, PlannedSeeds, Summaries, UnpairedRuns
+from ablate.core.replication import (
+    Examples,
+    Folds,
+    GivenSeeds,
+    KnownNoise,
+    PlannedSeeds,
+    Summaries,
+    UnpairedRuns,
+)
 
 Parts = Sequence[Sequence[Side]]
 """Part → variant → its runs."""
@@ -111,6 +119,8 @@ class Sides:
         match replication:
             case PlannedSeeds():
                 return self._over_pairs()
+            case Folds():
+                return replace(self._over_pairs(), unit="folds")
             case GivenSeeds() | UnpairedRuns():
                 return self._over_pairs() if self.paired else self._unpaired(known=False)
             case Summaries():
@@ -155,7 +165,9 @@ class Sides:
         """Returns the differences of the means of each seed."""
         means_a, means_b = self._means
         examples = self._by_example
-        differences = Differences.between(means_a, means_b, self._resolution, examples, overlap(self.task))
+        differences = Differences.between(
+            means_a, means_b, self._resolution, examples, overlap(self.facts, self.task)
+        )
         sources = self.variants[0].sources
         if sources is not None and examples is not None:
             return OverSources.of_seeds(differences, sources)
@@ -258,9 +270,19 @@ def _weights(parts: Parts) -> Floats:
     return np.concatenate([np.full(len(part), 1 / len(part)) for part in parts])
 
 
-def overlap(task: TaskFacts) -> float:
-    """Returns n_test/n_train, where every seed draws both from one pool; else 0."""
+def overlap(facts: StudyFacts, task: TaskFacts) -> float:
+    """Returns n_test/n_train, where every seed, or every fold, draws both from one pool; else 0."""
+    if isinstance(facts.replication, Folds):
+        return 1 / max(_num_folds(facts, task) - 1, 1)
     sampling = task.sampling
     if sampling.pool != "resplit" or not sampling.train:
         return 0.0
     return sampling.test / sampling.train
+
+
+def _num_folds(facts: StudyFacts, task: TaskFacts) -> int:
+    """Returns the number of folds of a task that any variant has, with those of runs whose pairs are left out."""
+    folds = {run.seed for run in facts.lost if run.task == task.name}
+    for variant in facts.variants:
+        folds |= {*facts.seeds_of(variant.name, task.name)}
+    return len(folds)

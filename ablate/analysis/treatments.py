@@ -145,7 +145,7 @@ class Treatments:
     def _budgets(self) -> dict[tuple[str, str], BudgetRow]:
         """The budget of the search of each (variant, task); empty where variants were not tuned one by one."""
         searched = table_of(self._evidence)
-        if searched is None or self._evidence.facts.searched != "tuning":
+        if searched is None or self._evidence.facts.plan.searched != "tuning":
             return {}
         frame = budgets(searched, self._evidence.facts)
         names = list(BudgetRow.__dataclass_fields__)

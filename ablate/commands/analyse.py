@@ -45,7 +45,7 @@ def command(runs: str, gate: bool, strict: bool, as_json: bool, **given: Any) ->
         say(reading)
         if call.keep_noise is not None:
             given_runs = checked(table, options.metrics())
-            say(noise.keep_noise(given_runs, options, call.keep_noise, has_seeds=table.has_seeds))
+            say(noise.keep_noise(given_runs, options, call.keep_noise, table.run_name))
             return 0
         if call.known_noise is not None:
             table = noise.beside_noise(table, options, Path(call.known_noise))

@@ -96,6 +96,6 @@ def _question(report: str, facts: StudyFacts) -> str:
     study = confirmed(report)
     if study is not None:
         return f"confirms {study}"
-    if facts.differs:
-        return f"with {', '.join(facts.differs)}"
+    if facts.plan.differs:
+        return f"with {', '.join(facts.plan.differs)}"
     return facts.question

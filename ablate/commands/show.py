@@ -138,7 +138,7 @@ def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
     """Returns the command that trains the trial again, from the resolved study with the options of its run."""
     at = at_results(folder.results)
     facts = folder.reported_facts()
-    of_sweep = facts is not None and facts.searched == "sweep"
+    of_sweep = facts is not None and facts.plan.searched == "sweep"
     if of_sweep or not cell.judged:
         # `--only` cannot name a winner, or what no verdict rests on.
         command = typed("sweep" if of_sweep else "run", folder.study_file, *at)

@@ -14,9 +14,8 @@ from pydantic import ConfigDict
 from ablate.base.errors import AblateError
 from ablate.base.text import first_line
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
-from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
-from ablate.core.other_looks import EarlierCalls, OtherRuns, SupersededRuns
+from ablate.core.other_looks import EarlierCalls, SupersededRuns
 from ablate.core.provenance import Given, LostRun, Planned, Provenance
 from ablate.core.replication import PlannedSeeds, Replication
 from ablate.core.stage_facts import REMEDY, FactsT, StageFacts
@@ -36,6 +35,17 @@ _NO_OTHER_KEYS = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
+class Less:
+    """Where A beats B by less, of an interaction: at another level, or on another slice."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    a: list[str]
+    b: list[str]
+    metric: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """A claim; each side is a set of variants, whose mean per seed is compared."""
 
@@ -49,16 +59,21 @@ class Claim:
     by: float  # X of the grammar: 0 for a plain `beats`.
     declared: str = ""  # ISO 8601 date and time of the first run that knew it.
     exploratory: bool = False  # Declared after trials of the study existed.
-    # Of an interaction: A where it beats B by less; else empty, as is the next.
-    a_less: list[str] = field(default_factory=list)
-    b_less: list[str] = field(default_factory=list)
+    less: Less | None = None  # Of an interaction alone.
     constant: str = ""  # The name that B has, where it is a constant of the task and no variant.
-    metric_less: str = ""  # Of an interaction of two slices: where A beats B by less; `metric` where by more.
 
     @property
     def sides(self) -> list[list[str]]:
         """A and B; of an interaction also A and B where it beats B by less."""
-        return [side for side in (self.a, self.b, self.a_less, self.b_less) if side]
+        sides = [self.a, self.b]
+        if self.less is not None:
+            sides += [self.less.a, self.less.b]
+        return [side for side in sides if side]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metric; of an interaction of two slices both."""
+        return [self.metric] if self.less is None else [*dict.fromkeys([self.metric, self.less.metric])]
 
     @property
     def variants(self) -> list[str]:
@@ -163,13 +178,12 @@ class StudyFacts:
     claims: list[Claim]
     # Of the run that wrote the folder: command, commit, dirty, versions, device, machine.
     environment: dict[str, Any] = field(default_factory=dict)
-    # The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed.
-    looks: list[int] = field(default_factory=list)
     # The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty.
     rate: str = ""
     # Variant → its learning rate, where nothing tuned any and they differ beside other changes: `0.003`.
     rates: dict[str, str] = field(default_factory=dict)
-    # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
+    # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …; of runs
+    # that were given how they were read and compared.
     cautions: list[str] = field(default_factory=list)
     # Signs in the source of the user's program that seeds or settings have no effect, which no run contradicts.
     code_notes: list[str] = field(default_factory=list)
@@ -177,26 +191,13 @@ class StudyFacts:
     features: dict[str, Any] = field(default_factory=dict)
     # Metric → the value on validation data whose first time is asked for; empty: none.
     target: dict[str, float] = field(default_factory=dict)
-    # Variants of the study that are not judged, since the run did not search for them.
-    left_out: list[str] = field(default_factory=list)
     # Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`.
     labels: dict[str, str] = field(default_factory=dict)
     # The variant that the others are compared with, or `all_pairs`.
     compare: str = BASELINE
-    # How the variants were chosen: `sweep`, `tuning`, `path`, or `report`, as in an earlier one; else empty.
-    searched: str = ""
-    # What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, …
-    differs: list[str] = field(default_factory=list)
-    source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
     reported: str = ""  # ISO 8601 date and time of the report; empty where that is not known.
     replication: Replication = field(default_factory=PlannedSeeds)
     provenance: Provenance = field(default_factory=Planned)
-    # How its plan differs from the first that had results; None where it does not, or no plan was kept.
-    replanned: PlanChanges | None = None
-    # The number of trials that ran with older code than the repository had when it was judged, by `--keep-finished`.
-    kept: int = 0
-    # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
-    other_runs: OtherRuns = field(default_factory=OtherRuns)
     # Variant → its trainings that do not count, since its trials were trained again; of those that have some.
     superseded: dict[str, SupersededRuns] = field(default_factory=dict)
     # Of runs that were given: the earlier calls that judged them, or some of them.
@@ -233,6 +234,21 @@ class StudyFacts:
         return isinstance(self.provenance, Given)
 
     @property
+    def plan(self) -> Planned:
+        """What the study planned; nothing where runs were given."""
+        return self.provenance if isinstance(self.provenance, Planned) else Planned()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What limits the verdicts of a study, known before training; nothing where runs were given."""
+        return [] if self.is_given else self.cautions
+
+    @property
+    def reading(self) -> list[str]:
+        """How runs that were given were read and compared; nothing where a study planned them."""
+        return self.cautions if self.is_given else []
+
+    @property
     def lost(self) -> list[LostRun]:
         """The runs whose pairs are left out, of runs that were given."""
         return self.provenance.lost if isinstance(self.provenance, Given) else []
@@ -245,7 +261,8 @@ class StudyFacts:
 
     def plan_mark(self, variants: Collection[str], claimed: str = "") -> str:
         """Returns the mark of a comparison of variants, or of a claim on a metric, as `PlanChanges.mark`."""
-        return self.replanned.mark(variants, claimed) if self.replanned is not None else ""
+        replanned = self.plan.replanned
+        return "" if replanned is None else replanned.mark(variants, claimed)
 
     def lost_of(self, variant: str, task: str) -> list[LostRun]:
         """Returns the runs of a variant on a task whose pairs are left out."""
@@ -253,9 +270,13 @@ class StudyFacts:
 
     def is_planned(self, variant: str, task: str) -> bool:
         """Returns whether a variant runs on a task: on every one, or, where runs were given, on those that it has."""
-        if not self.is_given:
-            return True
-        return bool(self.seeds_of(variant, task) or self.lost_of(variant, task))
+        match self.provenance:
+            case Given():
+                return bool(self.seeds_of(variant, task) or self.lost_of(variant, task))
+            case Planned():
+                return True
+            case _:
+                assert_never(self.provenance)
 
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """Returns the seeds that a variant has on a task, or was asked for.
@@ -265,7 +286,7 @@ class StudyFacts:
         match self.provenance:
             case Given(own_seeds):
                 return own_seeds.get(variant, {}).get(task, [])
-            case Planned(until):
+            case Planned(until=until):
                 count = until.get(variant, {}).get(task)
                 return self.seeds[:count]
             case _:

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from pydantic import ConfigDict
 
+from ablate.core.dated_plan import PlanChanges
+from ablate.core.other_looks import OtherRuns
+
 
 @dataclass(frozen=True)
 class LostRun:
@@ -28,6 +31,21 @@ class Planned:
 
     # Variant → task → the number of seeds that it was asked for, where looks settled it before the last.
     until: dict[str, dict[str, int]] = field(default_factory=dict)
+    # The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed.
+    looks: list[int] = field(default_factory=list)
+    # Variants of the study that are not judged, since the run did not search for them.
+    left_out: list[str] = field(default_factory=list)
+    # How the variants were chosen: `sweep`, `tuning`, `path`, or `report`, as in an earlier one; else empty.
+    searched: str = ""
+    # What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, …
+    differs: list[str] = field(default_factory=list)
+    source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
+    # How its plan differs from the first that had results; None where it does not, or no plan was kept.
+    replanned: PlanChanges | None = None
+    # The number of trials that ran with older code than the repository had when it was judged, by `--keep-finished`.
+    kept: int = 0
+    # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
+    other_runs: OtherRuns = field(default_factory=OtherRuns)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Seeds = Collection[int]
+RunName = Literal["seed", "fold", "run"]
+"""The word for one of the runs of a variant: `run` where its number says nothing."""
 
 
 class _Replicates:
@@ -21,7 +23,7 @@ class _Replicates:
 
     @property
     def says_seeds(self) -> bool:
-        """True where runs say their seeds; else `seed` only numbers them, and no report shows it as a seed."""
+        """True where runs say their seeds; else `seed` numbers them otherwise, and no report shows it as a seed."""
         return False
 
     @property
@@ -30,12 +32,17 @@ class _Replicates:
         return True
 
     @property
-    def run_name(self) -> Literal["seed", "run"]:
+    def run_name(self) -> RunName:
         """The word for one run: `seed` where runs say theirs."""
         return "seed" if self.says_seeds else "run"
 
     @property
-    def unit(self) -> Literal["seed", "run", "document"]:
+    def has_numbers(self) -> bool:
+        """True where the number of a run says what it is, a seed or a fold, so that reports show it."""
+        return self.run_name != "run"
+
+    @property
+    def unit(self) -> Literal["seed", "fold", "run", "document"]:
         """The word for what the n of a comparison counts."""
         return self.run_name
 
@@ -66,6 +73,20 @@ class GivenSeeds(_Replicates):
     def says_seeds(self) -> bool:
         """True."""
         return True
+
+
+@dataclass(frozen=True)
+class Folds(_Replicates):
+    """The folds of one cross-validation of each variant: they repeat the split of one data set, and not the seed."""
+
+    def pairs(self, first: Seeds, second: Seeds) -> bool:
+        """Returns True."""
+        return True
+
+    @property
+    def run_name(self) -> Literal["fold"]:
+        """The word `fold`."""
+        return "fold"
 
 
 @dataclass(frozen=True)
@@ -106,4 +127,4 @@ class Examples(_Replicates):
         return True
 
 
-Replication = PlannedSeeds | GivenSeeds | UnpairedRuns | KnownNoise | Summaries | Examples
+Replication = PlannedSeeds | GivenSeeds | Folds | UnpairedRuns | KnownNoise | Summaries | Examples

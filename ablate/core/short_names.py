@@ -49,7 +49,7 @@ def short_claim(claim: str, facts: StudyFacts) -> str:
     metrics: set[str] = set()
     for other in facts.claims:
         words.update([*other.text.split(), *other.a, *other.b])
-        metrics.update([other.metric, other.metric_less])
+        metrics.update(other.metrics)
     names = {}
     for word in words:
         if word in variants or "=" in word:

@@ -98,5 +98,6 @@ def _untrained(
     names = {variant.name for variant in study.variants}
     about_speed = [claim for claim in claims if is_measured(claim) and names.issuperset(claim.variants)]
     facts = facts_of(study, about_speed, reference(study).environment())
-    facts = replace(facts, source=source_of(study.path, folder), reported=now())
+    plan = replace(facts.plan, source=source_of(study.path, folder))
+    facts = replace(facts, provenance=plan, reported=now())
     return with_stages(gather(facts, [], {}), study, stages, [], {})

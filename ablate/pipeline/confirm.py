@@ -54,7 +54,7 @@ def restrict_to_confirmed(
     claimed = {claim.metric for claim in claims}
     confirming: list[Stage] = []
     for stage in stages:
-        restricted_stage = stage.in_confirmation(facts.searched, claimed)
+        restricted_stage = stage.in_confirmation(facts.plan.searched, claimed)
         if restricted_stage is not None:
             confirming.append(restricted_stage)
     basis = reported
@@ -170,7 +170,7 @@ def _settings_in_words(study: Study, facts: StudyFacts) -> str:
     """Says where the settings of a confirmation come from; nothing where the study file gives them."""
     if study.selection.by:
         return ", with the settings that it chose"
-    if facts.searched:
+    if facts.plan.searched:
         return ", tuned again"
     return ""
 

@@ -59,7 +59,7 @@ def judge_evidence(folder: StudyFolder) -> ReportData:
         evaluated=reported_evaluations(folder, evidence),
         tables=tables,
         results=folder.results,
-        other_runs=evidence.facts.other_runs | others,
+        other_runs=evidence.facts.plan.other_runs | others,
         dated=_dated(folder),
     )
 

@@ -65,10 +65,10 @@ def _next_steps(folder: StudyFolder, facts: StudyFacts, results: Sequence[str]) 
 
     results: the words that name the results folder.
     """
-    source = Path(os.path.relpath(folder.path.resolve() / facts.source))
-    if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
+    source = Path(os.path.relpath(folder.path.resolve() / facts.plan.source))
+    if facts.plan.differs or not facts.plan.source or not source.is_file() or folder.written is not None:
         return []
-    command = "sweep" if facts.searched == "sweep" else "run"
+    command = "sweep" if facts.plan.searched == "sweep" else "run"
     rows = without_placebos(planned_rows(folder.comparisons()), facts)
     seeds_to_decide = [_seeds_to_decide(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]
     feasible = [seeds for seeds in seeds_to_decide if len(facts.seeds) < seeds <= MAX_SEEDS]
@@ -97,9 +97,9 @@ def _seeds_with_looks(needed: int) -> str:
 
 def _error_rate_so_far(facts: StudyFacts) -> float:
     """Returns the probability that the looks at a study so far, at a nominal 0.05, give a false verdict."""
-    if facts.replanned is None or facts.replanned.level is None:
+    if facts.plan.replanned is None or facts.plan.replanned.level is None:
         return NOMINAL
-    return facts.replanned.level
+    return facts.plan.replanned.level
 
 
 def _seeds_to_decide(reason_text: str) -> float:

@@ -15,7 +15,6 @@ from ablate.analysis.further_runs import Place, unsettled
 from ablate.core.derived import is_measured
 from ablate.core.events import SHARED_OR_STORED, Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts
-from ablate.core.provenance import Planned
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.evidence.comparable import comparable
@@ -184,7 +183,7 @@ class TrialPlan(Plan):
         for (variant, task), count in self._seeds_asked.items():
             until.setdefault(variant, {})[task] = count
         most = max(self._seeds_asked.values())
-        return replace(facts, seeds=facts.seeds[:most], provenance=Planned(until))
+        return replace(facts, seeds=facts.seeds[:most], provenance=replace(facts.plan, until=until))
 
     def evidence(self, facts: StudyFacts, records: Mapping[str, Record]) -> Evidence:
         """Gathers the evidence of the cells that were asked for, with what stages add to it."""

@@ -1,20 +1,22 @@
 """The facts of a study as plain data, under the flat keys that folders have; nothing else knows both forms.
 
 What repeats and who planned the runs stand there as `given`, which is empty of runs that a study planned, and
-`has_seeds`, beside the fields of the provenance.
+`has_seeds`, beside the fields of the provenance. What a claim of an interaction is less than stands there as `a_less`,
+`b_less` and, of another metric than that of the claim, `metric_less`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, TypeVar, assert_never
 
 from ablate.base.kept import schema_of
-from ablate.core.facts import StudyFacts
+from ablate.core.facts import Claim, StudyFacts
 from ablate.core.provenance import Given, Planned, Provenance
 from ablate.core.replication import (
     Examples,
+    Folds,
     GivenSeeds,
     KnownNoise,
     PlannedSeeds,
@@ -30,14 +32,27 @@ Part = TypeVar("Part")
 class _ReplicationKeys:
     """The keys that stand for a replication."""
 
-    given: Literal["", "runs", "known_noise", "documents", "summaries"] = ""
+    given: Literal["", "runs", "known_noise", "documents", "summaries", "folds"] = ""
     has_seeds: bool = True
 
 
+@dataclass(frozen=True)
+class _LessKeys:
+    """The keys of a claim that stand for where A beats B by less; empty where it is no interaction."""
+
+    a_less: list[str] = field(default_factory=list)
+    b_less: list[str] = field(default_factory=list)
+    metric_less: str = ""
+
+
 _FOLLOWING = {
-    "looks": ["until"],
-    "reported": ["given", "own_seeds"],
-    "replanned": ["has_seeds", "lost", "own_lengths", "length_column"],
+    "environment": ["looks", "until"],
+    "target": ["left_out"],
+    "compare": ["searched", "differs", "source"],
+    "reported": [
+        *("given", "own_seeds", "replanned", "has_seeds", "lost", "own_lengths", "length_column"),
+        *("kept", "other_runs"),
+    ],
 }
 """A field of the facts → the keys that follow it in a folder, and are no fields of the facts."""
 _KEYS_OF_PARTS = {name for names in _FOLLOWING.values() for name in names}
@@ -48,6 +63,7 @@ def plain_facts(facts: StudyFacts) -> dict[str, Any]:
     fields_of_facts = asdict(facts)
     keys = asdict(_keys_of(facts.replication))
     values = {**asdict(Planned()), **asdict(Given()), **fields_of_facts["provenance"], **keys}
+    fields_of_facts["claims"] = [_plain_claim(claim) for claim in facts.claims]
     plain: dict[str, Any] = {}
     for name, value in fields_of_facts.items():
         if name not in ("replication", "provenance"):
@@ -62,8 +78,45 @@ def facts_from(plain: Mapping[str, Any]) -> StudyFacts:
     keys = _part(_ReplicationKeys, plain)
     fields_of_facts = {name: value for name, value in plain.items() if name not in _KEYS_OF_PARTS}
     provenance: Provenance = _part(Given, plain) if keys.given else _part(Planned, plain)
-    parts = {"replication": _replication_of(keys), "provenance": provenance}
+    parts: dict[str, Any] = {"replication": _replication_of(keys), "provenance": provenance}
+    if isinstance(plain.get("claims"), list):
+        parts["claims"] = [_claim_fields(claim) for claim in plain["claims"]]
     return schema_of(StudyFacts).validate_python(fields_of_facts | parts)
+
+
+def _plain_claim(claim: Claim) -> dict[str, Any]:
+    """Returns the flat keys of a claim."""
+    keys = _keys_of_less(claim)
+    plain: dict[str, Any] = {}
+    for name, value in asdict(claim).items():
+        if name == "less":
+            plain |= {"a_less": keys.a_less, "b_less": keys.b_less}
+        else:
+            plain[name] = value
+    return plain | {"metric_less": keys.metric_less}
+
+
+def _claim_fields(plain: object) -> object:
+    """Returns the fields of a claim, from its flat keys; what is no mapping as it is. Raises `ValidationError`."""
+    if not isinstance(plain, Mapping):
+        return plain
+    keys = _part(_LessKeys, plain)
+    claim = {name: value for name, value in plain.items() if name not in asdict(keys)}
+    if claim.get("kind") == "interaction":
+        claim["less"] = {
+            "a": keys.a_less,
+            "b": keys.b_less,
+            "metric": keys.metric_less or plain.get("metric"),
+        }
+    return claim
+
+
+def _keys_of_less(claim: Claim) -> _LessKeys:
+    """Returns the keys that stand for where A beats B by less."""
+    less = claim.less
+    if less is None:
+        return _LessKeys()
+    return _LessKeys(less.a, less.b, "" if less.metric == claim.metric else less.metric)
 
 
 def are_given(plain: Mapping[str, Any]) -> bool:
@@ -76,7 +129,7 @@ def _part(kind: type[Part], plain: Mapping[str, Any]) -> Part:
 
     Raises `ValidationError`.
     """
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    names = [of_kind.name for of_kind in fields(kind)]  # type: ignore[arg-type]
     return schema_of(kind).validate_python({name: plain[name] for name in names if name in plain})
 
 
@@ -93,6 +146,8 @@ def _replication_of(keys: _ReplicationKeys) -> Replication:
             return Examples(keys.has_seeds)
         case "summaries":
             return Summaries()
+        case "folds":
+            return Folds()
         case _:
             assert_never(keys.given)
 
@@ -112,5 +167,7 @@ def _keys_of(replication: Replication) -> _ReplicationKeys:
             return _ReplicationKeys("documents", says_seeds)
         case Summaries():
             return _ReplicationKeys("summaries", has_seeds=False)
+        case Folds():
+            return _ReplicationKeys("folds", has_seeds=False)
         case _:
             assert_never(replication)

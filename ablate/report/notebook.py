@@ -31,7 +31,7 @@ def remarks(folder: StudyFolder) -> list[str]:
     The cautions of a study are lines of its answer.
     """
     facts = folder.facts()
-    return in_sentences([*(facts.cautions if facts.is_given else ()), *facts.code_notes], facts)
+    return in_sentences([*facts.reading, *facts.code_notes], facts)
 
 
 def table_as_html(table: Table) -> Markup:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ablate.analysis.alike_seeds import alike_seeds
 from ablate.core.facts import StudyFacts
+from ablate.core.replication import Folds, RunName
 from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
@@ -31,15 +32,16 @@ def cautions_of(
     return [
         reading_of(table),
         *table.notes,
-        *likely_slips(runs.trials, options, table.seeds),
+        *likely_slips(runs.trials, options),
+        *_uncorrected_folds(table, facts),
         *differences_beside(table.differing, options.baseline),
         *source_limitations(runs.trials, runs.examples),
         *_alike_in_words(alike),
         *_copies(runs.trials, facts),
-        *dependent_values(runs, options, has_seeds=table.has_seeds),
-        *_limited(runs.trials, table.has_seeds),
+        *dependent_values(runs, options, table.run_name),
+        *_limited(runs.trials, table.run_name),
         *_beside_values(table, runs, options),
-        *_reruns(runs.reruns, table.has_seeds),
+        *_reruns(runs.reruns, table.run_name),
         *compared(runs, facts, options),
     ]
 
@@ -47,7 +49,7 @@ def cautions_of(
 def _beside_values(table: RunTable, runs: CheckedRuns, options: AnalysisOptions) -> Iterator[str]:
     """Yields sentences on what is declared beside the values of runs; none where nobody has these."""
     if not table.are_summaries:
-        yield from declared_beside_values(runs, options, has_seeds=table.has_seeds)
+        yield from declared_beside_values(runs, options, run_name=table.run_name)
 
 
 def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:
@@ -61,32 +63,43 @@ def _alike_in_words(groups: Sequence[str]) -> Iterator[str]:
 
 
 def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
-    """Yields a sentence on each task whose seeds are copies of one another but for jitter."""
-    if not facts.replication.says_seeds:
+    """Yields a sentence on each task whose seeds, or folds, are copies of one another but for jitter."""
+    if not facts.replication.has_numbers:
         return
     for task in facts.tasks:
         groups = alike_seeds(trials[trials["task"] == task.name], task.metrics)
         if groups:
-            yield message("analyse.copies", [in_words(seeds) for seeds in groups], task.name_for_readers)
+            yield message(
+                "analyse.copies",
+                facts.replication.run_name,
+                [in_words(seeds) for seeds in groups],
+                task.name_for_readers,
+            )
 
 
-def _limited(trials: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
+def _limited(trials: pd.DataFrame, run_name: RunName) -> Iterator[str]:
     """Yields the sentence on runs that lacked memory or time, and so count as diverged."""
     is_limited = trials["ended"].map(lambda ending: ending.kind == "diverged" and bool(ending.why))
     if is_limited.any():
-        yield message("analyse.limited", ends_in_words(trials[is_limited], has_seeds=has_seeds))
+        yield message("analyse.limited", ends_in_words(trials[is_limited], run_name))
 
 
-def _reruns(reruns: pd.DataFrame, has_seeds: bool) -> Iterator[str]:
+def _reruns(reruns: pd.DataFrame, run_name: RunName) -> Iterator[str]:
     """Yields the sentence on runs without a result that another run of the same seed replaces."""
     if not reruns.empty:
-        yield message("analyse.reruns", ends_in_words(reruns, has_seeds=has_seeds))
+        yield message("analyse.reruns", ends_in_words(reruns, run_name))
 
 
-def ends_in_words(trials: pd.DataFrame, *, has_seeds: bool) -> list[str]:
+def _uncorrected_folds(table: RunTable, facts: StudyFacts) -> Iterator[str]:
+    """Yields the sentence on folds that are judged as other runs are, as by a known noise."""
+    if table.run_name == "fold" and not isinstance(facts.replication, Folds):
+        yield message("analyse.folds_as_runs", table.seeds[0])
+
+
+def ends_in_words(trials: pd.DataFrame, run_name: RunName) -> list[str]:
     """Returns `wide seed 3, which failed: error.txt` for each of these runs."""
     words = []
     for row in trials.to_dict("records"):
-        run = f"{row['variant']} seed {row['seed']}" if has_seeds else row["variant"]
+        run = row["variant"] if run_name == "run" else f"{row['variant']} {run_name} {row['seed']}"
         words.append(message("analyse.rerun", run, reason_of(row["ended"].why, row["ended"].source)))
     return words

@@ -8,7 +8,7 @@ from math import isnan
 
 from ablate.analysis.paired import NAN
 from ablate.core.facts import BASELINE, NAMELESS_TASK, StudyFacts
-from ablate.core.replication import GivenSeeds, UnpairedRuns
+from ablate.core.replication import Folds, GivenSeeds, RunName, UnpairedRuns
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.options import AnalysisOptions
@@ -26,16 +26,16 @@ class ComparedRuns:
     runs: int
     """The runs of the variant."""
     pairs: int
-    """Those that share a seed with a run of the baseline."""
+    """Those that share a seed, or a fold, with a run of the baseline."""
     absent: Sequence[str]
-    """The seeds of the baseline of which the variant has no row."""
+    """The seeds, or folds, of the baseline of which the variant has no row."""
     correlation: float
     """The correlation of the values of pairs; NaN below three."""
 
 
 def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
     """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
-    if not isinstance(facts.replication, GivenSeeds | UnpairedRuns) or options.compare:
+    if not isinstance(facts.replication, GivenSeeds | Folds | UnpairedRuns) or options.compare:
         return
     trials = runs.compared
     values = trials.set_index(KEY)[options.metric]
@@ -74,22 +74,25 @@ def _name_of(task: str) -> str:
 def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
     """Returns how the runs of a variant were compared."""
     variant = message("analyse.on_task", row.variant, row.task) if row.task else row.variant
+    unit = facts.replication.run_name
     if row.pairs > 1:
-        return _paired_in_words(variant, row)
-    if options.all_or_nothing is not None or len(runs.examples):
-        code = "analyse.not_compared" if facts.replication.says_seeds else "analyse.nothing_pairs"
-    else:
-        code = "analyse.apart" if facts.replication.says_seeds else "analyse.unpaired"
-    return message(code, variant, row.baseline, row.runs)
+        return _paired_in_words(variant, row, unit)
+    must_pair = options.all_or_nothing is not None or len(runs.examples) > 0 or unit == "fold"
+    if not must_pair:
+        code = "analyse.unpaired" if unit == "run" else "analyse.apart"
+        return message(code, variant, row.baseline, row.runs)
+    if unit == "run":
+        return message("analyse.nothing_pairs", variant, row.baseline, row.runs)
+    return message("analyse.not_compared", variant, row.baseline, unit, row.runs)
 
 
-def _paired_in_words(variant: str, row: ComparedRuns) -> str:
-    """Returns how many runs are pairs, which seeds have none, and how far pairs are alike."""
+def _paired_in_words(variant: str, row: ComparedRuns, unit: RunName) -> str:
+    """Returns how many runs are pairs, which seeds or folds have none, and how far pairs are alike."""
     if row.pairs < row.runs:
         pairs = message("analyse.pairs_of", row.pairs, row.runs)
     else:
         pairs = message("analyse.pairs", row.pairs)
-    details = message("analyse.absent", row.absent) if row.absent else ""
+    details = message("analyse.absent", row.absent, unit) if row.absent else ""
     if not isnan(row.correlation):
         details += message("analyse.correlation", row.correlation)
-    return message("analyse.paired", variant, row.baseline, pairs, details)
+    return message("analyse.paired", variant, row.baseline, unit, pairs, details)

@@ -10,6 +10,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.grid import grid_step
 from ablate.core.facts import Evidence
 from ablate.core.metric import sign
+from ablate.core.replication import RunName
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.looks.calls import NOT_GIVEN
@@ -40,21 +41,24 @@ def deciding_thresholds(evidence: Evidence) -> dict[str, str]:
     return deciding
 
 
-def declared_beside_values(runs: CheckedRuns, options: AnalysisOptions, *, has_seeds: bool) -> Iterator[str]:
+def declared_beside_values(
+    runs: CheckedRuns, options: AnalysisOptions, *, run_name: RunName
+) -> Iterator[str]:
     """Yields sentences on a floor and a resolution that the values of the runs do not bear out."""
     completed = runs.trials[runs.trials["status"] == "completed"]
     if options.floor is not None:
-        yield from _diverged(runs.trials, options.floor, has_seeds=has_seeds)
+        yield from _diverged(runs.trials, options.floor, run_name)
         yield from _floor_above(completed, options, options.floor)
     yield from _resolution_below(completed[options.metric].dropna(), options)
 
 
-def _diverged(trials: pd.DataFrame, floor: float, *, has_seeds: bool) -> Iterator[str]:
+def _diverged(trials: pd.DataFrame, floor: float, run_name: RunName) -> Iterator[str]:
     """Yields the sentence on the runs that count with the floor, whatever their verdict is."""
     diverged = trials[trials["status"] == "diverged"]
     names = []
     for row in diverged.to_dict("records"):
-        names.append(f"{row['variant']} seed {row['seed']}" if has_seeds else str(row["variant"]))
+        has_number = run_name != "run"
+        names.append(f"{row['variant']} {run_name} {row['seed']}" if has_number else str(row["variant"]))
     if names:
         yield message("analyse.at_floor", len(names), floor, names)
 

@@ -15,6 +15,7 @@ import pandas as pd
 from ablate.analysis.grid import grid_step
 from ablate.analysis.paired import Floats
 from ablate.core.facts import NAMELESS_TASK
+from ablate.core.replication import RunName
 from ablate.report.words import message
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.options import AnalysisOptions
@@ -31,15 +32,17 @@ _DISTINCT = 0.9
 """The share of different examples that have a value of their own in each run, where no value is likely twice."""
 
 
-def dependent_values(runs: CheckedRuns, options: AnalysisOptions, *, has_seeds: bool) -> Iterator[str]:
+def dependent_values(runs: CheckedRuns, options: AnalysisOptions, run_name: RunName) -> Iterator[str]:
     """Yields sentences on values of the judged metric that are none of separate runs."""
     completed = runs.trials[runs.trials["status"] == "completed"]
     for task, of_task in completed.groupby("task", sort=False):
         place = "" if task == NAMELESS_TASK else str(task)
-        if has_seeds:
+        if run_name != "run":
             values = of_task.pivot(index="seed", columns="variant", values=options.metric).sort_index()
-            yield from _sorted_by_metric(values, options.metric, place)
-            yield from _computed(values, options.baseline, place)
+            if run_name == "seed":
+                # Some folds are harder than others, for all variants.
+                yield from _sorted_by_metric(values, options.metric, place)
+            yield from _computed(values, options.baseline, run_name, place)
         yield from _repeated_examples(of_task, runs.examples, options.metric, place)
 
 
@@ -57,10 +60,10 @@ def _sorted_by_metric(values: pd.DataFrame, metric: str, task: str) -> Iterator[
         yield message("analyse.falling", metric, task)
 
 
-def _computed(values: pd.DataFrame, baseline: str, task: str) -> Iterator[str]:
-    """Yields a sentence on each variant that is the baseline plus or times one number on every seed.
+def _computed(values: pd.DataFrame, baseline: str, run_name: RunName, task: str) -> Iterator[str]:
+    """Yields a sentence on each variant that is the baseline plus or times one number on every seed, or fold.
 
-    values: a row a seed, a column a variant.
+    values: a row a seed or fold, a column a variant.
     """
     if baseline not in values:
         return
@@ -72,11 +75,11 @@ def _computed(values: pd.DataFrame, baseline: str, task: str) -> Iterator[str]:
         size = float(np.abs(pairs.to_numpy(float)).max())
         shift = float(np.mean(other - base))
         if np.ptp(other - base) <= _LAST_DIGITS * size:
-            yield message("analyse.shifted", variant, baseline, shift, task)
+            yield message("analyse.shifted", variant, baseline, shift, run_name, task)
             continue
         factor = float(base @ other / (base @ base))
         if np.abs(other - factor * base).max() <= _LAST_DIGITS * size:
-            yield message("analyse.scaled", variant, baseline, factor, task)
+            yield message("analyse.scaled", variant, baseline, factor, run_name, task)
 
 
 def _repeated_examples(trials: pd.DataFrame, examples: pd.DataFrame, metric: str, task: str) -> Iterator[str]:

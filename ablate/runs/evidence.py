@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 import pandas as pd
 
@@ -24,7 +25,16 @@ from ablate.core.facts import (
 )
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.provenance import Given, LostRun
-from ablate.core.replication import Examples, GivenSeeds, KnownNoise, Replication, Summaries, UnpairedRuns
+from ablate.core.replication import (
+    Examples,
+    Folds,
+    GivenSeeds,
+    KnownNoise,
+    Replication,
+    RunName,
+    Summaries,
+    UnpairedRuns,
+)
 from ablate.core.summary import SUMMARIES
 from ablate.records.environment import command_line, versions
 from ablate.report.sentences.lost_runs import reason_of
@@ -60,6 +70,7 @@ def evidence_of(
     alike = _alike(table, runs, metrics)
     _refuse_incomparable(runs, options, replication, alike)
     _refuse_rates_of_summaries(table, options)
+    _refuse_rates_of_folds(replication, options)
     _refuse_summaries_of_diverged(table, runs)
 
     trials = _named_trials(runs, options)
@@ -150,16 +161,17 @@ def _alike(table: RunTable, runs: CheckedRuns, metrics: Mapping[str, Metric]) ->
     if table.are_summaries:
         return []
     groups = alike_runs(runs.trials, runs.examples, metrics)
-    return [_run_names(runs.trials, ids, has_seeds=table.has_seeds) for ids in groups]
+    return [_run_names(runs.trials, ids, table.run_name) for ids in groups]
 
 
-def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:
+def _run_names(trials: pd.DataFrame, ids: Sequence[str], run_name: RunName) -> str:
     """Returns the runs with these ids in words: `wide seed 3`, or without seeds `wide (runs.csv, line 3)`."""
     by_id = trials.set_index("id")
     names = []
     for place in ids:
         variant = by_id.loc[place, "variant"]
-        names.append(f"{variant} seed {by_id.loc[place, 'seed']}" if has_seeds else f"{variant} ({place})")
+        number = by_id.loc[place, "seed"]
+        names.append(f"{variant} ({place})" if run_name == "run" else f"{variant} {run_name} {number}")
     return listed(names, _MAX_NAMES)
 
 
@@ -169,13 +181,21 @@ def _replication_of(table: RunTable, runs: CheckedRuns, options: AnalysisOptions
     These are the examples where each variant has one run a task, so that nothing else can decide.
     """
     if options.known_noise:
-        return KnownNoise(table.has_seeds)
+        return KnownNoise(table.run_name == "seed")
     if table.are_summaries:
         return Summaries()
     counts = runs.compared.groupby(KEY[:2]).size()
     if counts.max() <= 1:
-        return Examples(table.has_seeds)
-    return GivenSeeds() if table.has_seeds else UnpairedRuns()
+        return Examples(table.run_name == "seed")
+    match table.run_name:
+        case "seed":
+            return GivenSeeds()
+        case "fold":
+            return Folds()
+        case "run":
+            return UnpairedRuns()
+        case _:
+            assert_never(table.run_name)
 
 
 def _refuse_incomparable(
@@ -220,6 +240,17 @@ def _refuse_rates_of_summaries(table: RunTable, options: AnalysisOptions) -> Non
             table.are_summaries and options.all_or_nothing is not None,
             "--all-or-nothing",
             "needs runs: their mean and deviation do not say how many solved the task",
+        )
+
+
+def _refuse_rates_of_folds(replication: Replication, options: AnalysisOptions) -> None:
+    """Raises `Invalid` where folds that solved the task are to be counted, as if they did not share training data."""
+    with Gather() as at:
+        at.refuse(
+            isinstance(replication, Folds) and options.all_or_nothing is not None,
+            "--all-or-nothing",
+            "needs runs that share no training data: the folds of one cross-validation do",
+            hint="Judge the mean of the folds, without --all-or-nothing",
         )
 
 

@@ -20,6 +20,7 @@ from ablate.base.files import destination, write_text
 from ablate.base.kept import FINITE, content_of, validated
 from ablate.base.process import now
 from ablate.core.ending import COMPLETED
+from ablate.core.replication import RunName
 from ablate.report.words import message
 from ablate.runs.cautions import ends_in_words
 from ablate.runs.checking import CheckedRuns
@@ -71,10 +72,10 @@ def _made(options: AnalysisOptions) -> dict[str, str]:
     return {**judged, **dict(options.made_with)}
 
 
-def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, *, has_seeds: bool) -> str:
+def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, run_name: RunName) -> str:
     """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words.
 
-    has_seeds: whether runs are named by their seeds.
+    run_name: the word for one run.
 
     Raises `AblateError` for a file that holds something else.
     """
@@ -110,7 +111,7 @@ def keep_noise(runs: CheckedRuns, options: AnalysisOptions, file: Path, *, has_s
     lines = [message("analyse.kept", task, runs.sd, runs.n, file) for task, runs in by_task.items()]
     lost = runs.trials[runs.is_left_out & (runs.trials["variant"] == options.baseline)]
     if not lost.empty:
-        lines.append(message("analyse.kept_without", ends_in_words(lost, has_seeds=has_seeds)))
+        lines.append(message("analyse.kept_without", ends_in_words(lost, run_name)))
     return "\n".join(lines)
 
 

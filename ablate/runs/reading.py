@@ -21,6 +21,7 @@ from ablate.base.errors import Gather
 from ablate.base.wording import counted
 from ablate.core.ending import UNKNOWN
 from ablate.core.facts import NAMELESS_TASK
+from ablate.core.replication import RunName
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
@@ -28,6 +29,7 @@ from ablate.runs.ends.statuses import doubtful_columns, ends_of, is_kept, more_t
 from ablate.runs.ends.unended import unended
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
 from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
+from ablate.runs.folds import fold_columns, run_name_of, with_folds
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.looks.calls import call_of
 from ablate.runs.looks.kept_runs import KeptRuns, kept_runs
@@ -44,7 +46,7 @@ from ablate.runs.roles import (
 )
 from ablate.runs.row_summary import RowSummaries, with_spreads
 from ablate.runs.seeds_in_names import whole_seeds
-from ablate.runs.settings import differing_between, is_fold, is_seed, refuse_settings, settings_of
+from ablate.runs.settings import differing_between, is_seed, refuse_settings, settings_of
 from ablate.runs.shared_ids import rows_of_one_run
 from ablate.runs.sources import find_runs
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
@@ -67,8 +69,8 @@ class RunTable:
     """The options of the call, with what it left to be guessed."""
     kind: str = "a table"
     """What was read, in words."""
-    has_seeds: bool = True
-    """Whether a column has the seeds; otherwise `seed` numbers the rows, so that no two runs are a pair."""
+    run_name: RunName = "seed"
+    """The word for one run; of a `run`, `seed` numbers the rows, so that no two are a pair."""
     notes: Sequence[str] = ()
     """Sentences on what the options did to the rows."""
     lengths: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -95,6 +97,11 @@ class RunTable:
     """How many of the variants and seeds the call keeps; None of a table that was made otherwise."""
 
     @property
+    def has_seeds(self) -> bool:
+        """True where a column says the seed, or the fold, of each run."""
+        return self.run_name != "run"
+
+    @property
     def are_summaries(self) -> bool:
         """True where each variant is known by a mean and a standard deviation over its runs."""
         return bool(self.summaries)
@@ -116,7 +123,6 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
     found = visible_runs(found)
     columns = _checked_columns(found, options)
-    roles = columns.roles
     metrics = [*columns.options.metrics()]
     notes = [*guesses_in_words(columns), *found.notes]
     columns = _with_numbers_for_flags(columns, metrics, notes)
@@ -125,7 +131,9 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     filtered = _kept_rows(columns, ends, notes)
     counts = kept_runs(columns, filtered, {*metrics, *found.metrics})
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    notes += _notes_on_rows(replace(columns, table=kept), ends[kept.index], found, steps)
+    columns = with_folds(replace(columns, table=kept), ends[kept.index], notes)
+    notes += _notes_on_rows(columns, ends[kept.index], found, steps)
+    roles = columns.roles
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
     used = {*itertools.chain(*roles.values()), *metrics, *found.metrics}
     unused = kept.drop(columns=[*used & {*kept}])
@@ -136,7 +144,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         rows,
         columns.options,
         kind=found.kind,
-        has_seeds="seed" in roles,
+        run_name=run_name_of(columns),
         notes=notes,
         lengths=lengths,
         differing=differing_between(unused.drop(columns=[*names_of_lengths]), rows["variant"]),
@@ -208,7 +216,7 @@ def _notes_on_settings(columns: RunColumns, measured: Sequence[str], steps: Step
     notes = [message("analyse.replicates", settings)] if settings else []
     if "seed" not in roles:
         notes += [message("analyse.other_seed", name) for name in kept if is_seed(str(name))]
-        notes += [message("analyse.folds_as_runs", name) for name in _folds(kept, roles)]
+        notes += [message("analyse.folds_as_runs", name) for name in fold_columns(columns)]
     return notes
 
 
@@ -308,7 +316,10 @@ def shape_of(table: RunTable) -> str:
     num_runs = sum(table.summaries[place].n for place in runs["id"]) if table.summaries else len(runs)
     words = [counted(num_runs, "run"), counted(num_variants, "variant")]
     if counts.nunique() == 1 and table.has_seeds:
-        words = [counted(len(runs), "run"), f"{num_variants} × {counted(int(counts.iloc[0]), 'seed')}"]
+        words = [
+            counted(len(runs), "run"),
+            f"{num_variants} × {counted(int(counts.iloc[0]), table.run_name)}",
+        ]
     if not is_a_row_each:
         words.append(counted(len(table.rows), "row"))
     # A run that failed on one example has failed.
@@ -323,13 +334,6 @@ def _second_columns(unused: pd.DataFrame, used: Collection[str]) -> list[tuple[s
     """Returns the columns `acc.1` beside `acc`, which is used: so pandas names a second column called `acc`."""
     names = [(str(name), re.sub(r"\.\d+$", "", str(name))) for name in unused]
     return [(name, first) for name, first in names if first != name and first in used]
-
-
-def _folds(table: pd.DataFrame, roles: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns the columns with no role that tell folds apart."""
-    taken = {*itertools.chain(*roles.values())}
-    names = [str(name) for name in table if is_fold(str(name)) and name not in taken]
-    return [name for name in names if table[name].nunique() > 1]
 
 
 def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, ends: pd.Series, statuses: Sequence[str]) -> int:

@@ -191,8 +191,8 @@ def is_remark(name: str) -> bool:
 
 
 def is_fold(name: str) -> bool:
-    """Returns whether the name of a column says that it holds folds of one set of data."""
-    return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})
+    """Returns whether the name of a column, or a pattern, says that it tells of folds of one set of data."""
+    return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"}) and not is_seed(name)
 
 
 def is_index(name: str) -> bool:

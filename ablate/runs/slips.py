@@ -14,7 +14,6 @@ import pandas as pd
 from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.settings import is_fold
 
 _PERCENT = 100.0
 _LEAST_PERCENT = 10.0
@@ -33,8 +32,8 @@ _NEAR_TWICE = 2.0
 """The factor by which values in percent may lie beyond the fractions, both taken as fractions."""
 
 
-def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence[str]) -> Iterator[str]:
-    """Yields what is likely a slip; `seeds`: the columns that hold the seeds."""
+def likely_slips(trials: pd.DataFrame, options: AnalysisOptions) -> Iterator[str]:
+    """Yields what is likely a slip."""
     yield from filter(None, [doubtful_direction(options.metric, options.judged_direction)])
     yield from filter(None, [doubtful_choice(options.metric)])
     values = trials[options.metric].abs().dropna()
@@ -48,8 +47,6 @@ def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence
     alike = _alike([*map(str, trials["variant"].unique())])
     if alike:
         yield message("analyse.alike_names", alike)
-    for name in filter(is_fold, seeds):
-        yield message("analyse.folds", name)
 
 
 def differences_beside(differing: Mapping[str, Mapping[str, str]], baseline: str) -> Iterator[str]:

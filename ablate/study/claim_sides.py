@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.wording import joined
+from ablate.core.facts import Less
 from ablate.core.short_names import levels_in
 from ablate.study.claim_grammar import Statement
 from ablate.study.designs import Design, Variant
@@ -18,9 +19,7 @@ class Sides:
 
     a: list[str] = field(default_factory=list)
     b: list[str] = field(default_factory=list)
-    # Of an interaction: A and B where A beats B by less.
-    a_less: list[str] = field(default_factory=list)
-    b_less: list[str] = field(default_factory=list)
+    less: Less | None = None
     # The name of B where it is a constant of the task, and no variant.
     constant: str = ""
 
@@ -72,14 +71,12 @@ class _Finder:
             self._check_crossed(sides, factor_levels)
         a, b, *less = self._variants(sides, factor_levels)
         self._check_distinct(a, b)
-        if self.statement.metric_less:
-            # On two slices, the same sides are compared twice.
-            less = [a, b]
         constant = side_b.name if self._is_constant(side_b.name) else ""
-        if not less:
+        if self.statement.kind != "interaction":
             return Sides(a, b, constant=constant)
-        a_less, b_less = less
-        return Sides(a, b, a_less, b_less, constant)
+        # On two slices, the same sides are compared twice.
+        a_less, b_less = less or (a, b)
+        return Sides(a, b, Less(a_less, b_less, self.statement.metrics[-1]), constant)
 
     def _invalid(self, rule: str, allowed: str = "", hint: str = "") -> Invalid:
         return Invalid("", rule, self.statement.text, allowed, hint)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.numerals import NOT_NEGATIVE, POSITIVE, number_in
 from ablate.core.derived import DERIVED
-from ablate.core.facts import Claim
+from ablate.core.facts import Claim, Less
 from ablate.core.metric import Metric, plain
 from ablate.core.metric_range import check_margin
 from ablate.study.claim_grammar import Statement, read_statement
@@ -33,7 +33,8 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
     """
     statement = read_statement(text)
     margin = 0.0
-    sides = Sides()
+    less = Less([], [], statement.metrics[-1]) if statement.kind == "interaction" else None
+    sides = Sides(less=less)
     with Gather() as at:
         for metric in statement.metrics:
             with at():
@@ -52,10 +53,8 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
         a=sides.a,
         b=sides.b,
         by=margin,
-        a_less=sides.a_less,
-        b_less=sides.b_less,
+        less=sides.less,
         constant=sides.constant,
-        metric_less=statement.metric_less,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric, plain
+from ablate.core.provenance import Planned
 from ablate.core.sizes import known_parameters
 from ablate.study.designs import Variant
 from ablate.study.judged import target_of
@@ -32,7 +33,6 @@ def facts_of(
         margin=config.metric.margin,
         design=config.design.name,
         seeds=list(config.seeds.values),
-        looks=config.seeds.looks,
         tasks=_task_facts(study),
         variants=[_variant_facts(study, variant) for variant in study.variants],
         factors=_factor_levels(study),
@@ -42,11 +42,14 @@ def facts_of(
         rates=_differing_rates(study),
         cautions=list(cautions),
         labels=dict(config.labels),
-        searched=study.selection.by,
         compare=config.compare,
-        left_out=study.not_judged,
-        differs=list(study.overrides),
         target=_target(study),
+        provenance=Planned(
+            looks=config.seeds.looks,
+            left_out=study.not_judged,
+            searched=study.selection.by,
+            differs=list(study.overrides),
+        ),
     )
 
 

@@ -217,7 +217,7 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
 
 def _check_readable(draft: Draft, claim: Claim) -> None:
     """Raises `Invalid` for a claim on a slice that is too long for one of its variants."""
-    slices = {name for name in (claim.metric, claim.metric_less) if plain(name) != name}
+    slices = {name for name in claim.metrics if plain(name) != name}
     if not slices:
         return
     for variant in draft.design.variants:

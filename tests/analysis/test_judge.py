@@ -16,6 +16,7 @@ from ablate.analysis.looks import Look, looks_taken
 from ablate.analysis.paired import Differences
 from ablate.analysis.runs import Runs
 from ablate.core.metric import Metric
+from ablate.core.provenance import Planned
 from ablate.core.reason import Block, Reason
 
 RISE = np.array([0.50, 0.52, 0.51, 0.53, 0.50, 0.52, 0.51, 0.53])
@@ -228,7 +229,9 @@ def seeds_until(values, least=4, **options):
     """A study whose seeds were added until it was settled."""
     evidence = study(values, **options)
     most = len(evidence.facts.seeds)
-    return replace(evidence, facts=replace(evidence.facts, looks=list(range(least, most + 1, least))))
+    return replace(
+        evidence, facts=replace(evidence.facts, provenance=Planned(looks=list(range(least, most + 1, least))))
+    )
 
 
 def test_a_look_has_its_share_and_freezes_what_it_decides():

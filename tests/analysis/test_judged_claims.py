@@ -14,8 +14,9 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.further_runs import unsettled
 from ablate.analysis.paired import Differences
-from ablate.core.facts import Claim
+from ablate.core.facts import Claim, Less
 from ablate.core.metric import Metric, Sampling
+from ablate.core.provenance import Planned
 
 BASE = np.array([0.850, 0.855, 0.848, 0.851, 0.853])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -141,7 +142,8 @@ def cells(gain=0.0, level=0.5, noise=0.02):
 def more(a="a,p", b="p", a_less="a", b_less="baseline", metric="accuracy"):
     sides = [[side] if isinstance(side, str) else side for side in (a, b, a_less, b_less)]
     words = "a beats baseline by more at p"
-    return Claim(words, "interaction", metric, *sides[:2], 0.0, "2025-01-01", False, *sides[2:])
+    less = Less(*sides[2:], metric)
+    return Claim(words, "interaction", metric, *sides[:2], 0.0, "2025-01-01", False, less)
 
 
 def of_cells(values, one=None, **options):
@@ -310,5 +312,5 @@ def test_a_claim_of_time_is_of_the_size_that_is_trained_and_waits_for_no_seeds()
         claims=[claim("beats", metric="step_seconds")],
         values={"baseline": BASE, "a": BASE + 0.1 + WOBBLE},
     )
-    looks = replace(same, facts=replace(same.facts, looks=[5, 10]))
+    looks = replace(same, facts=replace(same.facts, provenance=Planned(looks=[5, 10])))
     assert not unsettled(looks)

@@ -44,7 +44,7 @@ def looked_at(taken=12, until=4, **options):
     if until is not None:
         trials = trials[(trials["variant"] != "clear") | (trials["seed"] < until)].reset_index(drop=True)
     stops = {} if until is None else {"clear": {"recall": until}}
-    facts = dataclasses.replace(made.facts, looks=[4, 8, 12], provenance=Planned(stops))
+    facts = dataclasses.replace(made.facts, provenance=Planned(stops, [4, 8, 12]))
     return dataclasses.replace(made, trials=trials, facts=facts)
 
 

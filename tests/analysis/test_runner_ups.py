@@ -22,6 +22,7 @@ from ablate.analysis.search_table import (
     TriedSetting,
     tabulated,
 )
+from ablate.core.facts import Less
 from ablate.core.metric import Metric
 
 # Rivals of the baseline by hand. Its residuals are ±0.01/0.01/0.02 as below, those of `a` are 0:
@@ -163,7 +164,7 @@ def test_all_combinations_of_the_sides_of_an_interaction():
     rng = np.random.default_rng(2)
     values = {name: 0.5 + 0.01 * rng.normal(size=N) for name in ("baseline", "a", "b", "c")}
     runner_ups = {name: {"2": 0.5 + 0.02 * rng.normal(size=N)} for name in values}
-    more = replace(claim("interaction", "a", "b"), a_less=["c"], b_less=["baseline"])
+    more = replace(claim("interaction", "a", "b"), less=Less(["c"], ["baseline"], "accuracy"))
     metric = Metric("max", resolution=1e-6)
     row = judge_claims(judged(values, runner_ups, metric=metric, claims=[more])).iloc[0]
     sides = {name: [values[name], runner_ups[name]["2"]] for name in values}

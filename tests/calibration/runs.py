@@ -17,6 +17,7 @@ import pandas as pd
 
 from ablate.analysis.compare import compare
 from ablate.core.facts import BASELINE, Evidence, VariantFacts
+from ablate.core.provenance import Planned
 
 from .check import Check, Place, frequency
 
@@ -95,7 +96,7 @@ def fictitious(
     names = (BASELINE, "again")
     rows = [side.assign(variant=name, seed=range(n)) for name, side in zip(names, sides, strict=True)]
     variants = [facts.variants[0], VariantFacts(names[1], {}, {})]
-    known = replace(facts, seeds=list(range(n)), looks=list(looks), variants=variants)
+    known = replace(facts, seeds=list(range(n)), provenance=Planned(looks=list(looks)), variants=variants)
     return replace(
         evidence, facts=known, trials=pd.concat(rows, ignore_index=True), curves=evidence.curves[:0]
     )

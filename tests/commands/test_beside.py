@@ -40,7 +40,7 @@ def test_a_run_that_differs_gets_a_folder_of_its_own(run, ran, options, name):
     assert f": it reports in {outcome.folder}/." in printed
     facts = StudyFolder.at(outcome.folder).facts()
     assert facts.study == outcome.folder.name
-    assert facts.differs
+    assert facts.plan.differs
     # The same again has nothing to do, and says where that is.
     if "only" not in options:
         _, again = run(STUDY, **options)

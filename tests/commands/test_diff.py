@@ -14,6 +14,7 @@ from made_evidence import claim, study
 from ablate.cli import main
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
+from ablate.core.provenance import Planned
 from ablate.pipeline.diff.sides import Pair
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
@@ -48,7 +49,13 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save(evidence(0.05), results / "x", environment=old)
     new = old | {"commit": "b" * 40, "dirty": False, "versions": {"torch": "2.5", "numpy": "2.0"}}
     changed = "name: x\ntraining: {steps: 80}\nmodel: {norm: {name: batch}}\nnotes: others\n"
-    save(evidence(0.008, seeds=5), results / "x@seeds=5", changed, environment=new, differs=["seeds=5"])
+    save(
+        evidence(0.008, seeds=5),
+        results / "x@seeds=5",
+        changed,
+        environment=new,
+        provenance=Planned(differs=["seeds=5"]),
+    )
     save(study({"baseline": BASE, "b": BASE + 0.05}), results / "other")
     return results
 

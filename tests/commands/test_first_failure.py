@@ -32,7 +32,7 @@ def test_the_run_ends_at_once_and_continues_when_the_mistake_is_mended(folder):
     (folder / "study.yaml").write_text(TOY_STUDY)
     assert run(folder).returncode == 0
     # A failure shows no verdict, so that the mended study has no changed plan.
-    assert StudyFolder.at(folder / "results/toy").evidence().facts.replanned is None
+    assert StudyFolder.at(folder / "results/toy").evidence().facts.plan.replanned is None
 
 
 def test_json_has_the_failure_as_its_error(folder):

@@ -43,7 +43,7 @@ def run(here: Path, text: str, *options: object) -> str:
 
 
 def others(here: Path, name: str) -> OtherRuns:
-    return StudyFolder(here / "results", name).facts().other_runs
+    return StudyFolder(here / "results", name).facts().plan.other_runs
 
 
 def simulated(num_variants: int, num_seeds: int) -> float:

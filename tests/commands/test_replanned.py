@@ -50,7 +50,7 @@ def answer(found: dict) -> str:
 
 
 def facts(here: Path, name: str = "toy"):
-    return StudyFolder(here / "results", name).facts().replanned
+    return StudyFolder(here / "results", name).facts().plan.replanned
 
 
 def test_the_first_plan_is_dated_and_changes_nothing(here):

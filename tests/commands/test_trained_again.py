@@ -163,7 +163,7 @@ def test_each_training_with_other_code_is_a_comparison(here, monkeypatch):
     for number in range(4):
         (here / "train.py").write_text(f"{TRAIN}\nnumber = {number}\n")
         _, words = run(here, "--retrain")
-    others = StudyFolder(here / "results", "own").facts().other_runs
+    others = StudyFolder(here / "results", "own").facts().plan.other_runs
     assert others.comparisons == 4
     assert others.level == pytest.approx(1 - 0.95**4, abs=0.006)
     assert "4 comparisons in this store" in words

@@ -8,7 +8,7 @@ from made_evidence import ACCURACY, LOSS, claim, crossed, study
 from made_speed import speed_frame, timed
 from numpy.typing import ArrayLike
 
-from ablate.core.facts import Evidence
+from ablate.core.facts import Evidence, Less
 from ablate.core.metric import Metric, Sampling
 from ablate.core.provenance import Planned
 
@@ -171,10 +171,12 @@ def _looks() -> Cases:
     for taken in (4, 8, 12):
         values = {variant: values[:taken] for variant, values in planned.items()}
         evidence = study(values, claims=claims, planned=12)
-        facts = dataclasses.replace(evidence.facts, looks=[4, 8, 12], seeds=list(range(taken)))
+        facts = dataclasses.replace(
+            evidence.facts, provenance=Planned(looks=[4, 8, 12]), seeds=list(range(taken))
+        )
         name = f"looks: {taken} of 12 seeds"
         made[name] = dataclasses.replace(evidence, facts=facts), BOTH
-        stopped = dataclasses.replace(facts, provenance=Planned({"clear": {"recall": 4}}))
+        stopped = dataclasses.replace(facts, provenance=Planned({"clear": {"recall": 4}}, [4, 8, 12]))
         trials = evidence.trials
         trials = trials[(trials["variant"] != "clear") | (trials["seed"] < 4)].reset_index(drop=True)
         evidence = dataclasses.replace(evidence, facts=stopped, trials=trials)
@@ -185,7 +187,7 @@ def _looks() -> Cases:
 def _interactions() -> Cases:
     made: Cases = {}
     interaction = dataclasses.replace(
-        claim("interaction", "x=1,y=1", "y=1"), a_less=["x=1"], b_less=["baseline"]
+        claim("interaction", "x=1,y=1", "y=1"), less=Less(["x=1"], ["baseline"], "accuracy")
     )
     for extra in (0.0, 0.1):
 

@@ -8,7 +8,7 @@ import pytest
 from harness import TOY_STUDY, run_here
 from made_evidence import study
 
-from ablate.core.facts import Claim
+from ablate.core.facts import Claim, Less
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.pipeline.preregister.claims import date_claims, mark_post_hoc, with_waiting
@@ -45,7 +45,7 @@ def test_a_claim_on_trained_variants_is_late_whatever_the_clock_says(folder):
     assert (first.exploratory, late.exploratory) == (False, True)
 
 
-FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less=["baseline"])
+FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, less=Less(["c"], ["baseline"], "loss"))
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_with_the_clock_set_back_results_still_come_before_what_is_declared_afte
     replanned = run_here(write(f"{changed}metric: {{name: accuracy, margin: 0.05}}\n"))
     facts = [StudyFolder.at(outcome.folder).facts() for outcome, _ in (late, replanned)]
     assert [claim.exploratory for claim in facts[0].claims] == [True]
-    assert facts[0].claims[0].declared < facts[1].replanned.first
-    assert [change.path for change in facts[1].replanned.changes] == ["metric.margin", "seeds"]
-    assert not facts[1].replanned.known
+    assert facts[0].claims[0].declared < facts[1].plan.replanned.first
+    assert [change.path for change in facts[1].plan.replanned.changes] == ["metric.margin", "seeds"]
+    assert not facts[1].plan.replanned.known
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_with_the_clock_set_back_what_is_trained_still_comes_after_what_was_decl
     folder = StudyFolder.at(outcome.folder)
     facts = folder.facts()
     assert [claim.exploratory for claim in facts.claims] == [False]
-    assert facts.replanned is None
+    assert facts.plan.replanned is None
     store = Store(folder.results / "store")
     records = [store.load(trial) for trial in folder.ids()]
     assert len(records) == 9

@@ -68,7 +68,7 @@ def test_the_plan_and_the_report_agree(shape, tmp_path):
     assert done.returncode == 0, done.stderr
     folder = StudyFolder(tmp_path / "results", "shape")
     rows = planned_rows(folder.comparisons())
-    assert family(rows, len(folder.facts().looks) or 1) == size
+    assert family(rows, len(folder.facts().plan.looks) or 1) == size
     corrected = re.search(
         r"corrected for (\d+) comparisons?(?: and (\d+) claims?)?", " ".join(done.stdout.split())
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, claim, study
 
+from ablate.core.facts import Less
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.pipeline.evidence.comparable import comparable
@@ -46,7 +47,7 @@ def test_the_judged_metric_is_kept_as_it_is_judged_those_of_claims_as_at_the_las
 def test_by_example_nothing_is_kept_that_is_not_judged():
     """A metric that a claim names beside another is."""
     record = Record("x", {}, 0, "completed", arrays=VALUES)
-    more_on = replace(claim("interaction"), metric_less="loss")
+    more_on = replace(claim("interaction"), less=Less(["a"], ["baseline"], "loss"))
     assert list(gathered("last", record).examples["metric"]) == ["accuracy"]
     assert list(gathered("last", record, claims=[more_on]).examples["metric"]) == ["accuracy", "loss"]
 

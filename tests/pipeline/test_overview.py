@@ -7,6 +7,7 @@ from harness import ablate_without
 from made_evidence import study as made
 
 from ablate.commands.list import overview
+from ablate.core.provenance import Planned
 from ablate.core.trial import Cell, Trial
 from ablate.pipeline.reporter import write_report
 from ablate.records.folder import StudyFolder
@@ -28,8 +29,13 @@ def results(tmp_path_factory):
     report("x", whole, reported="2026-11-22T08:07:06.123+00:00")
     report("x@confirm", whole)
     failed = whole.assign(status=whole["status"].where(whole.index != 0, "failed"))
-    report("x@seeds=9", failed[failed["seed"] < 3], differs=["seeds=9"], reported="2026-11-23T10:00:00+00:00")
-    report("old", whole, differs=["seeds=4"])
+    report(
+        "x@seeds=9",
+        failed[failed["seed"] < 3],
+        provenance=Planned(differs=["seeds=9"]),
+        reported="2026-11-23T10:00:00+00:00",
+    )
+    report("old", whole, provenance=Planned(differs=["seeds=4"]))
     begun = StudyFolder(results, "begun")
     begun.begin("name: begun\n")
     begun.trial_list.add([Cell("baseline", "", 0, Trial("i", {}, 0))])

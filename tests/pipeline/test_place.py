@@ -9,6 +9,7 @@ from harness import TOY_STUDY, prepare
 from made_evidence import study as made
 
 from ablate.base.errors import StudyError
+from ablate.core.provenance import Planned
 from ablate.pipeline.reports.place import refuse_another, report_place, source_of
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
@@ -77,8 +78,8 @@ def test_passwords_are_in_no_difference(toy_study):
 def test_a_study_that_was_moved_copied_or_resolved_is_the_same(toy_study, write, tmp_path):
     results = tmp_path / "results"
     folder = StudyFolder(results, "toy")
-    report(folder, source=source_of(toy_study, folder))
-    assert folder.facts().source == "../../study.yaml"
+    report(folder, provenance=Planned(source=source_of(toy_study, folder)))
+    assert folder.facts().plan.source == "../../study.yaml"
     refuse(toy_study, results)
     refuse(write("# A comment.\n" + TOY_STUDY, "copy.yaml"), results)
     other = write(TOY_STUDY.replace("[0.2]", "[0.4]"), "other.yaml")
@@ -88,7 +89,7 @@ def test_a_study_that_was_moved_copied_or_resolved_is_the_same(toy_study, write,
         own = StudyFolder(results, name)
         own.path.mkdir(exist_ok=True)
         own.study_file.write_text(TOY_STUDY.replace("[0.2]", "[0.6]"))
-        report(own, source="../../study.yaml")
+        report(own, provenance=Planned(source="../../study.yaml"))
     for name in ("toy", "toy@seeds=2", "toy@confirm"):
         resolved = StudyFolder(results, name).study_file
         refuse(resolved, results, name)
@@ -109,7 +110,7 @@ def test_a_copy_takes_over_no_report_of_a_file_that_is_still_there(toy_study, wr
     copy = write(TOY_STUDY, "copy.yaml")
     for name in ("toy", "toy@seeds=2"):
         folder = StudyFolder(results, name)
-        report(folder, source=source_of(toy_study, folder))
+        report(folder, provenance=Planned(source=source_of(toy_study, folder)))
         refuse(copy, results)
         assert source_of(copy, folder) == "../../study.yaml"
     copy.write_text(TOY_STUDY.replace("[0.2]", "[0.4]"))

@@ -27,6 +27,9 @@ class FactsFile:
             del schema["properties"][name]
         in_memory = {kind.__name__ for kind in (*get_args(Replication), Planned, Given)}
         schema["$defs"] = {name: found for name, found in schema["$defs"].items() if name not in in_memory}
+        claim = schema["$defs"]["Claim"]["properties"]
+        del claim["less"], schema["$defs"]["Less"]
+        claim |= TypeAdapter(facts_file._LessKeys).json_schema()["properties"]
         for part in parts:
             schema["properties"] |= part["properties"]
             schema["$defs"] |= part.get("$defs", {})

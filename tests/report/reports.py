@@ -77,7 +77,7 @@ def looks():
     found = study(
         {"baseline": noisy(0.9), "a": noisy(0.8, seed=2), "b": noisy(0.9, 0.02, seed=3)}, margin=0.01
     )
-    return replace(found, facts=replace(found.facts, looks=[4, 8], provenance=Planned({"a": {"recall": 4}})))
+    return replace(found, facts=replace(found.facts, provenance=Planned({"a": {"recall": 4}}, [4, 8])))
 
 
 def held_out():
@@ -159,9 +159,9 @@ def matched():
     match = MatchFacts(
         "parameters", by="model.feedforward.expansion", target="baseline", within=0.01, rows=rows
     )
-    return replace(found, facts=replace(found.facts, variants=variants, features={}, searched="")).having(
-        match
-    )
+    return replace(
+        found, facts=replace(found.facts, variants=variants, features={}, provenance=Planned())
+    ).having(match)
 
 
 def many_timed():

@@ -7,6 +7,7 @@ import pandas as pd
 
 from ablate.core.facts import BASELINE, Claim, Evidence, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
+from ablate.core.provenance import Planned
 
 UGLY = "<script>alert('x')</script>|`a`*b*"
 FACTORS = {
@@ -150,4 +151,4 @@ def norms(batch=-0.002, **options):
     """A small study of tuned variants; `batch` is the effect of batch norm."""
     factors = {"model.norm": {"layer": 0.0, "batch": batch, "rms": 0.001}}
     made = study(factors=factors, named={}, claims=False, trouble=False, **options)
-    return replace(made, facts=replace(made.facts, searched="tuning"))
+    return replace(made, facts=replace(made.facts, provenance=Planned(searched="tuning")))

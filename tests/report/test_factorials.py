@@ -106,7 +106,7 @@ def test_a_confirmation_of_one_main_effect_alone_has_every_cell(tmp_path):
 def test_cells_that_a_run_leaves_out_leave_no_main_effects(tmp_path):
     written(tmp_path, TUNED)
     part = run(tmp_path, "--only", EFFECT, "--only", WIDTH)
-    assert part.facts().left_out == [BOTH]
+    assert part.facts().plan.left_out == [BOTH]
     found = main_effects(part)
     assert found["baseline"].to_dict() == {EFFECT: "baseline", WIDTH: "baseline"}
     assert set(found["verdict"]) == {"better"}

@@ -32,7 +32,7 @@ def test_runs_that_diverged_are_counted_on_each_task():
     """Once for the baseline of several pairs, though looks gave some of them fewer seeds."""
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
     evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
-    facts = dataclasses.replace(evidence.facts, looks=[2, 4], provenance=Planned({"a": {"t1": 2}}))
+    facts = dataclasses.replace(evidence.facts, provenance=Planned({"a": {"t1": 2}}, [2, 4]))
     lost = [message("stability.lost", 1, 5, "baseline", task) for task in ("t1", "t2")]
     found = Stability().findings(report_data(dataclasses.replace(evidence, facts=facts)))
     assert found == [message("stability.diverged", lost)]

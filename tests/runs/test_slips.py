@@ -79,11 +79,6 @@ def test_a_margin_in_another_unit(tmp_path):
     assert "points were meant" not in said(tmp_path, table(), "--margin", "0.005")
 
 
-def test_folds_as_seeds(tmp_path):
-    runs = table().rename(columns={"seed": "fold"})
-    assert "folds as seeds" in said(tmp_path, runs, "--column", "seed", "fold")
-
-
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("metric", "is_named"),

@@ -47,7 +47,7 @@ def test_a_claim_may_name_a_constant_and_two_slices(design):
     claim = parse_claim("my-own beats ngram on loss by 0.1", design, known)
     assert (claim.b, claim.constant, claim.variants) == (["ngram"], "ngram", ["my-own"])
     both = parse_claim("my-own beats baseline by more on loss@far than on loss@near", design, known)
-    assert (both.kind, both.metric, both.metric_less) == ("interaction", *slices)
+    assert (both.kind, both.metrics) == ("interaction", [*slices])
     assert both.sides == [["my-own"], ["baseline"]] * 2
 
 

@@ -63,7 +63,7 @@ class Side:
     def __str__(self) -> str:
         facts = self.evidence.facts
         reported = facts.reported[:16].replace("T", " ")
-        differs = joined(facts.differs) if facts.differs else ""
+        differs = joined(facts.plan.differs) if facts.plan.differs else ""
         words = message("diff.side", self.seeds, len(self.evidence.trials), differs, reported)
         return f"{self.folder.path}; {words}"
 

@@ -73,9 +73,10 @@ def collect(
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
     configs = configs_in(plan.study.judged_variants())
     stored_trials = stored_elsewhere(session.folder, evidence)
+    others = other_runs(session.folder, configs, evidence, stored_trials)
     facts = replace(
         evidence.facts,
-        other_runs=other_runs(session.folder, configs, evidence, stored_trials),
+        provenance=replace(evidence.facts.plan, other_runs=others),
         superseded=count_superseded(
             plan.study, plan.used, records, session.folder, session.store, stored_trials
         ),
@@ -106,15 +107,15 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         starts=_starts_of(plan, records),
     )
     facts = plan.facts()
+    source = source_of(study.path, session.folder)
+    planned = replace(facts.plan, kept=num_reused(records), replanned=replanned, source=source)
     return replace(
         facts,
+        provenance=planned,
         tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
         code_notes=standing_code_notes(code_notes(study), run_records(plan.used, records)),
-        kept=num_reused(records),
-        replanned=replanned,
-        source=source_of(study.path, session.folder),
         reported=now(),
     )
 

@@ -135,7 +135,7 @@ def _examples(facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Reco
     """Returns the metrics of completed trials by test example: the primary metric and those of claims."""
     judged = {facts.metric}
     for claim in facts.claims:
-        judged |= {claim.metric, claim.metric_less}
+        judged |= {*claim.metrics}
     metrics_of_tasks = {task.name: task.metrics for task in facts.tasks}
     # Cells may share a trial.
     values_of: dict[tuple[str, str], NDArray[Any]] = {}

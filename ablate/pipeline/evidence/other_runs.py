@@ -51,7 +51,7 @@ def other_runs(
     trials = evidence.trials
     same_variants: list[str] = []
     same_runs: list[str] = []
-    runs = _reported_runs(folder, trials.to_dict("records"), evidence.facts.kept)
+    runs = _reported_runs(folder, trials.to_dict("records"), evidence.facts.plan.kept)
     for other in StudyFolder.all(folder.results):
         if other.name == folder.name:
             continue
@@ -111,7 +111,7 @@ def _has_no_other_runs(
         return False
     names = {one.name for one in judged.variants if not _configs_of_variant(one).isdisjoint(configs)}
     of_variants = [row for variant, row in rows if variant in names - {BASELINE, *facts.placebos}]
-    reported = _reported_runs(other, of_variants, facts.kept)
+    reported = _reported_runs(other, of_variants, facts.plan.kept)
     same = [
         name for name, numbers in reported.items() if name in runs and have_same_numbers(numbers, runs[name])
     ]
@@ -168,7 +168,7 @@ def stored_elsewhere(folder: StudyFolder, evidence: Evidence) -> list[StoredTria
         if other.name != folder.name:
             with suppress(AblateError):  # As a run of that study says.
                 listed |= other.trial_list.ids()
-    trained = {*trained_ids(evidence.trials["id"], folder.results, evidence.facts.kept).values()}
+    trained = {*trained_ids(evidence.trials["id"], folder.results, evidence.facts.plan.kept).values()}
     stored_trials: list[StoredTrial] = []
     for path in (folder.results / "store" / "trials").glob("*.json"):
         if path.stem in listed:

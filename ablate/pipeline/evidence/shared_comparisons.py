@@ -59,7 +59,7 @@ def shared_comparisons(
     is no further chance: it is believed together with what it confirms.
     """
     ids: IdsBySeed = {}
-    trained = trained_ids(trials["id"], folder.results, facts.kept)
+    trained = trained_ids(trials["id"], folder.results, facts.plan.kept)
     for row in trials[["variant", "task", "seed", "id"]].to_dict("records"):
         ids.setdefault((row["variant"], row["task"]), {})[row["seed"]] = trained[row["id"]]
     own = [*_comparisons_of(facts, ids)]
@@ -108,14 +108,14 @@ def _comparisons_in(other: StudyFolder) -> Iterator[SharedComparison]:
     try:
         if facts is not None:
             cells = [cell for cell, _ in other.rows()]
-            yield from _comparisons_of(facts, _ids_by_seed(cells, other.results, facts.kept))
+            yield from _comparisons_of(facts, _ids_by_seed(cells, other.results, facts.plan.kept))
             return
         # The folder was removed, and the list of its trials has the facts of its last report.
         report = other.trial_list.report()
         if report is not None:
             listed = facts_from(report.facts)
             cells = other.trial_list.cells()
-            yield from _comparisons_of(listed, _ids_by_seed(cells, other.results, listed.kept))
+            yield from _comparisons_of(listed, _ids_by_seed(cells, other.results, listed.plan.kept))
     except (AblateError, ValidationError):
         return
 

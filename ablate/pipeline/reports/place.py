@@ -99,9 +99,9 @@ def refuse_another(study: Study, results: Path) -> None:
     own = StudyFolder(results, names.confirmed(name) or name)
     for folder in own.of_study():
         facts = folder.reported_facts()
-        if facts is None or not facts.source:
+        if facts is None or not facts.plan.source:
             continue
-        reported = _file_of(facts.source, folder)
+        reported = _file_of(facts.plan.source, folder)
         if _is_same(study, folder, reported):
             continue
         document = study.document
@@ -154,7 +154,7 @@ def refuse_without_search(document: Document, folder: StudyFolder, options: Opti
     rule = "is what the study runs, and only `ablate sweep` searches"
     if any(data.get(key) for key in ("factors", "variants", "design", "tune")):
         facts = folder.reported_facts()
-        if facts is None or facts.searched != "sweep":
+        if facts is None or facts.plan.searched != "sweep":
             return
         rule = f"was run, and {folder.path} is its report, which a run without it would write over"
     hint = f"Run `{typed('sweep', document.path, *at_results(options.results_folder))}`"
@@ -173,10 +173,11 @@ def source_of(path: Path, folder: StudyFolder) -> str:
         return ""
     if _is_resolved(path, folder):
         facts = StudyFolder.at(path.parent).reported_facts()
-        return facts.source if facts is not None else ""
+        return facts.plan.source if facts is not None else ""
     reported = folder.reported_facts()
-    if reported is not None and reported.source and _file_of(reported.source, folder).is_file():
-        return reported.source
+    source = reported.plan.source if reported is not None else ""
+    if source and _file_of(source, folder).is_file():
+        return source
     return Path(os.path.relpath(path.resolve(), folder.path.resolve())).as_posix()
 
 

@@ -19,7 +19,7 @@ def export_searches(evidence: Evidence, url: str) -> list[str]:
         return names
     refuse_other_database(url, own_table="version_info", source="--optuna")
     for variant, task in dict.fromkeys(zip(table.trials["variant"], table.trials["task"], strict=True)):
-        words = [evidence.facts.study, evidence.facts.searched, variant, task]
+        words = [evidence.facts.study, evidence.facts.plan.searched, variant, task]
         name = " ".join(word for word in words if word)
         try:
             rebuilt(table, variant, task, url, name)

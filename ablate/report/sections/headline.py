@@ -62,8 +62,7 @@ class Headline(Section, title="Answer", needs_trials=False):
         for section in applying(self._below, report_data):
             if section.applies(report_data):
                 warnings += section.warnings(report_data)
-        if not report_data.facts.is_given:
-            warnings += in_sentences(report_data.facts.cautions, report_data.facts)
+        warnings += in_sentences(report_data.facts.warnings, report_data.facts)
         return [*warnings, *plan_lines(report_data), *repeat_lines(report_data)]
 
 
@@ -87,9 +86,7 @@ class Basis(Section, title="What the verdicts rest on", inside="learning, data, 
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
         facts = report_data.facts
-        if facts.is_given:
-            findings += in_sentences(facts.cautions, facts)
-        findings += in_sentences(facts.code_notes, facts)
+        findings += in_sentences([*facts.reading, *facts.code_notes], facts)
         if findings:
             yield Items(findings, "findings")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.family import crossed_levels
-from ablate.core.facts import BASELINE, Claim, Evidence, StudyFacts, TaskFacts
+from ablate.core.facts import BASELINE, Claim, Evidence, Less, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.figures.facets import cells_of
@@ -118,7 +118,7 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     """
     facts = evidence.facts
     pairs = _factor_pairs(facts) if crossed_levels(facts) else []
-    parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == "interaction"]
+    parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.less is not None]
     parts += [_of_factors(evidence, task, *pair) for pair in pairs]
     found = [part for part in parts if len(part)]
     columns = ["pair", "x", "line", "x_name", "line_name", "seed", "value"]
@@ -172,18 +172,16 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
     Nothing where the claim is about a metric that trials do not have as a column.
     """
     facts = evidence.facts
-    a_less = claim.a_less or claim.a
-    b_less = claim.b_less or claim.b
-    less = claim.metric_less or claim.metric
-    if facts.column_of(claim.metric) not in evidence.trials or facts.column_of(less) not in evidence.trials:
+    less = claim.less
+    if less is None or claim.constant:
         return pd.DataFrame()
-    if claim.constant:
+    if any(facts.column_of(metric) not in evidence.trials for metric in claim.metrics):
         return pd.DataFrame()
-    if crossed_levels(facts) and claim.metric == less == facts.metric:
+    if crossed_levels(facts) and claim.metrics == [facts.metric]:
         return pd.DataFrame()  # The figure of the two factors has it.
     names = short_names(facts)
-    x_name, here, there = _places(claim, facts)
-    sides = [(here, claim.a, claim.b, claim.metric), (there, a_less, b_less, less)]
+    x_name, here, there = _places(claim, less, facts)
+    sides = [(here, claim.a, claim.b, claim.metric), (there, less.a, less.b, less.metric)]
     rows = []
     for x, a, b, metric in sides:
         for line, variants in ((_side(claim.b, names), b), (_side(claim.a, names), a)):
@@ -195,14 +193,14 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
     return means.assign(pair=pair, x_name=x_name, line_name=message("interaction.lines"))
 
 
-def _places(claim: Claim, facts: StudyFacts) -> tuple[str, str, str]:
+def _places(claim: Claim, less: Less, facts: StudyFacts) -> tuple[str, str, str]:
     """Returns what the two places of a claim of an interaction are of, and their names: slices, or levels of a path."""
-    if claim.metric_less and claim.metric_less != claim.metric:
-        return message("interaction.metric"), spelled(claim.metric), spelled(claim.metric_less)
+    if less.metric != claim.metric:
+        return message("interaction.metric"), spelled(claim.metric), spelled(less.metric)
     changes = {variant.name: variant.changes for variant in facts.variants}
     for path, (base, *_) in facts.factors.items():
         here = {changes[name].get(path, base) for name in claim.a}
-        there = {changes[name].get(path, base) for name in claim.a_less}
+        there = {changes[name].get(path, base) for name in less.a}
         if len(here) == len(there) == 1 and here != there:
             return spelled(path), _level(facts, path, here.pop()), _level(facts, path, there.pop())
     return message("interaction.places"), "where by more", "where by less"

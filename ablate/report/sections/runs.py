@@ -11,11 +11,13 @@ import pandas as pd
 from ablate.base.wording import MINUS, percent
 from ablate.core.facts import Evidence, StudyFacts, VariantFacts
 from ablate.core.record import why
+from ablate.core.replication import Replication
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
+from ablate.report.provenance_words import provenance_words
 from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
-from ablate.report.sentences.data_words import pool_words, split_words, stated_of, step_words
+from ablate.report.sentences.data_words import pool_words, split_words, step_words
 from ablate.report.sentences.methods import METHODS
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, variant_column
@@ -80,7 +82,7 @@ class Incidents(
         columns = [
             variant_column(names),
             Column("task", "Task"),
-            Column("seed", "Seed", True) if facts.replication.says_seeds else Column("id", "Run"),
+            _number_column(facts.replication),
             Column("status", "What happened", show=lambda row: _end_of(row, facts)),
             Column("reason", "Why", below=True, show=reason),
         ]
@@ -88,6 +90,13 @@ class Incidents(
         if rows:
             caption = message(replication_words(facts.replication).incidents)
             yield tabulated(columns, rows, caption, "trials.parquet")
+
+
+def _number_column(replication: Replication) -> Column:
+    """Returns the column that names a run: by its seed or fold, or by its id where its number says nothing."""
+    if replication.has_numbers:
+        return Column("seed", as_sentence(replication.run_name), True)
+    return Column("id", "Run")
 
 
 def _failed_companions(evidence: Evidence) -> list[dict[str, Any]]:
@@ -157,13 +166,15 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         "Commit of ablate": _commit(
             environment.pop("ablate_commit", None), environment.pop("ablate_dirty", None)
         ),
-        _versions_term(facts): ", ".join(f"{name} {version}" for name, version in versions.items()),
+        provenance_words(facts).versions: ", ".join(
+            f"{name} {version}" for name, version in versions.items()
+        ),
         "Machine": environment.pop("machine", None),
     }
     for key, value in sorted(environment.items()):
         pairs[as_sentence(spelled(key))] = value
-    pairs["Differs from the study"] = "; ".join(facts.differs)
-    if facts.searched != "sweep":
+    pairs["Differs from the study"] = "; ".join(facts.plan.differs)
+    if facts.plan.searched != "sweep":
         pairs["Design"] = facts.design.replace("_", " ")
     if not evidence.only_measured:
         pairs |= _judged_runs(evidence)
@@ -179,9 +190,9 @@ def _judged_runs(evidence: Evidence) -> dict[str, str]:
         "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
         "Margin": message("cost.no_margin") if facts.margin is None else message("cost.margin", facts.margin),
     }
-    if facts.replication.says_seeds:
+    if facts.replication.has_numbers:
         listed = ", ".join(map(str, facts.seeds)) if len(facts.seeds) <= MAX_SEEDS else ""
-        pairs["Seeds"] = message("cost.seeds", len(facts.seeds), listed)
+        pairs[as_sentence(f"{facts.replication.run_name}s")] = message("cost.seeds", len(facts.seeds), listed)
     pairs[replication_words(facts.replication).statuses] = _statuses(evidence)
     pairs["Test data"] = pool_words(facts)
     pairs["Split"] = split_words(facts)
@@ -212,13 +223,6 @@ def _commit(commit: str | None, dirty: bool | None) -> str:
     if not commit:
         return ""
     return message("cost.changed_commit", commit) if dirty else commit
-
-
-def _versions_term(facts: StudyFacts) -> str:
-    """Returns what versions are of: code that is not ours may have run with others than ablate."""
-    if facts.is_given:
-        return "Analysed with"
-    return "Versions" if stated_of(facts) is None else "Ablate ran with"
 
 
 TOTALS = {

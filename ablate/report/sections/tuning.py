@@ -46,7 +46,9 @@ class OfSearch:
     def applies(self, report_data: ReportData) -> bool:
         """Returns whether the study has the table of such a search."""
         searched = table_of(report_data.evidence)
-        return report_data.facts.searched == self.kind and searched is not None and len(searched.trials) > 0
+        return (
+            report_data.facts.plan.searched == self.kind and searched is not None and len(searched.trials) > 0
+        )
 
 
 def table(report_data: ReportData) -> SearchTable:

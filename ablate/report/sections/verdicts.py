@@ -7,8 +7,9 @@ from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.short_names import runner_up_name, short_claim
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.figures.facets import cells_of, figure_names
+from ablate.report.provenance_words import provenance_words
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
-from ablate.report.sentences.data_words import pairs_share_data, stated_of
+from ablate.report.sentences.data_words import pairs_share_data
 from ablate.report.sentences.levels import level_of_claims
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.resolution_words import resolution_column
@@ -85,7 +86,7 @@ def _meanings(rows: Sequence[Row], facts: StudyFacts) -> dict[str, str]:
         worse = message("verdicts.worse", sides[1])
     meanings = {"better": better, "worse": worse}
     if facts.margin is not None:
-        replanned = facts.replanned
+        replanned = facts.plan.replanned
         is_late = facts.is_given or (replanned is not None and replanned.changes_path("metric.margin"))
         code = "verdicts.equivalent_late" if is_late else "verdicts.equivalent"
         meanings["equivalent"] = message(code, facts.margin)
@@ -224,14 +225,8 @@ class Stability(
 
 def _metric_codes(facts: StudyFacts) -> dict[str, str]:
     """Returns metric of stability → the code of its meaning."""
-    if facts.is_given:
-        rate = "stability.given_divergence_rate"
-    elif stated_of(facts) is not None:
-        rate = "stability.stated_divergence_rate"
-    else:
-        rate = "stability.divergence_rate"
     return {
-        RATE: rate,
+        RATE: provenance_words(facts).divergence_rate,
         "lr_sensitivity": "stability.lr_sensitivity",
         "seed_spread": "stability.seed_spread" if facts.replication.says_seeds else "stability.run_spread",
     }

@@ -149,7 +149,7 @@ def _effects(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator
     """Yields the sentence on what differs: `On 5 seeds, accuracy fell by 11 points without positions.`"""
     names = names_of(facts)
     # Whoever searches asks first what won.
-    order = (BETTER, WORSE) if facts.searched == "sweep" else (WORSE, BETTER)
+    order = (BETTER, WORSE) if facts.plan.searched == "sweep" else (WORSE, BETTER)
     effects = []
     for verdict in order:
         sizes = []
@@ -259,7 +259,7 @@ def baseline_line(facts: StudyFacts) -> str:
         parts.append(message("answer.tuned", [level_name(path, label) for path, label in settings.items()]))
     if not parts:
         return ""
-    return message("answer.untuned_baseline" if facts.searched == "sweep" else "answer.baseline", parts)
+    return message("answer.untuned_baseline" if facts.plan.searched == "sweep" else "answer.baseline", parts)
 
 
 def learned_words(learned: Learned, facts: StudyFacts) -> str:

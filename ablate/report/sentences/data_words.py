@@ -89,7 +89,7 @@ def step_words(facts: StudyFacts) -> str:
 def chosen_by_judged(evidence: Evidence) -> bool:
     """Returns whether a search chose settings by the judged metric, for want of one on other data."""
     facts = evidence.facts
-    if facts.searched == "path":
+    if facts.plan.searched == "path":
         return stated_of(facts) is not None and f"validation_{facts.metric}" not in facts.tasks[0].metrics
     searched = table_of(evidence)
     if searched is None:

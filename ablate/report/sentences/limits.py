@@ -7,6 +7,7 @@ from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import runs_of
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
+from ablate.report.provenance_words import provenance_words
 from ablate.report.section import ReportData
 from ablate.report.sentences.answer import learned_words
 from ablate.report.sentences.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
@@ -91,11 +92,11 @@ def basis(report_data: ReportData) -> Iterator[str]:
         yield message("limits.learned", told)
     if not learned and facts.replication.has_runs:
         yield message("limits.unknown_learned")
-    if facts.left_out:
-        yield message("limits.left_out", facts.left_out)
-    if facts.looks:
-        most = facts.looks[-1] * len(facts.variants) * len(facts.tasks)
-        yield message("limits.looks", facts.looks, facts.planned, most)
+    if facts.plan.left_out:
+        yield message("limits.left_out", facts.plan.left_out)
+    if facts.plan.looks:
+        most = facts.plan.looks[-1] * len(facts.variants) * len(facts.tasks)
+        yield message("limits.looks", facts.plan.looks, facts.planned, most)
     rests_on = replication_words(facts.replication).rests_on
     if rests_on:
         yield message(rests_on)
@@ -110,4 +111,4 @@ def _data_lines(facts: StudyFacts) -> Iterator[str]:
         if code in data and not is_of_documents:
             yield message(f"limits.{code}")
     if NOT_STATED in data:
-        yield message("limits.not_stated", "run" if facts.is_given else "seed")
+        yield message("limits.not_stated", provenance_words(facts).replicate)

@@ -37,7 +37,7 @@ def _left_out(sides: Sequence[str], task: str, facts: StudyFacts) -> str:
         return ""
     given = [{*facts.seeds_of(side, task), *(run.seed for run in runs[side])} for side in sides]
     pairs = set.intersection(*given)
-    if facts.replication.says_seeds and len(pairs) > 1:
+    if facts.replication.has_numbers and len(pairs) > 1:
         lost = [run for run in lost if run.seed in pairs]
         if not lost:
             return ""
@@ -63,14 +63,14 @@ def reason_of(why: str, source: str) -> str:
 
 
 def _reasons(runs: Sequence[LostRun], facts: StudyFacts) -> Iterator[str]:
-    """Yields `seeds 3 and 5 crashed` for each variant and reason, or `2 crashed` where seeds are unknown."""
+    """Yields `seeds 3 and 5 crashed` for each variant and reason, or `2 crashed` where their numbers say nothing."""
     groups: dict[tuple[str, str], list[int]] = {}
     for run in runs:
         groups.setdefault((run.variant, reason_of(run.why, run.source)), []).append(run.seed)
     baseline = facts.variants[0].name
     for (variant, why), seeds in groups.items():
         label = facts.labels.get(baseline, baseline) if variant == baseline else ""
-        if facts.replication.says_seeds:
-            yield message("analyse.seeds_lost", seeds, label, why)
+        if facts.replication.has_numbers:
+            yield message("analyse.numbers_lost", facts.replication.run_name, seeds, label, why)
         else:
             yield message("analyse.runs_lost", len(seeds), label, why)

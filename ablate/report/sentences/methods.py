@@ -16,7 +16,7 @@ def search_methods(evidence: Evidence) -> str:
     if table is None:
         return ""
     facts = table.facts
-    if evidence.facts.searched == "sweep":
+    if evidence.facts.plan.searched == "sweep":
         return message("search.method_of_sweep", _num_settings(table), table.paths)
     return message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
 

@@ -7,6 +7,7 @@ from ablate.analysis.family import family_size
 from ablate.analysis.runs import Side, runs_of, solving_metric
 from ablate.core.derived import DERIVED
 from ablate.core.facts import StudyFacts, TaskFacts
+from ablate.report.provenance_words import provenance_words
 from ablate.report.section import ReportData
 from ablate.report.sentences.data_words import (
     chosen_by_judged,
@@ -79,10 +80,10 @@ def _comparisons(report_data: ReportData) -> Iterator[str]:
 def _choice_of_seeds(report_data: ReportData) -> Iterator[str]:
     """Yields how the number of seeds was chosen, where a plan of the study shows it."""
     facts = report_data.facts
-    if facts.looks:
-        yield message("methods.looks", facts.looks)
+    if facts.plan.looks:
+        yield message("methods.looks", facts.plan.looks)
         return
-    replanned = facts.replanned
+    replanned = facts.plan.replanned
     if replanned is not None and (replanned.known or replanned.changes_path("seeds")):
         return
     if report_data.dated:
@@ -164,12 +165,12 @@ def _family(report_data: ReportData) -> Iterator[str]:
     facts = report_data.facts
     size = family_size(facts)
     if size > 1:
-        share = message("methods.share_of_look") if facts.looks else ""
+        share = message("methods.share_of_look") if facts.plan.looks else ""
         num_comparisons = len(planned_rows(report_data.comparisons))
         members = family_in_words(num_comparisons, size, replication_words(facts.replication).comparison)
         yield message("methods.family", members, size > num_comparisons, size, share)
     else:
-        yield message("methods.one_with_looks" if facts.looks else "methods.one_interval")
+        yield message("methods.one_with_looks" if facts.plan.looks else "methods.one_interval")
     claimed = {DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED}
     if "spread" in claimed:
         yield message("methods.spreads", facts.replication.run_name)
@@ -195,10 +196,7 @@ def _diverged(sides: Sequence[Side], num_runs: int, facts: StudyFacts) -> str:
     if diverged:
         counted = "methods.diverged_at_floor" if _have_floors(facts) else "methods.diverged"
         return message(counted, diverged, num_runs)
-    if facts.is_given:
-        return message("methods.none_marked", num_runs)
-    code = "methods.none_diverged" if stated_of(facts) is None else "methods.none_infinite"
-    return message(code, num_runs)
+    return message(provenance_words(facts).none_diverged, num_runs)
 
 
 def _have_floors(facts: StudyFacts) -> bool:
@@ -210,7 +208,7 @@ def _have_floors(facts: StudyFacts) -> bool:
 def _tuning(facts: StudyFacts) -> Iterator[str]:
     """Yields what was not tuned, where nothing was."""
     rate = shared_rate(facts)
-    is_tuned = bool(facts.searched) or any(variant.tuned for variant in facts.variants)
+    is_tuned = bool(facts.plan.searched) or any(variant.tuned for variant in facts.variants)
     if rate:
         yield message("methods.one_rate", rate)
     elif not is_tuned and not facts.is_given:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ablate.core.reason import Reason
 from ablate.report.words import codes, message
 
-UNSAID = ("open", "examples")
+UNSAID = ("open", "examples", "folds")
 """The reasons that the answer leaves out: nothing is wrong with such a comparison."""
 MAX_NEEDED = 1000
 """The largest number of seeds that is called needed; above it, more than these are."""
@@ -51,8 +51,8 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
 def _few(numbers: Numbers, unit: str) -> tuple[str, Numbers]:
     """Returns the sentence on too few of what `numbers` counts: seeds, runs, rates, processes or sources."""
     [counted] = [name for name in numbers if name != "least"]
-    if counted == "n" and unit == "run":
-        return "few_runs", {"runs": numbers["n"], "least": numbers["least"]}
+    if counted == "n" and unit != "seed":
+        return f"few_{unit}s", {f"{unit}s": numbers["n"], "least": numbers["least"]}
     return "few" if counted == "n" else f"few_{counted}", numbers
 
 

@@ -27,10 +27,10 @@ MAX_CHANGES = 8
 def plan_lines(report_data: ReportData) -> Iterator[str]:
     """Yields a line on each kind of change after results, and on other runs of the variants."""
     facts = report_data.facts
-    if facts.replanned is not None:
-        yield changes_in_words(facts.replanned, facts)
-    if facts.kept:
-        yield message("replanned.kept", facts.kept, facts.planned)
+    if facts.plan.replanned is not None:
+        yield changes_in_words(facts.plan.replanned, facts)
+    if facts.plan.kept:
+        yield message("replanned.kept", facts.plan.kept, facts.planned)
     yield from _superseded_in_words(facts)
     yield from _calls_in_words(facts.earlier_calls)
     others = report_data.other_runs
@@ -39,7 +39,9 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         names.append(message("replanned.stored", in_words(others.seeds)))
     if names:
         yield _others_in_words(names)
-    yield from _shared_in_words(others, 0.0 if facts.replanned is None else facts.replanned.level or 0.0)
+    yield from _shared_in_words(
+        others, 0.0 if facts.plan.replanned is None else facts.plan.replanned.level or 0.0
+    )
     if others.retrained:
         code = "replanned.retrained" if len(others.retrained) > 1 else "replanned.retrained_one"
         yield message(code, in_words(others.retrained))

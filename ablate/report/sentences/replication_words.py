@@ -7,6 +7,7 @@ from typing import Literal, assert_never
 
 from ablate.core.replication import (
     Examples,
+    Folds,
     GivenSeeds,
     KnownNoise,
     PlannedSeeds,
@@ -30,7 +31,7 @@ class ReplicationWords:
     """Says what the verdicts rest on; empty where nothing is to be said."""
     paired: str = ""
     """How differences are paired, in a paper; empty where they are not."""
-    replicate: Literal["seed", "run", "document"] = "run"
+    replicate: Literal["seed", "fold", "run", "document"] = "run"
     """The word for what is repeated until the detectable difference would be seen."""
     interval: str = "methods.t_over_runs"
     """The test behind an interval."""
@@ -67,6 +68,8 @@ def replication_words(replication: Replication) -> ReplicationWords:
                 rests_on="limits.given_runs",
                 paired="paper.paired_where_shared",
             )
+        case Folds():
+            return _OF_FOLDS
         case UnpairedRuns():
             return ReplicationWords(
                 over="verdicts.over_unpaired_runs",
@@ -111,6 +114,15 @@ _OF_STUDIES = ReplicationWords(
     nothing_unstable="stability.nothing",
     comparison="planned comparison",
     statuses="Trials",
+)
+_OF_FOLDS = ReplicationWords(
+    over="verdicts.over_folds",
+    on="answer.on_folds",
+    compared="methods.folds",
+    rests_on="limits.given_folds",
+    paired="paper.paired_by_fold",
+    replicate="fold",
+    interval="methods.t_over_folds",
 )
 _OF_EXAMPLES = ReplicationWords(
     over="verdicts.over_documents",

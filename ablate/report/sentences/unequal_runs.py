@@ -22,8 +22,9 @@ def unequal_in_words(row: Row, facts: StudyFacts, names: Mapping[str, str]) -> s
     sentences = []
     for (variant, counted, reached, usual), runs in groups.items():
         name = names.get(variant, variant)
-        if facts.replication.says_seeds:
-            which = message("treatment.seeds_of", [str(run.seed) for run in runs], name)
+        if facts.replication.has_numbers:
+            numbers = [str(run.seed) for run in runs]
+            which = message("treatment.numbers_of", facts.replication.run_name, numbers, name)
         else:
             which = message("treatment.runs_of", len(runs), name)
         code = "treatment.ended_early" if reached < usual else "treatment.ran_on"

@@ -158,11 +158,11 @@ def _notes(folder: StudyFolder, facts: StudyFacts) -> Iterator[str]:
         beside.append("its claims")
     if any(variant.rivals for variant in facts.variants):
         beside.append("runner-up settings")
-    if facts.looks:
+    if facts.plan.looks:
         beside.append("looks")
     if crossed_levels(facts):
         beside.append("main effects")
-    if facts.replanned is not None:
+    if facts.plan.replanned is not None:
         beside.append("a plan that was changed after results")
     if beside:
         yield message("analyse.of_study", beside, typed("report", folder.path))

@@ -8,7 +8,7 @@ from made_evidence import crossed, study
 from matplotlib.colors import to_hex
 from scipy import stats
 
-from ablate.core.facts import Claim
+from ablate.core.facts import Claim, Less
 from ablate.core.metric import Metric
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.figures.theme import colour, theme
@@ -100,7 +100,9 @@ def test_one_factor_at_a_time_has_no_pairs():
 def test_a_claim_of_an_interaction_has_the_means_of_its_four_cells():
     names = ("baseline", "a", "p", "a,p")
     values = {name: list(0.5 + 0.1 * i + 0.01 * np.arange(3)) for i, name in enumerate(names)}
-    more = Claim("x", "interaction", "accuracy", ["a,p"], ["p"], 0.0, a_less=["a"], b_less=["baseline"])
+    more = Claim(
+        "x", "interaction", "accuracy", ["a,p"], ["p"], 0.0, less=Less(["a"], ["baseline"], "accuracy")
+    )
     found = study(values, claims=[more], metrics={"accuracy": Metric("max")})
     data = interactions(found, found.facts.tasks[0])
     cells = data.groupby(["x", "line"], sort=False)["value"].mean()
@@ -117,7 +119,7 @@ def test_runs_that_two_claims_share_count_once():
     names = ("baseline", "a", "p", "a,p", "b", "b,p")
     values = {name: [0.5, 0.6] for name in names}
     claims = [
-        Claim("x", "interaction", "accuracy", ["a,p"], [beside], 0.0, a_less=["a"], b_less=[less])
+        Claim("x", "interaction", "accuracy", ["a,p"], [beside], 0.0, less=Less(["a"], [less], "accuracy"))
         for beside, less in (("p", "baseline"), ("b,p", "b"))
     ]
     found = study(values, claims=claims)

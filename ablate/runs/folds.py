@@ -1,0 +1,56 @@
+"""Runs that are the folds of one cross-validation, as the call or the name of a column says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from ablate.base.numerals import whole_in
+from ablate.core.replication import RunName
+from ablate.report.words import message
+from ablate.runs.roles import RunColumns
+from ablate.runs.seeds_in_names import whole_seeds
+from ablate.runs.settings import is_fold, is_outcome
+
+
+def run_name_of(columns: RunColumns) -> RunName:
+    """Returns the word for one run of a variant, by the call or by the column that numbers it."""
+    roles, options = columns.roles, columns.options
+    if "seed" not in roles:
+        return "run"
+    named = [name for role, name in options.columns if role == "seed"]
+    return "fold" if any(map(is_fold, [*roles["seed"], *named, options.seed])) else "seed"
+
+
+def fold_columns(columns: RunColumns) -> list[str]:
+    """Returns the columns with no role that tell folds apart."""
+    taken = {*itertools.chain(*columns.roles.values()), *columns.options.metrics()}
+    names = [str(name) for name in columns.table if is_fold(str(name)) and not is_outcome(str(name))]
+    return [name for name in names if name not in taken and columns.table[name].nunique() > 1]
+
+
+def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunColumns:
+    """Returns the columns with folds in place of seeds, where every variant has each fold once at most; notes it.
+
+    columns: of a table with one row a run, or an example of one. ends: how the run of each row ended.
+    """
+    if "seed" in columns.roles or columns.options.replicates:
+        return columns
+    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
+    ended = columns.table[has_result]
+    roles = columns.roles
+    run = [*roles["variant"], *roles.get("task", ()), *roles.get("example", ())]
+    names = [name for name in fold_columns(columns) if _are_once(ended, name, run)]
+    if len(names) != 1:
+        return columns
+    notes.append(message("analyse.folds", names[0]))
+    return replace(columns, roles={**roles, "seed": names})
+
+
+def _are_once(runs: pd.DataFrame, name: str, run: Sequence[str]) -> bool:
+    """Returns whether a column has whole numbers, each once at most for each of `run`."""
+    are_whole = all(whole_in(text) is not None for text in whole_seeds(runs[name].astype(str)))
+    return are_whole and not runs.duplicated([*run, name]).any()
