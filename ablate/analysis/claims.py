@@ -23,7 +23,7 @@ from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.treatments import Treatments
-from ablate.core.facts import LIKENESS, Claim, Evidence
+from ablate.core.facts import Claim, Evidence, is_likeness
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
@@ -164,7 +164,7 @@ class JudgedClaim:
         estimate = on_task.estimate
         if self.decided:
             supported = self.judged.outcome == "supported"
-            if supported and self.claim.kind in LIKENESS and not self.measured and _repeats_runs(estimate):
+            if supported and is_likeness(self.claim.kind) and not self.measured and _repeats_runs(estimate):
                 return Reason("unseen", {"failures": unseen(estimate.n)})
             return None
         why = on_task.judged.reason or self.judged.why

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from ablate.analysis.agreeing import IntersectionUnion, Other
-from ablate.core.facts import LIKENESS, ClaimKind
+from ablate.core.facts import ClaimKind, is_likeness
 from ablate.core.reason import Estimate, Reason
 
 ClaimOutcome = Literal["supported", "refuted", "inconclusive"]
@@ -99,10 +99,22 @@ def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: flo
     if any(block.wholly for block in blocks):
         return Judged(1.0, 1.0, alpha, blocks[0].reason)
     if blocks:
-        return Judged(1.0 if kind in LIKENESS else supported, refuted, alpha, blocks[0].reason)
-    within_slack = (kind == "matches" and x <= slack) or (kind == "does_not_lose" and x < slack)
-    why = Reason("slack", {"slack": slack}) if within_slack else Reason("open")
+        return Judged(1.0 if is_likeness(kind) else supported, refuted, alpha, blocks[0].reason)
+    why = Reason("slack", {"slack": slack}) if _is_within(slack, kind, x) else Reason("open")
     return Judged(supported, refuted, alpha, why)
+
+
+def _is_within(slack: float, kind: ClaimKind, x: float) -> bool:
+    """Returns whether no difference can support a claim, since its X is not beyond what a difference must exceed."""
+    match kind:
+        case "beats" | "interaction":
+            return False
+        case "matches":
+            return x <= slack
+        case "does_not_lose":
+            return x < slack
+        case _:
+            assert_never(kind)
 
 
 def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tuple[float, float]:
@@ -114,13 +126,15 @@ def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tu
             supported = above(x + slack)
             refuted = below(x - slack)
         case "matches":
-            supported = max(above(-x), below(x)) if x > slack else NEVER
+            supported = max(above(-x), below(x))
             refuted = min(above(x + slack), below(-x - slack))
         case "does_not_lose":
-            supported = above(-x) if x >= slack else NEVER
+            supported = above(-x)
             refuted = below(-x - slack)
         case _:
             assert_never(kind)
+    if _is_within(slack, kind, x):
+        supported = NEVER
     return _two_sided(supported), _two_sided(refuted)
 
 
@@ -130,15 +144,16 @@ def _two_sided(p: float) -> float:
 
 def _must_agree(outcome: ClaimOutcome, kind: ClaimKind, mean: float) -> tuple[bool, bool]:
     """Returns whether a decision takes a mean above a value, and whether it takes one below a value."""
-    match outcome:
-        case "inconclusive":
-            return False, False
-        case "supported":
-            return True, kind == "matches"
-        case "refuted":
-            return kind == "matches" and mean > 0, kind != "matches" or not mean > 0
+    if outcome == "inconclusive":
+        return False, False
+    is_supported = outcome == "supported"
+    match kind:
+        case "beats" | "does_not_lose" | "interaction":
+            return is_supported, not is_supported
+        case "matches":
+            return is_supported or mean > 0, is_supported or not mean > 0
         case _:
-            assert_never(outcome)
+            assert_never(kind)
 
 
 def on_all(tasks: Sequence[Judged]) -> Judged:

@@ -38,10 +38,9 @@ WIDTH = 100  # The most characters of a line of sentences.
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric.",
 )
-@click.option("--parts", is_flag=True, help="Show the parameters of each part, too.")
 @options_of(Options, "jobs", "engine", "results")
 @AS_JSON
-def command(study: Path, detect: float | None, parts: bool, as_json: bool, **options: Any) -> None:
+def command(study: Path, detect: float | None, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
 
     STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
@@ -58,7 +57,7 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
         prepared, stages = study_of(study, settings)
         plan = plan_study(prepared, stages, settings, saying(console), detect)
         if not as_json:
-            show_plan(plan, console, by_part=parts)
+            show_plan(plan, console)
     if as_json:
         from ablate.commands._json import json_text
         from ablate.pipeline.plan.plan_data import plan_data
@@ -66,7 +65,7 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
         click.echo(json_text(plan_data(plan)))
 
 
-def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> None:
+def show_plan(plan: StudyPlan, console: Console) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     from ablate.report.terminal import print_table
     from ablate.report.words import Table
@@ -74,19 +73,19 @@ def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> No
     say = saying(console)
     if plan.other_code is not None:
         say(f"{plan.other_code}\nA run stops here; --retrain trains them again, --keep-finished uses them.\n")
-    for block in plan_blocks(plan, min(console.width, WIDTH), by_part):
+    for block in plan_blocks(plan, min(console.width, WIDTH)):
         if isinstance(block, Table):
             print_table(block, console)
         else:
             say(block)
 
 
-def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Table]:
+def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
     """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
     from ablate.report.sentences.prospects import power_parts
     from ablate.report.words import message
 
-    yield from _variants(plan, by_part)
+    yield _variants(plan)
     commands = plan.command_lines()
     if commands:
         yield "\n" + "\n".join(commands)
@@ -138,8 +137,8 @@ def _list_under(title: str, items: Sequence[str | Table], width: int) -> Iterato
             yield ""
 
 
-def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
-    """Yields sizes and trials, and with `by_part` parameters by part; a row for each variant and task."""
+def _variants(plan: StudyPlan) -> Table:
+    """Returns sizes and trials, a row for each variant and task."""
     from ablate.core.short_names import short_name
     from ablate.report.words import count, message
 
@@ -147,7 +146,6 @@ def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
     descriptions = {variant.name: study.describe(variant) for variant in study.variants}
     lengths_differ = _lengths_differ(descriptions.values())
     sizes = []
-    parts = []
     for variant, of_variant in descriptions.items():
         for task, description in zip(study.tasks, of_variant, strict=True):
             names = {"variant": short_name(variant, study.config.labels)}
@@ -157,11 +155,7 @@ def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
             size = _size(description, with_length=lengths_differ)
             size |= {"cached": cached, "to train": study.config.seeds.count - cached}
             sizes.append(names | {column: count(number) for column, number in size.items()})
-            of_parts = description.parameters_by_part
-            parts.append(names | {part.replace("_", " "): count(number) for part, number in of_parts.items()})
-    yield _table(message("plan.title", study.config.name, len(study.variants)), sizes)
-    if by_part:
-        yield _table(message("plan.by_part"), parts)
+    return _table(message("plan.title", study.config.name, len(study.variants)), sizes)
 
 
 def _size(description: Description, *, with_length: bool) -> dict[str, int | None]:

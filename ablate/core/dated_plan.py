@@ -15,7 +15,7 @@ ADDED = "added"
 KNOWN = "known"
 OF_COMPARISONS = ("metric.name", "metric.margin", "compare")
 """Settings that decide how trials are compared, not how they are trained; a claim states its own."""
-_OF_CLAIMS = {"metric.target": "steps_to_target", "stress": "lr_sensitivity"}
+OF_CLAIMS = {"metric.target": "steps_to_target", "stress": "lr_sensitivity"}
 """Setting on which, with all below it, only claims depend → the metric of these claims."""
 
 _OF_CLAIM = {"claim", "hash", "declared", "exploratory"}
@@ -128,7 +128,7 @@ class PlanChanges:
 
 def _touches(path: str, claimed: str) -> bool:
     """Returns whether comparisons, or claims on the metric `claimed`, depend on the setting at a path."""
-    for of_claims, metric in _OF_CLAIMS.items():
+    for of_claims, metric in OF_CLAIMS.items():
         if f"{path}.".startswith(f"{of_claims}."):
             return claimed == metric
     return not claimed or path not in OF_COMPARISONS

@@ -26,8 +26,17 @@ if TYPE_CHECKING:
 
 ClaimKind = Literal["beats", "matches", "does_not_lose", "interaction"]
 """What a claim says of its sides; an interaction: A beats B by more at one level, or on one slice, than at another."""
-LIKENESS: tuple[ClaimKind, ...] = ("matches", "does_not_lose")
-"""Kinds of claims that say how alike two sides are, within a margin of their own."""
+
+
+def is_likeness(kind: ClaimKind) -> bool:
+    """Returns whether a claim of a kind says how alike two sides are, within a margin of its own."""
+    match kind:
+        case "matches" | "does_not_lose":
+            return True
+        case "beats" | "interaction":
+            return False
+        case _:
+            assert_never(kind)
 
 
 # Kept facts with another key are of another version: a key that was renamed would load as nothing.

@@ -185,9 +185,6 @@ class AnalysisOptions:
     )
     experiment: str = option("", "Experiment of MLflow, where RUNS has several.", metavar="NAME")
     replicates: bool = option(False, "Take rows of one variant as replicates although other columns differ.")
-    tracking_uri: str | None = option(
-        None, "MLflow server or database; RUNS is then the name of an experiment there.", metavar="URI"
-    )
     known_noise: str | Path | None = option(
         None, "Judge single runs against the kept runs of a baseline.", type=FILE
     )

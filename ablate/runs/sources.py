@@ -6,12 +6,7 @@ from pathlib import Path
 
 from ablate.base.errors import Invalid
 from ablate.base.once import refusing_twice
-from ablate.runs.formats.experiments import (
-    MlflowDatabaseReader,
-    MlflowFolderReader,
-    read_experiment,
-    read_store,
-)
+from ablate.runs.formats.experiments import MlflowDatabaseReader, MlflowFolderReader, read_store
 from ablate.runs.formats.lm_eval_results import LmEvalResultReader
 from ablate.runs.formats.logs import LogReader
 from ablate.runs.formats.mlflow_stores import is_uri
@@ -40,9 +35,7 @@ READERS: tuple[Reader, ...] = (
 
 
 def find_runs(runs: str, options: AnalysisOptions) -> RunsFound:
-    """Returns the runs of a path, of a store of MLflow by its URI, or of an experiment there. Raises `AblateError`."""
-    if options.tracking_uri is not None:
-        return read_experiment(runs, options.tracking_uri, options)
+    """Returns the runs of a path, or of a store of MLflow by its URI. Raises `AblateError`."""
     if is_uri(runs):
         return read_store(runs, options)
     path = Path(runs)

@@ -20,7 +20,8 @@ from ablate.core.facts import ClaimKind
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
-    "`A beats B on METRIC by more at PATH=y than at PATH=x`, where A and B are variants or path=level"
+    "`A beats B on METRIC by more at PATH=y than at PATH=x`, `A beats B by more on METRIC@y than on METRIC@x`, where A "
+    "and B are variants or path=level"
 )
 _VERBS = ("beats", "matches", "lose")
 # What a claim may lack.

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.numerals import NOT_NEGATIVE, POSITIVE, number_in
@@ -98,14 +99,17 @@ def _number(statement: Statement) -> float:
     """Returns X of a claim that has one: not negative, and above 0 but for `beats`."""
     given = statement.margin
     value = number_in(given)
-    if statement.kind == "beats":
-        domain = NOT_NEGATIVE
-        rule = f"has a margin that is not a finite number: {given!r}"
-        example = "for instance `by 0.02`"
-    else:
-        domain = POSITIVE
-        rule = f"has a margin that is not a positive number: {given!r}"
-        example = "for instance `within 0.02`"
+    match statement.kind:
+        case "beats" | "interaction":
+            domain = NOT_NEGATIVE
+            rule = f"has a margin that is not a finite number: {given!r}"
+            example = "for instance `by 0.02`"
+        case "matches" | "does_not_lose":
+            domain = POSITIVE
+            rule = f"has a margin that is not a positive number: {given!r}"
+            example = "for instance `within 0.02`"
+        case _:
+            assert_never(statement.kind)
     if value is None or value not in domain:
         raise Invalid("", rule, statement.text, example)
     return value

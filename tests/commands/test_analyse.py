@@ -229,9 +229,7 @@ def test_an_experiment_of_mlflow_is_judged(tmp_path):
         client.log_metric(run, "loss", 9.0, step=1)
         client.log_metric(run, "loss", float(loss), step=2)
         client.set_terminated(run)
-    at = [
-        "--tracking-uri",
-        uri,
+    roles = [
         "--column",
         "variant",
         "params.kind",
@@ -239,11 +237,21 @@ def test_an_experiment_of_mlflow_is_judged(tmp_path):
         "seed",
         "params.random_seed",
     ]
-    at += ["--baseline", "base", "--metric", "metrics.loss", "--direction", "min"]
-    done = ablate_here("analyse", "lr sweep", *at, cwd=tmp_path)
+    call = [
+        *roles,
+        "--baseline",
+        "base",
+        "--metric",
+        "metrics.loss",
+        "--direction",
+        "min",
+        "--name",
+        "lr-sweep",
+    ]
+    done = ablate_here("analyse", uri, "--experiment", "lr sweep", *call, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert rows(tmp_path, "lr-sweep")["wide"]["verdict"] == "better"
-    assert ablate_here("analyse", "lr sweeps", *at, cwd=tmp_path).returncode == 2
+    assert ablate_here("analyse", uri, "--experiment", "lr sweeps", *call, cwd=tmp_path).returncode == 2
 
 
 BAD = {

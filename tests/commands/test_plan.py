@@ -75,11 +75,11 @@ def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
 
 
 def lines(found: StudyPlan) -> list[str]:
-    return [part for part in plan_blocks(found, 80, False) if isinstance(part, str)]
+    return [part for part in plan_blocks(found, 80) if isinstance(part, str)]
 
 
 def tables(found: StudyPlan) -> list[Table]:
-    return [part for part in plan_blocks(found, 80, True) if isinstance(part, Table)]
+    return [part for part in plan_blocks(found, 80) if isinstance(part, Table)]
 
 
 def numbers(table: Table, *names: str) -> dict[str, list[float]]:
@@ -91,16 +91,15 @@ def numbers(table: Table, *names: str) -> dict[str, list[float]]:
 # What it trains
 
 
-def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
+def test_parameters_and_flops_of_each_variant(plan, tmp_path):
     found = plan(STUDY)
-    sizes, by_part = tables(found)[:2]
+    sizes = tables(found)[0]
     for variant in found.study.variants:
         (described,) = found.study.describe(variant)
         assert described.flops is not None
         assert described.training_flops == 3 * described.flops or "additive" in variant.name
         row = [described.parameters, described.flops, described.training_flops, 0, 2]
         assert numbers(sizes)[short_name(variant.name, {})] == row
-        assert sum(numbers(by_part)[short_name(variant.name, {})]) == described.parameters
     assert found.to_train == found.at_most == 6
     assert not (tmp_path / "results").exists()
 
@@ -127,7 +126,7 @@ def test_variants_are_built_once_shapes_counted_once_and_sets_of_sources_hashed_
 @pytest.mark.slow
 def test_what_is_matched_stands_beside_the_sizes(plan, write):
     text = STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n"
-    sizes, _, matched = tables(plan(text))[:3]
+    sizes, matched = tables(plan(text))[:2]
     rows = features(write(text))["match"]["rows"]
     assert [row["variant"] for row in rows] == [row["variant"] for row in matched.rows]
     for given, row in zip(rows, matched.rows, strict=True):

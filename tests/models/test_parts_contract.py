@@ -7,9 +7,11 @@ slot whose derivative it takes instead.
 """
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -148,6 +150,17 @@ def test_the_walk_reaches_every_slot_of_the_model():
     assert {(slot, name) for slot in places() for name in CATALOGUE.names(slot)} == {
         (case.slot, case.name) for case in CASES
     }
+
+
+def test_the_tests_of_formulas_name_every_part():
+    tests = Path(__file__).parents[1]
+    files = [*tests.glob("components/*.py"), *tests.glob("models/*.py"), tests / "score_formulas.py"]
+    text = "".join(path.read_text() for path in files)
+    parts = {(slot, name) for slot in places() for name in CATALOGUE.names(slot)}
+    parts.remove(("value", "full"))  # The default of attention, which is in each of its tests.
+    classes = {(slot, name): CATALOGUE.get(slot, name).__name__ for slot, name in parts}
+    unnamed = [part for part in parts if not re.search(rf'\b{classes[part]}\b|"{part[1]}"', text)]
+    assert unnamed == [], "lack a test of their formula in tests/components or tests/models"
 
 
 @pytest.mark.fast_cases(36)

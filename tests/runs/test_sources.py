@@ -107,7 +107,7 @@ def test_a_folder_without_samples_or_without_the_metric_is_refused(tmp_path):
 def analyse_experiment(folder, name, uri):
     roles = ("--column", "variant", "params.variant", "--column", "seed", "params.seed")
     metric = ("--baseline", "a", "--metric", "metrics.acc", "--direction", "max")
-    return ablate_here("analyse", name, "--tracking-uri", uri, *roles, *metric, cwd=folder)
+    return ablate_here("analyse", uri, "--experiment", name, *roles, *metric, cwd=folder)
 
 
 def test_a_database_that_is_none_is_neither_read_nor_made(tmp_path):

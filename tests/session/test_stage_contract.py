@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 from harness import TOY_STUDY, checked, prepare, problems
 
+from ablate.core.dated_plan import OF_CLAIMS
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages import CONFIGS, STAGES
 from ablate.stages.search.sweep import SweepStage
@@ -64,6 +65,15 @@ def test_keys_of_stages_are_those_of_their_configs() -> None:
         "speed",
         "stress",
     ]
+
+
+def test_a_change_of_a_key_changes_what_depends_on_it_alone() -> None:
+    """Comparisons depend on the keys of a stage that changes variants; claims alone on those of `OF_CLAIMS`."""
+    for stage in STAGES:
+        changes_variants = stage.select is not Stage.select or stage.adjust is not Stage.adjust
+        for key in stage.Config.model_fields:
+            if stage.Config.decides and key not in OF_CLAIMS:
+                assert changes_variants, f"{key}: `decides = False`, or a line of OF_CLAIMS"
 
 
 def test_a_run_selects_by_tune_alone_and_a_sweep_by_search_alone(write) -> None:

@@ -1,7 +1,13 @@
+import re
+from typing import get_args
+
 import pytest
 from harness import TOY, prepare
 
+from ablate.commands.guide import text_of
+from ablate.core.facts import ClaimKind
 from ablate.core.metric import Metric
+from ablate.study.claim_grammar import GRAMMAR, read_statement
 from ablate.study.claims import Claimable, parse_claim
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -110,3 +116,10 @@ def test_claims_may_be_about_derived_metrics(write):
     claims = [f"model.effect=1 beats baseline on {metric}" for metric in on]
     study = write(HEAD + f"factors: {{model.effect: [1]}}\nclaims: [{', '.join(claims)}]\n")
     assert [claim.metric for claim in prepare(study).claims] == list(on)
+
+
+def test_refusals_and_guide_name_a_form_of_every_kind():
+    forms = re.findall("`(A [^`]+)`", GRAMMAR)
+    said = [form.replace("[", "").replace("]", "") for form in forms]
+    assert {read_statement(form.replace("X", "0.1")).kind for form in said} == {*get_args(ClaimKind)}
+    assert [form for form in said if f"`{form}`" not in text_of("verdicts")] == []

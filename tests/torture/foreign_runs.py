@@ -163,7 +163,7 @@ def experiments(rng: Random, place: Place) -> str:
         connection.close()
     before = len(place.violations)
     done = analysed(
-        place, "mine", "--tracking-uri", "sqlite:///runs.db", "--baseline", "base", "--direction", "min",
+        place, "sqlite:///runs.db", "--experiment", "mine", "--baseline", "base", "--direction", "min",
         "--metric", rng.choice(("metrics.loss", "metrics.loss", "metrics.seed")),
         "--column", "variant", "params.variant", "--column", "seed", "params.seed",
     )  # fmt: skip

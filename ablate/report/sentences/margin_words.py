@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ablate.analysis.runs import runs_of
 from ablate.analysis.wide_margin import WideMargin, wide_margin
-from ablate.core.facts import LIKENESS, TaskFacts
+from ablate.core.facts import TaskFacts, is_likeness
 from ablate.report.section import ReportData
 from ablate.report.words import message, rows_of
 
@@ -23,7 +23,7 @@ def claimed_margin_lines(report_data: ReportData) -> Iterator[str]:
     runs = runs_of(report_data.evidence)
     lines: list[str] = []
     for claim in facts.claims:
-        if claim.kind not in LIKENESS or claim.text not in supported or claim.by == facts.margin:
+        if not is_likeness(claim.kind) or claim.text not in supported or claim.by == facts.margin:
             continue
         for task in facts.tasks:
             wide = wide_margin(runs, task, claim.metric, claim.by)

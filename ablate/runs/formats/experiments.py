@@ -1,4 +1,4 @@
-"""The runs of an MLflow experiment, as a table: where MLflow keeps them, or by the name of the experiment."""
+"""The runs of an MLflow experiment, as a table, from where MLflow keeps them."""
 
 from __future__ import annotations
 
@@ -72,16 +72,11 @@ class _Choice:
     """The names of the experiments that have runs, or of all where a name is asked for."""
 
 
-def read_experiment(name: str, uri: str, options: AnalysisOptions) -> RunsFound:
-    """Returns the runs of an MLflow experiment by its name. Raises `AblateError`."""
-    return read_store(uri, options, name=name)
-
-
-def read_store(uri: str, options: AnalysisOptions, *, name: str = "", experiment_id: str = "") -> RunsFound:
+def read_store(uri: str, options: AnalysisOptions, experiment_id: str = "") -> RunsFound:
     """Returns the runs of an MLflow experiment, without those that have runs below them. Raises `AblateError`.
 
-    name: of the experiment as RUNS; experiment_id: of the one whose folder is RUNS. Without both, the experiment is
-    that of `--experiment`, or the only one that has runs.
+    experiment_id: of the one whose folder is RUNS. Without it, the experiment is that of `--experiment`, or the only
+    one that has runs.
 
     Columns: `params.X`, `tags.X`, and each metric under its own name: its last value, or with `--at` a row a step. A
     metric is `metrics.X` where the call names it so, and where X is the name of another column. Nothing is written.
@@ -93,10 +88,10 @@ def read_store(uri: str, options: AnalysisOptions, *, name: str = "", experiment
 
         def choose() -> tuple[MlflowClient, _Choice]:
             client = client_class(open_uri)
-            return client, _choice(client, name or options.experiment, experiment_id)
+            return client, _choice(client, options.experiment, experiment_id)
 
         client, choice = _answered(uri, ANSWER_SECONDS, choose)
-        experiment = _checked(choice, "RUNS" if name else "--experiment", name or options.experiment)
+        experiment = _checked(choice, options.experiment)
 
         def read() -> RunsFound:
             return table_of(client, experiment, options)
@@ -131,22 +126,18 @@ def _experiments(client: MlflowClient) -> Iterator[Experiment]:
             return
 
 
-def _checked(choice: _Choice, place: str, name: str) -> Experiment:
+def _checked(choice: _Choice, name: str) -> Experiment:
     """Returns the experiment that was chosen. Raises `Invalid` where none was, and for a deleted one."""
     experiment = choice.experiment
     with Gather() as at:
         if name:
-            rule = (
-                "is not an experiment at --tracking-uri"
-                if place == "RUNS"
-                else "is not an experiment of RUNS"
-            )
+            rule = "is not an experiment of RUNS"
             hint = nearest(name, choice.others) or "Name one that exists, or another store of MLflow's"
-            at.refuse(experiment is None, place, rule, name, listed(choice.others), hint)
+            at.refuse(experiment is None, "--experiment", rule, name, listed(choice.others), hint)
         elif choice.others:
             hint = "For example: --experiment NAME"
             rule = "is needed: several experiments have runs"
-            at.refuse(experiment is None, place, rule, "", listed(choice.others), hint)
+            at.refuse(experiment is None, "--experiment", rule, "", listed(choice.others), hint)
         else:
             hint = "Deleted runs do not count: restore them in MLflow first"
             at.refuse(experiment is None, "RUNS", "has no experiment with runs", hint=hint)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
-    BeforeValidator,
     Field,
     FiniteFloat,
     PlainSerializer,
     PositiveFloat,
     model_validator,
 )
-from pydantic.json_schema import SkipJsonSchema
 
 from ablate.base.registry import OnOff, StrictModel
 from ablate.search.pruners import PRUNERS, NoPruner
@@ -76,20 +74,22 @@ def _check_numbers(values: Values, low: float, high: float) -> None:
         raise refusal("has whole numbers", "a step that is a whole number")
 
 
-def _no_storage(value: object) -> None:
-    """Refuses a storage; the key is there so that its rule can be said."""
-    if value is not None:
-        raise refusal(
-            "is not an option: a search continues from the records of its trials",
-            "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard",
-        )
-
-
 _WITHOUT_DEFAULTS = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
 
 
 class _BaseSection(StrictModel):
     """Base of both sections: the space and the budget of a search."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_storage(cls, given: Any) -> Any:
+        """Refuses a key of earlier studies, with what has taken its place."""
+        if isinstance(given, dict) and "storage" in given:
+            raise refusal(
+                "has the key `storage`, which no longer exists: a search continues from the records of its trials",
+                "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard",
+            )
+        return given
 
     over: Annotated[dict[str, Annotated[Values, _WITHOUT_DEFAULTS]], Field(min_length=1)]
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
@@ -100,7 +100,6 @@ class _BaseSection(StrictModel):
     batch: Annotated[int, Field(gt=0, le=10_000)] = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
     settings do not depend on the number of workers."""
-    storage: SkipJsonSchema[Annotated[None, BeforeValidator(_no_storage), Field(exclude=True)]] = None
 
 
 class SearchSection(_BaseSection):
