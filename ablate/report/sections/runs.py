@@ -15,10 +15,10 @@ from ablate.core.replication import Replication
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
-from ablate.report.provenance_words import provenance_words
 from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
 from ablate.report.sentences.data_words import pool_words, split_words, step_words
 from ablate.report.sentences.methods import METHODS
+from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, variant_column
 from ablate.report.words import Column, Row, Table, count, message, rows_of, tabulated, text

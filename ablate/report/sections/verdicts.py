@@ -7,10 +7,10 @@ from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.short_names import runner_up_name, short_claim
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.figures.facets import cells_of, figure_names
-from ablate.report.provenance_words import provenance_words
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.sentences.data_words import pairs_share_data
 from ablate.report.sentences.levels import level_of_claims
+from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.resolution_words import resolution_column
 from ablate.report.sentences.terms import detectable_meaning

@@ -7,10 +7,10 @@ from ablate.analysis.learning import baseline_learned, convergence
 from ablate.analysis.runs import runs_of
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
-from ablate.report.provenance_words import provenance_words
 from ablate.report.section import ReportData
 from ablate.report.sentences.answer import learned_words
 from ablate.report.sentences.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
+from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, planned_rows, shared_rate
 from ablate.report.words import message

@@ -7,7 +7,6 @@ from ablate.analysis.family import family_size
 from ablate.analysis.runs import Side, runs_of, solving_metric
 from ablate.core.derived import DERIVED
 from ablate.core.facts import StudyFacts, TaskFacts
-from ablate.report.provenance_words import provenance_words
 from ablate.report.section import ReportData
 from ablate.report.sentences.data_words import (
     chosen_by_judged,
@@ -19,6 +18,7 @@ from ablate.report.sentences.data_words import (
 )
 from ablate.report.sentences.dependence import is_main_effect
 from ablate.report.sentences.levels import family_in_words
+from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import ALSO, planned_rows, shared_rate
 from ablate.report.words import from_to, message, text
