@@ -26,10 +26,10 @@ $(READY): pyproject.toml constraints.txt
 run: $(READY) ## run the quickstart study into local/: trains what is missing, then shows verdicts and report
 	$(BIN)/ablate run studies/quickstart.yaml --results $(LOCAL)
 
-test: lint ## lint, type check and test, in under five minutes
+test: lint ## lint, type check, and run the fast tests
 	$(BIN)/pytest $(SPREAD)
 
-test-all: lint ## the same with the slow tests
+test-all: lint ## the same with the slow tests, for an hour or two
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[tensorboard]"
 	$(BIN)/pytest $(SPREAD) -m ""
 

@@ -107,3 +107,13 @@ def test_other_files_leave_a_run(tmp_path, case):
 )
 def test_ends_of_logs_of_other_languages(lines, kind):
     assert ending_in_lines(lines, "a.log").kind == kind
+
+
+@pytest.mark.parametrize(("marked", "counted"), [(1, 5), (2, 5), (3, 3), (4, 4)])
+def test_a_mark_that_most_runs_lack_ends_none_of_them(marked, counted, tmp_path):
+    root = written(tmp_path / "runs", {}, {})
+    for seed in range(marked):
+        (root / f"wide_s{seed}" / "DONE").touch()
+    for seed in range(marked if marked > 2 else 0):
+        (root / f"base_s{seed}" / "DONE").touch()
+    assert interval(root) == pytest.approx(paired(range(counted)), abs=1e-12)

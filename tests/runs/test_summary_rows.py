@@ -1,6 +1,7 @@
 """Rows and columns that summarise runs are no runs; what only looks like one stays."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -280,3 +281,18 @@ def test_numbers_that_are_too_coarse_say_nothing():
     assert agreement_with("mean", exact, WrittenNumber.of("0.94")) == "is not"
     fine = [WrittenNumber.of(text) for text in ("0.9100", "0.9200", "0.9301")]
     assert agreement_with("mean", fine, WrittenNumber.of("0.9200")) == "is"
+
+
+@pytest.mark.parametrize(
+    ("word", "statistic"),
+    [*STATISTICS.items(), ("variance", np.var), ("cv", stats.variation), ("q3", None), ("range", np.ptp)],
+)
+def test_the_number_of_a_statistic_is_known_as_such(word, statistic):
+    values = [0.9132, 0.9216, 0.9307, 0.9418, 0.9551]
+    if statistic is None:
+        statistic = partial(np.quantile, q=0.75)
+    number = float(statistic(values, ddof=1) if word == "cv" else statistic(values))
+    written = [WrittenNumber.of(f"{value:.12f}") for value in values]
+    word = word.lower()
+    assert agreement_with(word, written, WrittenNumber.of(f"{number:.12f}")) == "is"
+    assert agreement_with(word, written, WrittenNumber.of(f"{number + 1e-6:.12f}")) == "is not"
