@@ -19,8 +19,8 @@ def distance(one: Record, other: Record) -> float:
 
     Infinite where one lacks some of the other's numbers.
     """
-    numbers = _numbers(one)
-    others = _numbers(other)
+    numbers = numbers_of(one)
+    others = numbers_of(other)
     if numbers.keys() != others.keys():
         return math.inf
     return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
@@ -28,8 +28,8 @@ def distance(one: Record, other: Record) -> float:
 
 def are_identical(one: Record, other: Record) -> bool:
     """Returns whether two runs have the same numbers in every digit, with those that their study does not declare."""
-    numbers = _numbers(one)
-    return bool(numbers) and numbers == _numbers(other) and _undeclared(one) == _undeclared(other)
+    numbers = numbers_of(one)
+    return bool(numbers) and numbers == numbers_of(other) and _undeclared(one) == _undeclared(other)
 
 
 def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
@@ -60,7 +60,7 @@ def _undeclared(record: Record) -> Mapping[str, Sequence[tuple[int, float]]]:
     return points
 
 
-def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
+def numbers_of(record: Record) -> Mapping[tuple[str, int], float]:
     """Returns metric and step → value, without missing values.
 
     The value at the end of the run is at step −1.

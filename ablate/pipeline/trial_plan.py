@@ -95,7 +95,7 @@ class TrialPlan(Plan):
             return self._seed_evidence(records)
 
         if self._compares_first and self._looks_taken == 1:
-            self._stopped = without_effect(self.study, self.used, records, evidence)
+            self._stopped = without_effect(self.study, self.used, records)
             self._unsettled -= self._stopped | self._left_alone()
             return self._take_look() if self._unsettled else []
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ablate.core.same_numbers import are_identical
+from ablate.core.same_numbers import are_identical, numbers_of
 from ablate.core.trial import Cell
 
 if TYPE_CHECKING:
-    from ablate.core.facts import Evidence
     from ablate.core.record import Record
     from ablate.study.study import Study
 
@@ -17,45 +19,59 @@ FIRST_PAIRS = 2
 """The seeds under which a variant is compared with the baseline before the others are trained."""
 Place = tuple[str, str]
 """A variant and a task."""
+_MOST_EXAMPLES = 20_000
+"""Two runs that differ may well get as many of so many examples right, twice."""
+_MANY_NUMBERS = 6
+"""So many numbers that differ between seeds are not equal by chance, however coarse."""
+_ROUNDING = 1e-12
+"""What a share may miss by rounding."""
 
 
-def without_effect(
-    study: Study, cells: Iterable[Cell], records: Mapping[str, Record], evidence: Callable[[], Evidence]
-) -> set[Place]:
-    """Returns where a variant has the baseline's numbers under every seed, in every digit and not by chance.
+def without_effect(study: Study, cells: Iterable[Cell], records: Mapping[str, Record]) -> set[Place]:
+    """Returns where a variant has the baseline's numbers under each seed, in every digit and hardly by chance.
 
-    cells: those of the first seeds. evidence: makes that of their records; asked for only where numbers are the same.
+    cells: those of the first seeds.
     """
     baseline = study.variants[0].name
-    placebos = {variant.name for variant in study.variants if variant.placebo}
-    runs = {(cell.variant, cell.task, cell.seed): records.get(cell.id) for cell in cells if cell.judged}
-    pairs: dict[Place, list[bool]] = {}
-    for (variant, task, seed), record in runs.items():
-        if variant == baseline or variant in placebos:
-            continue
-        of_baseline = runs.get((baseline, task, seed))
-        pairs.setdefault((variant, task), []).append(_is_same_run(record, of_baseline))
-    places = {place for place, same in pairs.items() if all(same) and len(same) == FIRST_PAIRS}
-    return places & _beyond_chance(baseline, evidence()) if places else set()
-
-
-def _is_same_run(record: Record | None, of_baseline: Record | None) -> bool:
-    """Returns whether a run has the numbers of another run, the baseline's, and both have completed."""
-    if record is None or of_baseline is None or record.id == of_baseline.id:
-        return False
-    return record.status == of_baseline.status == "completed" and are_identical(record, of_baseline)
-
-
-def _beyond_chance(baseline: str, evidence: Evidence) -> set[Place]:
-    """Returns where runs are as those of the baseline, and the digits of their metrics are too many for chance."""
-    # With pandas and scipy, which most runs do not need before they judge.
-    from ablate.analysis.alike import alike_groups
-    from ablate.analysis.runs import runs_of
-
+    variants = {variant.name for variant in study.variants[1:] if not variant.placebo}
+    runs: dict[Place, dict[int, Record]] = {}
+    for cell in cells:
+        record = records.get(cell.id)
+        if cell.judged and record is not None and record.status == "completed":
+            runs.setdefault((cell.variant, cell.task), {})[cell.seed] = record
     places: set[Place] = set()
-    for task in evidence.facts.tasks:
-        for group in alike_groups(runs_of(evidence), task):
-            variants = {*group["variant"]}
-            if baseline in variants:
-                places |= {(variant, task.name) for variant in variants}
+    for (variant, task), of_variant in runs.items():
+        of_baseline = runs.get((baseline, task), {})
+        if variant in variants and _are_same(of_variant, of_baseline) and _tell(of_baseline.values()):
+            places.add((variant, task))
     return places
+
+
+def _are_same(runs: Mapping[int, Record], others: Mapping[int, Record]) -> bool:
+    """Returns whether the runs of two variants are trainings of their own, with the same numbers under each seed."""
+    if len(runs) < FIRST_PAIRS or runs.keys() != others.keys():
+        return False
+    pairs = [(record, others[seed]) for seed, record in runs.items()]
+    return all(one.id != other.id and are_identical(one, other) for one, other in pairs)
+
+
+def _tell(runs: Iterable[Record]) -> bool:
+    """Returns whether the numbers of these runs would differ in another variant: many of them, or one of many digits.
+
+    Only those that differ between seeds count: a number of parameters is as large in every run.
+    """
+    values: set[float] = set()
+    for one, other in pairwise(map(numbers_of, runs)):
+        for place in one.keys() & other.keys():
+            if one[place] != other[place]:
+                values |= {one[place], other[place]}
+    return len(values) >= _MANY_NUMBERS or any(not _may_be_share(value) for value in values)
+
+
+def _may_be_share(value: float) -> bool:
+    """Returns whether a number, or its decimals, may be the share of some of a few thousand examples."""
+    if value == 0:
+        return True
+    fraction = abs(value) / 10.0 ** math.ceil(math.log10(abs(value)))
+    share = Fraction(fraction).limit_denominator(_MOST_EXAMPLES)
+    return abs(float(share) - fraction) < _ROUNDING
