@@ -27,7 +27,7 @@ class Notation:
     false: str
     lists: Lists
     nested: str
-    """An example of a nested key, for people."""
+    """An example of a nested key, for people; empty where there are none."""
     switch: str
     """An example of a flag with two sides, for people; empty where there are no flags."""
     quotes_all: bool = False
@@ -93,7 +93,7 @@ NOTATIONS: Mapping[Dialect, Notation] = {
         true="true",
         false="false",
         lists="words",
-        nested="no nested keys",
+        nested="",
         switch="--x|--no-x",
     ),
     # absl-py 2.5.1, abseil.io/docs/python/guides/flags: "Flag Types". After `--x false` x is true, and false another
@@ -147,7 +147,10 @@ def described(dialect: Dialect) -> str:
             lists = "a list a,b"
         case _:
             assert_never(notation.lists)
-    return f"{null}; {switches}; {lists}; a nested key {notation.nested}"
+    parts = [null, switches, lists]
+    if notation.nested:
+        parts.append(f"a nested key {notation.nested}")
+    return "; ".join(parts)
 
 
 def words_of(name: str, value: Any, spec: str, dialect: Dialect | None, *, is_alone: bool) -> list[str]:
