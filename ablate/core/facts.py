@@ -247,10 +247,15 @@ class StudyFacts:
         """Returns the mark of a comparison of variants, or of a claim on a metric, as `PlanChanges.mark`."""
         return self.replanned.mark(variants, claimed) if self.replanned is not None else ""
 
-    @property
-    def stopped(self) -> dict[str, list[str]]:
-        """Variant → the tasks on which it was stopped, as it changed none of the baseline's numbers."""
-        return self.provenance.stopped if isinstance(self.provenance, Planned) else {}
+    def is_stopped(self, variant: VariantFacts, task: str) -> bool:
+        """Returns whether a variant was trained no further on a task, as it changed none of the baseline's numbers.
+
+        Only then are there fewer seeds than at the first look.
+        """
+        if self.is_given or variant.placebo or variant.name == self.variants[0].name:
+            return False
+        first_look = self.looks[0] if self.looks else len(self.seeds)
+        return len(self.seeds_of(variant.name, task)) < first_look
 
     def lost_of(self, variant: str, task: str) -> list[LostRun]:
         """Returns the runs of a variant on a task whose pairs are left out."""
@@ -270,7 +275,7 @@ class StudyFacts:
         match self.provenance:
             case Given(own_seeds):
                 return own_seeds.get(variant, {}).get(task, [])
-            case Planned(until=until):
+            case Planned(until):
                 count = until.get(variant, {}).get(task)
                 return self.seeds[:count]
             case _:

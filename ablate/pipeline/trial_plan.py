@@ -206,16 +206,14 @@ class TrialPlan(Plan):
         """Returns the facts of the study, for judging: seeds asked so far, claims its variants can decide."""
         decidable = {claim.hash for claim in self.study.claims}
         facts = facts_of(self.study, [claim for claim in self.claims if claim.hash in decidable])
-        if not (self.study.config.seeds.looks or self._stopped):
+        looks = self.study.config.seeds.looks
+        if not (looks or self._stopped):
             return facts
         until: dict[str, dict[str, int]] = {}
         for (variant, task), count in self._seeds_asked.items():
             until.setdefault(variant, {})[task] = count
-        stopped: dict[str, list[str]] = {}
-        for variant, task in sorted(self._stopped):
-            stopped.setdefault(variant, []).append(task)
-        most = max(self._seeds_asked.values())
-        return replace(facts, seeds=facts.seeds[:most], provenance=Planned(until, stopped))
+        most = max(self._seeds_asked.values()) if looks else None
+        return replace(facts, seeds=facts.seeds[:most], provenance=Planned(until))
 
     def evidence(self, facts: StudyFacts, records: Mapping[str, Record]) -> Evidence:
         """Gathers the evidence of the cells that were asked for, with what stages add to it."""

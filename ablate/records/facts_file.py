@@ -35,18 +35,16 @@ class _ReplicationKeys:
 
 
 _FOLLOWING = {
-    "looks": ["until", "stopped"],
+    "looks": ["until"],
     "reported": ["given", "own_seeds"],
     "replanned": ["has_seeds", "lost", "own_lengths", "length_column"],
 }
 """A field of the facts → the keys that follow it in a folder, and are no fields of the facts."""
-_LEFT_OUT_IF_EMPTY = {"stopped"}
-"""Keys of few folders."""
 _KEYS_OF_PARTS = {name for names in _FOLLOWING.values() for name in names}
 
 
 def plain_facts(facts: StudyFacts) -> dict[str, Any]:
-    """Returns the facts as one flat dict, as a folder has them; most keys that do not apply have empty values."""
+    """Returns the facts as one flat dict, as a folder has them; keys that do not apply have empty values."""
     fields_of_facts = asdict(facts)
     keys = asdict(_keys_of(facts.replication))
     values = {**asdict(Planned()), **asdict(Given()), **fields_of_facts["provenance"], **keys}
@@ -55,8 +53,7 @@ def plain_facts(facts: StudyFacts) -> dict[str, Any]:
         if name not in ("replication", "provenance"):
             plain[name] = value
         for key in _FOLLOWING.get(name, ()):
-            if values[key] or key not in _LEFT_OUT_IF_EMPTY:
-                plain[key] = values[key]
+            plain[key] = values[key]
     return plain
 
 

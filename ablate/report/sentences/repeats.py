@@ -46,7 +46,7 @@ def _lines_on_stopped(task: TaskFacts, facts: StudyFacts, where: str) -> Iterato
     """Yields a line on each variant that was stopped on a task, since it changed none of the baseline's numbers."""
     names = names_of(facts)
     for variant in facts.variants:
-        if task.name in facts.stopped.get(variant.name, ()):
+        if facts.is_stopped(variant, task.name):
             yield message("repeats.stopped", names[variant.name], list(variant.changes), where)
 
 
