@@ -102,7 +102,8 @@ class Reading:
     def _refuse_unmatched(self) -> None:
         """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""
         read = self.matched | self.values.keys()
-        if self._step is not None:
+        # A short run may end before its first step is printed.
+        if self._step is not None or not any(len(curve) > 1 for curve in self.values.values()):
             read.add(STEP)
         for name, pattern in self.patterns.items():
             if name not in read:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ablate.core.same_numbers import are_identical, numbers_of
+from ablate.core.metric import FREE
+from ablate.core.same_numbers import numbers_of
 from ablate.core.trial import Cell
+from ablate.core.undeclared import undeclared_of
 
 if TYPE_CHECKING:
     from ablate.core.record import Record
@@ -52,7 +54,23 @@ def _are_same(runs: Mapping[int, Record], others: Mapping[int, Record]) -> bool:
     if len(runs) < FIRST_PAIRS or runs.keys() != others.keys():
         return False
     pairs = [(record, others[seed]) for seed, record in runs.items()]
-    return all(one.id != other.id and are_identical(one, other) for one, other in pairs)
+    return all(one.id != other.id and _are_identical(one, other) for one, other in pairs)
+
+
+def _are_identical(one: Record, other: Record) -> bool:
+    """Returns whether two runs have the same numbers in every digit, with those that their study does not declare."""
+    numbers = numbers_of(one)
+    return bool(numbers) and numbers == numbers_of(other) and _undeclared(one) == _undeclared(other)
+
+
+def _undeclared(record: Record) -> Mapping[str, Sequence[tuple[int, float]]]:
+    """Returns name → step and value of the numbers that the study of a record does not declare."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for name, curve in undeclared_of(record).items():
+        if not name.endswith(FREE):
+            pairs = zip(curve.steps.tolist(), curve.values.tolist(), strict=True)
+            points[name] = [(step, value) for step, value in pairs if not math.isnan(value)]
+    return points
 
 
 def _tell(runs: Iterable[Record]) -> bool:

@@ -444,7 +444,7 @@ def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder, kin
     assert "gpt.py:20: torch.manual_seed(1337)" in " ".join(planned.stdout.split())
     done = ablate("run", "study.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert "a random generator at gpt.py:20" in done.stdout + done.stderr
+    assert "every trial gets the same seed at gpt.py:20" in done.stdout + done.stderr
     rows = load(folder / "results" / "own").comparisons
     assert (len(rows), {*rows.n}) == (len(GPT[kind]["factors"]), {2})
     study.write_text(json.dumps(json.loads(study.read_text()) | {"probe": {f"config.{SHORT[kind]}": 5}}))
