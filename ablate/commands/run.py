@@ -30,8 +30,8 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     is given. The same command continues it once the mistake is mended.
 
     Exit codes: 0: done; 1: some trials failed, or with --gate a claim is refuted; 2: the study or the command line
-    is invalid; 3: with --strict, no claim is refuted, and one is inconclusive, incomplete or not judged; 130:
-    interrupted. Exploratory claims count too.
+    is invalid, or a variant of your own code has the baseline's numbers in every digit; 3: with --strict, no claim is
+    refuted, and one is inconclusive, incomplete or not judged; 130: interrupted. Exploratory claims count too.
     """
     from ablate.pipeline.run import run_study
 

@@ -273,6 +273,16 @@ class StudyFacts:
         replanned = self.plan.replanned
         return "" if replanned is None else replanned.mark(variants, claimed)
 
+    def is_stopped(self, variant: VariantFacts, task: str) -> bool:
+        """Returns whether a variant was trained no further on a task, as it changed none of the baseline's numbers.
+
+        Only then are there fewer seeds than at the first look.
+        """
+        if self.is_given or variant.placebo or variant.name == self.variants[0].name:
+            return False
+        first_look = self.looks[0] if self.looks else len(self.seeds)
+        return len(self.seeds_of(variant.name, task)) < first_look
+
     def lost_of(self, variant: str, task: str) -> list[LostRun]:
         """Returns the runs of a variant on a task whose pairs are left out."""
         return [run for run in self.lost if (run.variant, run.task) == (variant, task)]
@@ -290,7 +300,7 @@ class StudyFacts:
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """Returns the seeds that a variant has on a task, or was asked for.
 
-        Of a study not all, where the variant was settled before the last look.
+        Of a study not all, where the variant was settled before the last look, or stopped.
         """
         match self.provenance:
             case Given(own_seeds):

@@ -29,7 +29,8 @@ class LostRun:
 class Planned:
     """The origin of runs that a study planned and trained."""
 
-    # Variant → task → the number of seeds that it was asked for, where looks settled it before the last.
+    # Variant → task → the number of seeds that it was asked for, where looks settled it before the last, or where its
+    # training was stopped.
     until: dict[str, dict[str, int]] = field(default_factory=dict)
     # The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed.
     looks: list[int] = field(default_factory=list)

@@ -18,8 +18,8 @@ def distance(one: Record, other: Record) -> float:
 
     Infinite where one lacks some of the other's numbers.
     """
-    numbers = _numbers(one)
-    others = _numbers(other)
+    numbers = numbers_of(one)
+    others = numbers_of(other)
     if numbers.keys() != others.keys():
         return math.inf
     return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
@@ -43,7 +43,7 @@ def numbers_in(row: Mapping[str, Any]) -> dict[str, float | None]:
     return numbers
 
 
-def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
+def numbers_of(record: Record) -> Mapping[tuple[str, int], float]:
     """Returns metric and step → value, without missing values.
 
     The value at the end of the run is at step −1.

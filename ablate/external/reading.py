@@ -28,6 +28,10 @@ MAX_DIGITS = 300  # Of a whole number that a float holds.
 MAX_FILE = 64_000_000  # Bytes of a file of numbers.
 
 
+class PatternError(AblateError):
+    """A pattern that matches no line of a run, which has ended well."""
+
+
 @dataclass
 class Reading:
     """The numbers read from one run: the last value of a metric counts, and all values are its curve."""
@@ -39,6 +43,8 @@ class Reading:
     values: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     undeclared: Undeclared = field(default_factory=Undeclared)
     _step: int | None = None
+    # The names whose patterns have matched a line, of this attempt of the trial or an earlier one.
+    matched: set[str] = field(default_factory=set)
     _matching: Matching = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -47,7 +53,9 @@ class Reading:
     def hear(self, line: str) -> dict[str, float]:
         """Returns the metrics that a line reports. Raises `AblateError` for a value that is not a number."""
         if not line.startswith(MARK):
-            return self.add(self._matching.found(line))
+            found = self._matching.found(line)
+            self.matched |= found.keys()
+            return self.add(found)
         told = self._parsed(line.removeprefix(MARK), "what the function returned or reported")
         numbers = self.add(told)
         # What a function returns is no report, to which there would be an answer.
@@ -71,7 +79,8 @@ class Reading:
     def finish(self, folder: Path, limit: TimeLimit | None = None) -> None:
         """Reads the `.json` and `.jsonl` files of a folder.
 
-        Raises `AblateError` for a metric with two values or none, for what cannot be read, and past the `limit`.
+        Raises `AblateError` for a metric with two values or none, for what cannot be read, and past the `limit`; and
+        `PatternError`.
         """
         limit = limit or TimeLimit()
         for file in sorted([*folder.glob("*.json"), *folder.glob("*.jsonl")]):
@@ -85,10 +94,20 @@ class Reading:
                 if not np.array_equal(known, value, equal_nan=True):
                     twice = f"{known:g}, and {value:g} in {printable(file.name)}"
                     raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
-        if missing := [name for name in self.metrics if name not in self.values]:
-            pattern = self.patterns.get(missing[0])
-            where = f"no line matches {pattern!r}" if pattern else "it was neither returned nor written"
-            raise AblateError(f"{missing[0]} was not read: {where}")
+        self._refuse_unmatched()
+        missing = [name for name in self.metrics if name not in self.values]
+        if missing:
+            raise AblateError(f"{missing[0]} was not read: it was neither returned nor written")
+
+    def _refuse_unmatched(self) -> None:
+        """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""
+        read = self.matched | self.values.keys()
+        # A short run may end before its first step is printed.
+        if self._step is not None or not any(len(curve) > 1 for curve in self.values.values()):
+            read.add(STEP)
+        for name, pattern in self.patterns.items():
+            if name not in read:
+                raise PatternError(f"{name} was not read: no line matches '{pattern}'")
 
     def _entries(self, file: Path) -> Iterator[Mapping[str, Any]]:
         """Yields the objects in a file of JSON or JSON lines. Raises `AblateError`."""

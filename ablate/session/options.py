@@ -93,8 +93,10 @@ class Options:
     fail_fast: bool = option(False, "Stop at the first failed trial.")
     keep_going: bool = option(
         False,
-        "Go on where the first run, which is the baseline's, fails (default: stop, with exit code 1).",
-        in_python="Go on where the first run, which is the baseline's, fails (default: raise `AblateError`).",
+        "Go on where the first run, which is the baseline's, fails (default: stop, with exit code 1), and where a "
+        "variant of your own code has the baseline's numbers.",
+        in_python="Go on where the first run, which is the baseline's, fails (default: raise `AblateError`), and where "
+        "a variant of your own code has the baseline's numbers.",
     )
     sweep: bool = option(
         False, "Search first, then judge the winners, as `ablate sweep` does.", flag=None, report=True
@@ -166,3 +168,5 @@ class RunOutcome:
     trained: int = 0
     # Judged trials without a finished record.
     missing: int = 0
+    # Variants that were trained no further, since they changed no number of the baseline's.
+    stopped: list[str] = field(default_factory=list)

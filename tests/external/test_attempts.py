@@ -25,7 +25,7 @@ for epoch in range(start + 1, 11):
 STUDY = """
 name: own
 workload:
-  command: python train.py {} {{width}}
+  command: python train.py {} {{width}} {{seed}}
   resume: on
   read: {}
 config: {{width: 1}}
