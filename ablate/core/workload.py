@@ -169,6 +169,10 @@ class Workload(ABC):
         """Returns the words of the command that a trial runs; none where it runs no command. Raises `Invalid`."""
         return ()
 
+    def interpreter(self, config: Mapping[str, Any]) -> str:
+        """Returns the Python that runs the code of a trial, with its version; empty where it is not another program."""
+        return ""
+
     def inputs(self, trial: Trial) -> str:
         """Returns a digest of all that a trial depends on beside its config and code, which its record keeps.
 

@@ -21,7 +21,7 @@ from ablate.external.command import TimeLimit, lines
 from ablate.external.reading import Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
-from ablate.external.trace import path_in_copy
+from ablate.external.trace import in_place, path_in_copy
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
@@ -83,7 +83,8 @@ class Run:
     def _in(self, folder: RunFolder) -> Record:
         """Runs in the folder of the trial, and checks how it has used its code and data."""
         root = folder.snapshot.root
-        self.words = [path_in_copy(word, root, folder.place) for word in self.words]
+        here = root / folder.snapshot.inside
+        self.words = [path_in_copy(in_place(word, here), root, folder.place) for word in self.words]
         attempts = Attempts(folder.trace_folder if self.options["resume"] else None)
         try:
             is_pruned = self._run(folder.folder, folder.environment(), attempts)

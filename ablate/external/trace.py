@@ -10,10 +10,13 @@ from pathlib import Path
 
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.plugins import is_users
+from ablate.external.kinds import is_of_environment
 
 HOOK = Path(__file__).with_name("hook")
 # Bytes of the notes of one process.
 MAX_NOTES = 100 * 2**20
+_RELATIVE = re.compile(r"(?<![\w./~$+-])(?:\./)?[\w.-]+(?:/[\w.@+-]+)+")
+"""A relative path with a slash."""
 _NOTE = re.compile(rb"(\d{1,20})\t([rwaes])\t([^\0]+)")
 
 
@@ -119,6 +122,20 @@ def path_in_copy(text: str, root: Path, copy: Path) -> str:
     if not (copy / inside).exists() or (f"{root}{os.sep}{inside}").startswith(f"{copy}{os.sep}"):
         return text
     return f"{text[: start.start()]}{copy / inside}"
+
+
+def in_place(text: str, folder: Path) -> str:
+    """Returns a text with each relative path into an environment of a folder, which no copy has, made absolute.
+
+    Such are `.venv/bin/python` and `node_modules/.bin/tsc`.
+    """
+
+    def placed(match: re.Match[str]) -> str:
+        path = os.path.normpath(match[0])
+        place = folder / path
+        return str(place) if is_of_environment(path, folder) and os.path.lexists(place) else match[0]
+
+    return _RELATIVE.sub(placed, text)
 
 
 def _source(path: str) -> str:

@@ -8,7 +8,6 @@ it has started, as far as the system allows; see `guard`.
 import ast
 import json
 import pickle
-import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -36,6 +35,7 @@ from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.code_change import diff
 from ablate.external.command import filled
+from ablate.external.interpreter import check_found, interpreter_at, python_of, python_of_code
 from ablate.external.matching import check_pattern
 from ablate.external.passing import check_exists, check_program, may_read_config, may_read_seed
 from ablate.external.reading import Reading
@@ -68,6 +68,15 @@ class External(Workload):
     @abstractmethod
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         """Returns the words of the command of a trial. Raises `Invalid`."""
+
+    def python(self, config: Mapping[str, Any]) -> str:
+        """Returns the path of the Python that runs a trial; empty where the command does not show it."""
+        return python_of(self.command_line(config, 0), self.folder)
+
+    def interpreter(self, config: Mapping[str, Any]) -> str:
+        place = self.python(config)
+        found = interpreter_at(place)
+        return f"{place}, {found.name}" if found is not None else ""
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         return {
@@ -152,7 +161,7 @@ class External(Workload):
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
         return {
             **super().identity(config),
-            **self.snapshot(config).identity(),
+            **self.snapshot(config).identity(interpreter_at(self.python(config))),
             "device": device,
             "metrics": ", ".join(sorted(config["metrics"])),
             **identity_of(config["metrics"]),
@@ -317,7 +326,7 @@ class FunctionWorkload(External):
 
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         values = json.dumps(config["config"])
-        return [sys.executable, "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
+        return [python_of_code(), "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
@@ -340,7 +349,12 @@ class CommandWorkload(External):
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
-        check_program(self.command_line(config, 0), self.folder, "workload.command")
+        words = self.command_line(config, 0)
+        with Gather() as at:
+            with at():
+                check_program(words, self.folder, "workload.command")
+            with at("workload", "command"):
+                check_found(words[0], self.folder)
 
     def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
         notes = super().code_notes(config)

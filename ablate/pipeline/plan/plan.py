@@ -87,9 +87,12 @@ class StudyPlan:
         return fmean(self.seconds.values()) * most / at_once + self.overhead.seconds
 
     def command_lines(self) -> list[str]:
-        """Returns the command line of each variant that runs a command."""
+        """Returns the command line of each variant that runs a command, behind the Python that runs them."""
         seed = self.study.config.seeds.values[0]
         lines: list[str] = []
+        interpreter = self.study.workload.interpreter(self.study.variants[0].configs[0])
+        if interpreter:
+            lines.append(f"Python: {interpreter}")
         for variant in self.study.variants:
             words = self.study.workload.command_line(variant.configs[0], seed)
             if words:
