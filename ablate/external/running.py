@@ -29,6 +29,8 @@ ADDED = "added_data"
 DOUBTFUL = "read_in_no_commit"
 # In the environment of a record: files outside of its copy that it has read and then written.
 SHARED = "shared_files"
+# In the environment of a record: paths that it looked for in vain, and the study's folder has.
+LACKED = "lacked"
 MAX_LINES = 200
 # Characters of such a line that are looked through for why it failed.
 MAX_SHOWN = 4000
@@ -103,6 +105,9 @@ class Run:
         shared = folder.shared()
         if shared:
             record.environment[SHARED] = shared[:20]
+        lacked = folder.lacked()
+        if lacked:
+            record.environment[LACKED] = lacked[:20]
         variables = folder.variables()
         if variables:
             record.environment[VARIABLES] = variables

@@ -17,7 +17,7 @@ HOOK = Path(__file__).with_name("hook")
 MAX_NOTES = 100 * 2**20
 _RELATIVE = re.compile(r"(?<![\w./~$+-])(?:\./)?[\w.-]+(?:/[\w.@+-]+)+")
 """A relative path with a slash."""
-_NOTE = re.compile(rb"(\d{1,20})\t([rwaes])\t([^\0]+)")
+_NOTE = re.compile(rb"(\d{1,20})\t([rwaesm])\t([^\0]+)")
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Trace:
     variables: Mapping[str, str]
     # Files outside of the copy that were written after they had been read.
     shared: Sequence[str]
+    # Paths of the copy that were looked for and not there, where the original has them.
+    missing: Sequence[str]
 
     @classmethod
     def read(cls, folder: Path) -> "Trace":
@@ -58,10 +60,10 @@ class Trace:
         opened: dict[str, Opening] = {}
         written: set[str] = set()
         variables: dict[str, list[str]] = {}
-        shared: list[str] = []
+        lists: dict[str, list[str]] = {"s": [], "m": []}
         for time_ns, kind, path in sorted(events):
-            if kind == "s":
-                shared.append(path)
+            if kind in lists:
+                lists[kind].append(path)
                 continue
             if kind == "e":
                 name, _, value = path.rpartition("=")
@@ -74,7 +76,7 @@ class Trace:
             elif kind == "r" and source not in written:
                 opened[source] = Opening(first.time, True)
         digests = {name: " ".join(sorted({*values})) for name, values in variables.items()}
-        return cls(opened, digests, shared)
+        return cls(opened, digests, shared=lists["s"], missing=lists["m"])
 
     def below(self, folder: Path) -> dict[str, Opening]:
         """Returns path below a folder → its opening."""
