@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -32,6 +33,8 @@ SHARED = "shared_files"
 # In the environment of a record: paths that it looked for in vain, and the study's folder has.
 LACKED = "lacked"
 MAX_LINES = 200
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*\w+(?:Error|Exception|Interrupt|Exit)(?::\s|$)")
+"""The last line of a traceback of Python: the class of an exception, and what it says."""
 # Characters of such a line that are looked through for why it failed.
 MAX_SHOWN = 4000
 
@@ -184,9 +187,18 @@ class Run:
         parts = [self._as_written(str(error))]
         if read:
             parts.append(f"last read: {read}")
-        parts.append(f"last printed: {self.printed[-1][:200]}" if self.printed else "it printed nothing")
+        parts.append(self._last_words())
         reason = "; ".join(parts)
         return Record.of(self.trial, "failed", reason=reason, error=reason)
+
+    def _last_words(self) -> str:
+        """Returns the line of the exception with which the run ended, else the last one that it printed."""
+        if not self.printed:
+            return "it printed nothing"
+        exceptions = [line for line in self.printed if _EXCEPTION.match(line)]
+        if exceptions and any(line.startswith("Traceback (most recent call last)") for line in self.printed):
+            return exceptions[-1][:200]
+        return f"last printed: {self.printed[-1][:200]}"
 
     def _as_written(self, reason: str) -> str:
         """Returns a reason with patterns as the study has them, whose backslashes are not doubled."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ablate.base.errors import Gather
 from ablate.base.files import digest_of_data
+from ablate.external.call_logs import list_logs
 from ablate.external.data import Data, read_data, read_linked
 from ablate.external.frozen import freeze
 from ablate.external.interpreter import Interpreter
@@ -121,6 +122,7 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
                 with gather():
                     data.append(read_linked(path, target, folder=prefix, exclude=scope.exclude))
     store = (results or folder / "results").resolve() / "store"
+    list_logs(root, tree.logs, store)
     return Snapshot(
         root,
         inside=prefix,

@@ -179,7 +179,8 @@ class External(Workload):
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         snapshot = self.snapshot(config)
-        folders = [snapshot.root, snapshot.frozen]
+        # Data have a digest of their own, such as the module to which a link leads.
+        folders = [snapshot.root, snapshot.frozen, *(entry.place.resolve() for entry in snapshot.data)]
         beside: dict[str, str] = {}
         for name, file in self.program(config).items():
             place = Path(file).resolve()
