@@ -82,6 +82,8 @@ def exit_code_of(
             click.echo(safe(line), err=True)
     if outcome and outcome.failed:
         code = 1
+    if outcome and outcome.stopped:
+        code = 2  # The study is at fault, as its trials show.
     if as_json:
         from ablate.commands._json import json_text, report_object
 

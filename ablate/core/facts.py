@@ -247,6 +247,11 @@ class StudyFacts:
         """Returns the mark of a comparison of variants, or of a claim on a metric, as `PlanChanges.mark`."""
         return self.replanned.mark(variants, claimed) if self.replanned is not None else ""
 
+    @property
+    def stopped(self) -> dict[str, list[str]]:
+        """Variant → the tasks on which it was stopped, as it changed none of the baseline's numbers."""
+        return self.provenance.stopped if isinstance(self.provenance, Planned) else {}
+
     def lost_of(self, variant: str, task: str) -> list[LostRun]:
         """Returns the runs of a variant on a task whose pairs are left out."""
         return [run for run in self.lost if (run.variant, run.task) == (variant, task)]
@@ -260,12 +265,12 @@ class StudyFacts:
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """Returns the seeds that a variant has on a task, or was asked for.
 
-        Of a study not all, where the variant was settled before the last look.
+        Of a study not all, where the variant was settled before the last look, or stopped.
         """
         match self.provenance:
             case Given(own_seeds):
                 return own_seeds.get(variant, {}).get(task, [])
-            case Planned(until):
+            case Planned(until=until):
                 count = until.get(variant, {}).get(task)
                 return self.seeds[:count]
             case _:

@@ -26,8 +26,11 @@ class LostRun:
 class Planned:
     """The origin of runs that a study planned and trained."""
 
-    # Variant → task → the number of seeds that it was asked for, where looks settled it before the last.
+    # Variant → task → the number of seeds that it was asked for, where looks settled it before the last, or where its
+    # training was stopped.
     until: dict[str, dict[str, int]] = field(default_factory=dict)
+    # Variant → the tasks on which it was stopped, since its first runs had the numbers of the baseline's.
+    stopped: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

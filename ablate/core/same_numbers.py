@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ablate.core.metric import FREE
 from ablate.core.record import Record
+from ablate.core.undeclared import undeclared_of
 
 RunRecords = Mapping[tuple[str, str, int], Record]
 """Variant, task and seed → the record of the run."""
@@ -23,6 +24,12 @@ def distance(one: Record, other: Record) -> float:
     if numbers.keys() != others.keys():
         return math.inf
     return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
+
+
+def are_identical(one: Record, other: Record) -> bool:
+    """Returns whether two runs have the same numbers in every digit, with those that their study does not declare."""
+    numbers = _numbers(one)
+    return bool(numbers) and numbers == _numbers(other) and _undeclared(one) == _undeclared(other)
 
 
 def have_same_numbers(one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
@@ -41,6 +48,16 @@ def numbers_in(row: Mapping[str, Any]) -> dict[str, float | None]:
         if value is None or isinstance(value, float):
             numbers[name] = None if value is None or math.isnan(value) else value
     return numbers
+
+
+def _undeclared(record: Record) -> Mapping[str, Sequence[tuple[int, float]]]:
+    """Returns name → step and value of the numbers that the study of a record does not declare."""
+    points: dict[str, list[tuple[int, float]]] = {}
+    for name, curve in undeclared_of(record).items():
+        if not name.endswith(FREE):
+            pairs = zip(curve.steps.tolist(), curve.values.tolist(), strict=True)
+            points[name] = [(step, value) for step, value in pairs if not math.isnan(value)]
+    return points
 
 
 def _numbers(record: Record) -> Mapping[tuple[str, int], float]:

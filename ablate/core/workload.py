@@ -173,6 +173,10 @@ class Workload(ABC):
         """Returns the Python that runs the code of a trial, with its version; empty where it is not another program."""
         return ""
 
+    def notation(self, config: Mapping[str, Any]) -> str:
+        """Returns how its command takes null, lists and switches, and why that is known; empty where it is not."""
+        return ""
+
     def inputs(self, trial: Trial) -> str:
         """Returns a digest of all that a trial depends on beside its config and code, which its record keeps.
 

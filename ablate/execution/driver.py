@@ -24,6 +24,7 @@ from ablate.core.events import (
 from ablate.core.record import STOPS, Record
 from ablate.core.same_numbers import have_same_numbers
 from ablate.core.trial import Cell, Trial
+from ablate.core.unread import is_unread
 from ablate.records.store import Store
 from ablate.records.superseded import Superseded, note_superseded, superseded_in
 
@@ -58,9 +59,9 @@ def drive(
     from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its earlier
     reports need decisions too. `later`: the most trainings that follow this plan. A trial that began before the date
     `not_before` gets that date: the clock of a node may be behind, or was set back. With `fail_fast` the first failed
-    trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend, and without
-    `keep_going` `BaselineFailed` for a failed trial of the variant that is trained first, which is the baseline, while
-    no trial has another end.
+    trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend. While
+    no trial has another end, a failed trial of the variant that is trained first, which is the baseline, raises
+    `AblateError` where a pattern of its study has read nothing, and without `keep_going` `BaselineFailed`.
     """
     superseded_in(store.root)  # A damaged file is named before anything is trained.
     driver = _Driver(
@@ -197,8 +198,11 @@ class _Driver:
             return
         if self.fail_fast:
             raise _FirstFailure
-        if not self.keep_going and cells[0].variant == self.first_variant and self._all_failed():
-            raise BaselineFailed(self._first_failure(record, cells[0]))
+        is_first = cells[0].variant == self.first_variant and self._all_failed()
+        if is_first and is_unread(record):
+            raise AblateError(f"{self._first_failure(record, cells[0])}; correct the pattern under `read`")
+        if is_first and not self.keep_going:
+            raise BaselineFailed(f"{self._first_failure(record, cells[0])}; --keep-going goes on")
 
     def _note_superseded(self, record: Record) -> None:
         """Notes a training that failed, and one whose result another replaces, before its record is."""
@@ -222,7 +226,7 @@ class _Driver:
         others = "nothing else was started"
         if num_others:
             others = f"{counted(num_others, 'other run')} that had begun {'was' if num_others == 1 else 'were'} stopped"
-        return f"the first run failed: {cell.name}: {record.reason}; {others}; --keep-going goes on"
+        return f"the first run failed: {cell.name}: {record.reason}; {others}"
 
 
 def _begin_at(moment: str, record: Record) -> None:

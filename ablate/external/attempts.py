@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ablate.base.scratch import scratch
 from ablate.external.reading import Reading
+from ablate.external.undeclared import STEP
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Attempts:
                 continue
             if name in reading.metrics:
                 reading.values.setdefault(name, []).append((step, value))
+                reading.matched |= {name, STEP}
 
     def append(self, reading: Reading, names: Iterable[str]) -> None:
         """Appends the number that each of these metrics has just got to those of all attempts."""

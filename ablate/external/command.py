@@ -21,11 +21,10 @@ from ablate.base.errors import AblateError, Invalid, listed, nearest
 from ablate.base.git import without_repository
 from ablate.base.wording import size
 from ablate.external import guard
+from ablate.external.dialect import Dialect, words_of
 
 MAX_LINE = 16_000_000
 """Bytes of a line of output."""
-_MAX_DIGITS = 3
-"""Digits of a width or a precision in a format."""
 _CHUNK = 2**18
 """Bytes of output that are read at once."""
 _TICK = 0.05
@@ -35,20 +34,23 @@ _PATIENCE = 10.0
 _BRACES = "Write {{ and }} for literal braces"
 
 
-def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]:
+def filled(
+    command: str | Sequence[str], values: Mapping[str, Any], dialect: Dialect | None = None
+) -> list[str]:
     """Returns the words of a command, split as a shell would, with each `{name}` replaced; no shell sees them.
 
-    `{name:FORMAT}` formats a number; of a switch it is FORMAT where it is on, and nothing where it is off. A word that
-    is a placeholder and nothing else becomes as many words as its value has: none for a switch that is off. A list is
-    split already. Raises `Invalid`.
+    `{name:FORMAT}` formats a number; of a switch it is FORMAT where it is on, and nothing where it is off; of
+    `{name:ON|OFF}` it is one of these. A word that is a placeholder and nothing else becomes as many words as its value
+    has: none for a switch that is off. A command that is a list is split already. dialect: how null, lists and
+    switches without a format are written. Raises `Invalid`, and `Unwritten` for a value that needs a dialect.
     """
     try:
-        words = shlex.split(command) if isinstance(command, str) else command
+        words = split(command)
         if not words:
             raise ValueError("it names no program")
         texts: list[str] = []
         for word in words:
-            texts += _texts(word, values)
+            texts += _texts(word, values, dialect)
         if b"\0" in os.fsencode("".join(texts)):
             raise ValueError("a word of a command cannot hold a NUL")
         return texts
@@ -60,29 +62,36 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
         raise Invalid("", f"cannot be filled in: {error}", command, hint=_BRACES) from None
 
 
-def _texts(word: str, values: Mapping[str, Any]) -> list[str]:
+def split(command: str | Sequence[str]) -> Sequence[str]:
+    """Returns the words of a command with their placeholders. Raises `ValueError` where it cannot be split."""
+    return shlex.split(command) if isinstance(command, str) else command
+
+
+def placeholders(command: str | Sequence[str]) -> set[str]:
+    """Returns the names of the placeholders of a command. Raises `ValueError` where it cannot be split."""
+    names: set[str] = set()
+    for word in split(command):
+        names |= {name for _, name, _, _ in string.Formatter().parse(word) if name is not None}
+    return names
+
+
+def _texts(word: str, values: Mapping[str, Any], dialect: Dialect | None) -> list[str]:
     """Returns the words that one word becomes: one, or for a placeholder alone as many as its value has."""
+    fields = list(string.Formatter().parse(word))
+    is_alone = len(fields) == 1 and not fields[0][0]
     parts: list[tuple[str, list[str]]] = []
-    for text, name, spec, conversion in string.Formatter().parse(word):
+    for text, name, spec, conversion in fields:
         if conversion:
             raise ValueError(f"!{conversion} cannot change the text of {{{name}}}")
         if "{" in (spec or ""):
             raise ValueError(f"a placeholder stands inside {{{name}}}")
         if name is not None and isinstance(values[name], dict):
             raise ValueError(f"{{{name}}} is a section; name one of its settings")
-        parts.append((text, [] if name is None else _written(values[name], spec or "")))
-    if len(parts) == 1 and not parts[0][0]:
+        written = [] if name is None else words_of(name, values[name], spec or "", dialect, is_alone=is_alone)
+        parts.append((text, written))
+    if is_alone:
         return parts[0][1]
     return ["".join(text + " ".join(written) for text, written in parts)]
-
-
-def _written(value: Any, spec: str) -> list[str]:
-    """Returns the words of a value: a text for each item of a list, for a switch its format or nothing."""
-    if isinstance(value, bool) and spec:
-        return [spec] * value
-    if re.search(rf"\d{{{_MAX_DIGITS + 1}}}", spec):
-        raise ValueError(f"a width or a precision has at most {_MAX_DIGITS} digits")
-    return [format(each, spec) for each in (value if isinstance(value, list) else [value])]
 
 
 class TimeLimit:

@@ -9,6 +9,7 @@ from ablate.base.registry import OnOff, StrictModel
 from ablate.core.data_statement import NOT_STATED, HeldOut, Split
 from ablate.core.metric import Direction, Outcome
 from ablate.external.best import At
+from ablate.external.dialect import Dialect
 
 
 class Resources(StrictModel):
@@ -90,6 +91,13 @@ class CommandOptions(Options):
         str | list[str],
         Field(description="Command; split into words as by a shell, but run without one; {{ is a brace."),
     ]
+    dialect: Annotated[
+        Dialect | None,
+        Field(
+            description="How the command takes null, lists and switches; by default as the library does that its "
+            "program imports."
+        ),
+    ] = None
 
 
 class ScriptOptions(Options):

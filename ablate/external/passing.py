@@ -1,7 +1,8 @@
 """How a trial's program, settings and seed reach a user's code: by its command line, or by its environment."""
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePath
 
 from ablate.base.errors import Invalid, nearest
@@ -13,6 +14,8 @@ _NO_SCRIPT = re.compile(r"-[a-z]*[mc]")
 """Options behind which a module or code follows, and no script."""
 _CONFIG = re.compile(rb"ABLATE_(?!DIR|SEED)")
 _SEED = re.compile(rb"ABLATE_(?!DIR|CONFIG)")
+Reads = Callable[[Iterable[Path], Sequence[str]], bool]
+"""Tells whether one of some files, or a word of a command, may read something from the environment."""
 _MAX_BYTES = 2**20
 """The size of a file above which it is taken for data, and not searched for names."""
 
@@ -48,18 +51,20 @@ def _scripts(words: Sequence[str]) -> list[str]:
     return []
 
 
-def may_read_config(files: Iterable[Path]) -> bool:
-    """Returns whether one of the files may read the config of a trial from its environment."""
-    return _mention(files, _CONFIG)
+def may_read_config(files: Iterable[Path], words: Sequence[str] = ()) -> bool:
+    """Returns whether one of the files, or a word of a command, may read the config of a trial from its environment."""
+    return _mention(files, words, _CONFIG)
 
 
-def may_read_seed(files: Iterable[Path]) -> bool:
-    """Returns whether one of the files may read the seed of a trial from its environment."""
-    return _mention(files, _SEED)
+def may_read_seed(files: Iterable[Path], words: Sequence[str] = ()) -> bool:
+    """Returns whether one of the files, or a word of a command, may read the seed of a trial from its environment."""
+    return _mention(files, words, _SEED)
 
 
-def _mention(files: Iterable[Path], name: re.Pattern[bytes]) -> bool:
-    """Returns whether a file has a name in it; True where one cannot be read."""
+def _mention(files: Iterable[Path], words: Sequence[str], name: re.Pattern[bytes]) -> bool:
+    """Returns whether a file or a word has a name in it; True where a file cannot be read."""
+    if any(name.search(os.fsencode(word)) for word in words):
+        return True
     for file in files:
         try:
             if file.stat().st_size <= _MAX_BYTES and name.search(file.read_bytes()):

@@ -28,9 +28,13 @@ MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
 class NotReadError(AblateError):
     """A metric that a run has neither printed, returned nor written."""
 
-    def __init__(self, metric: str, why: str) -> None:
-        super().__init__(f"{metric} was not read: {why}")
+    def __init__(self, metric: str) -> None:
+        super().__init__(f"{metric} was not read: it was neither returned nor written")
         self.metric = metric
+
+
+class PatternError(AblateError):
+    """A pattern that matches no line of a run, which has ended well."""
 
 
 @dataclass
@@ -44,6 +48,8 @@ class Reading:
     values: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     undeclared: Undeclared = field(default_factory=Undeclared)
     _step: int | None = None
+    # The names whose patterns have matched a line, of this attempt of the trial or an earlier one.
+    matched: set[str] = field(default_factory=set)
     _matching: Matching = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +58,9 @@ class Reading:
     def hear(self, line: str) -> dict[str, float]:
         """Returns the metrics that a line reports. Raises `AblateError` for a value that is not a number."""
         if not line.startswith(MARK):
-            return self.add(self._matching.found(line))
+            found = self._matching.found(line)
+            self.matched |= found.keys()
+            return self.add(found)
         source = "what the function returned or reported"
         told = parsed(line.removeprefix(MARK), source, [*self.metrics, STEP])
         told = told if isinstance(told, dict) else {}
@@ -79,7 +87,7 @@ class Reading:
         """Reads the files of numbers below a folder: `.json`, `.jsonl`, `.csv`.
 
         Of a metric that files of several depths have, those nearest to the folder count. Raises `AblateError` for a
-        metric with two values or none, for what cannot be read, and past the `limit`.
+        metric with two values or none, for what cannot be read, and past the `limit`; and `PatternError`.
         """
         limit = limit or TimeLimit()
         for depth, files in enumerate(files_below(folder)):
@@ -88,10 +96,19 @@ class Reading:
                 content = content_of(file)
                 if depth == 0 or mentions(content, wanted):
                     self._read(file, content, wanted, limit)
-        if missing := [name for name in self.metrics if name not in self.values]:
-            pattern = self.patterns.get(missing[0])
-            where = f"no line matches {pattern!r}" if pattern else "it was neither returned nor written"
-            raise NotReadError(missing[0], where)
+        self._refuse_unmatched()
+        missing = [name for name in self.metrics if name not in self.values]
+        if missing:
+            raise NotReadError(missing[0])
+
+    def _refuse_unmatched(self) -> None:
+        """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""
+        read = self.matched | self.values.keys()
+        if self._step is not None:
+            read.add(STEP)
+        for name, pattern in self.patterns.items():
+            if name not in read:
+                raise PatternError(f"{name} was not read: no line matches '{pattern}'")
 
     def _read(self, file: Path, content: bytes, wanted: Sequence[str], limit: TimeLimit) -> None:
         """Reads some metrics in the content of a file. Raises `AblateError`."""

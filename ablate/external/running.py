@@ -16,10 +16,11 @@ from ablate.core.log_end import LogEnd
 from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.undeclared import keep_undeclared
+from ablate.core.unread import mark_unread
 from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
-from ablate.external.reading import Reading
+from ablate.external.reading import PatternError, Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
 from ablate.external.trace import in_place, path_in_copy
@@ -37,6 +38,9 @@ _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*\w+(?:Error|Exception|Interrupt|Exi
 """The last line of a traceback of Python: the class of an exception, and what it says."""
 # Characters of such a line that are looked through for why it failed.
 MAX_SHOWN = 4000
+# The lines that a failed reading shows, and their characters.
+LAST_LINES = 5
+MAX_QUOTED = 200
 
 
 @dataclass
@@ -183,8 +187,14 @@ class Run:
             record = Record.of(self.trial, "failed", reason=str(error), error=str(error))
             record.environment[STOPS] = True
             return record
+        if isinstance(error, PatternError):
+            printed = listed((f"'{line[:MAX_QUOTED]}'" for line in [*self.printed][-LAST_LINES:]), LAST_LINES)
+            reason = f"{error}; it printed last: {printed}" if printed else f"{error}; it printed nothing"
+            record = Record.of(self.trial, "failed", reason=reason, error=reason)
+            mark_unread(record)
+            return record
         read = listed(f"{name} {value:g}" for name, value in self.reading.last.items())
-        parts = [self._as_written(str(error))]
+        parts = [str(error)]
         if read:
             parts.append(f"last read: {read}")
         parts.append(self._last_words())
@@ -199,12 +209,6 @@ class Run:
         if exceptions and any(line.startswith("Traceback (most recent call last)") for line in self.printed):
             return exceptions[-1][:200]
         return f"last printed: {self.printed[-1][:200]}"
-
-    def _as_written(self, reason: str) -> str:
-        """Returns a reason with patterns as the study has them, whose backslashes are not doubled."""
-        for pattern in self.options["read"].values():
-            reason = reason.replace(repr(pattern), f"'{pattern}'")
-        return reason
 
 
 def _check_code(snapshot: Snapshot) -> None:

@@ -22,24 +22,31 @@ PROGRAM = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
 
 def program_of(words: Sequence[str], folder: Path) -> dict[str, str]:
     """Returns name → place of the files that a command names, and of the user's modules that they import."""
+    program: dict[str, str] = {}
+    for entry in entries_of(words, folder):
+        for module, file in files_imported_by(entry, folder).items():
+            program[f"{entry.name} {module}"] = file
+    return program
+
+
+def entries_of(words: Sequence[str], folder: Path) -> list[Path]:
+    """Returns the files of a program that the words of a command name, as paths or as modules."""
     parts: list[str] = []
     for word in words:
         parts += re.split("[=:]", word)
     named = [part for part in parts if part.endswith(PROGRAM)]
     named += [f"{part.replace('.', '/')}.py" for part in parts]
+    return [folder / name for name in named if os.path.isfile(folder / name)]
 
-    program: dict[str, str] = {}
-    for name in named:
-        entry = folder / name
-        if not os.path.isfile(entry):
-            continue
-        # Imported modules are beside the file, or found from the folder in which it runs.
-        module = os.path.relpath(entry, folder).removesuffix(".py").replace(os.sep, ".")
-        modules = named_by(folder / entry.name, [module]) | named_by(entry)
-        for module, file in modules.items():
-            if os.path.isfile(file):
-                program[f"{entry.name} {module}"] = file
-    return program
+
+def files_imported_by(entry: Path, folder: Path) -> dict[str, str]:
+    """Returns module → file of the user's modules that a file of a program imports, itself among them.
+
+    They are beside the file, or found from the folder in which it runs.
+    """
+    module = os.path.relpath(entry, folder).removesuffix(".py").replace(os.sep, ".")
+    modules = named_by(folder / entry.name, [module]) | named_by(entry)
+    return {module: file for module, file in modules.items() if os.path.isfile(file)}
 
 
 def locks_of(folder: Path) -> dict[str, str]:

@@ -1,14 +1,13 @@
-"""Variants and settings of which a user's command says nothing: one command line for two variants, no placeholder."""
+"""Variants and settings of which a user's command says nothing: one command for two variants, no placeholder."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ablate.base.errors import Problem
+from ablate.base.errors import Invalid, Problem
 from ablate.base.wording import joined
 from ablate.core.untold import Untold
 
@@ -47,30 +46,34 @@ def twins_of(
             yield Twin(variant, first, settings)
 
 
-def unheard_settings(
-    config: Mapping[str, Any], varied: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[str, str]]:
-    """Yields the key of a study and each setting that its stage varies, and that no placeholder of a command names."""
-    command = config["workload"].get("command")
-    if command is None:
-        return
-    for key, paths in varied.items():
-        for path in paths:
-            section, _, setting = path.partition(".")
-            if section == SETTINGS and not _has_placeholder(str(command), setting):
-                yield key, setting
+def unused_settings(config: Mapping[str, Any], placeholders: Collection[str]) -> Iterator[str]:
+    """Yields the settings of a config that none of the placeholders of a command names."""
+    for name, value in settings_of(config[SETTINGS]):
+        if not isinstance(value, dict) and name not in placeholders:
+            yield name
 
 
-def untold_twin(twin: Twin, config: Mapping[str, Any]) -> Untold:
-    """Returns a twin that no code can tell apart, by the config of its command."""
+def settings_of(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields dotted path and value of all settings, sections included."""
+    for key, value in config.items():
+        path = f"{prefix}{key}"
+        yield path, value
+        if isinstance(value, dict):
+            yield from settings_of(value, f"{path}.")
+
+
+def unused_setting(setting: str) -> Invalid:
+    """Returns the refusal of a setting that never reaches the code."""
+    rule = f"changes nothing: workload.command has no {{{setting}}}"
+    hint = f"Add {{{setting}}} to the command, have your code read $ABLATE_CONFIG, or remove the key"
+    return Invalid(f"{SETTINGS}.{setting}", rule, hint=hint)
+
+
+def untold_twin(twin: Twin) -> Untold:
+    """Returns a twin that no code can tell apart, since placeholders write different values alike."""
     placeholders = joined([f"{{{setting}}}" for setting in twin.settings])
-    command = str(config["workload"].get("command", ""))
-    if all(_has_placeholder(command, setting) for setting in twin.settings):
-        rule = f"has the same command as {twin.first}: {placeholders} writes both values alike"
-        hint = "Give the placeholder a format that keeps them apart"
-    else:
-        rule = f"has the same command as {twin.first}: workload.command has no {placeholders}"
-        hint = _to_add(placeholders)
+    rule = f"has the same command as {twin.first}: {placeholders} writes both values alike"
+    hint = "Give the placeholder a format that keeps them apart"
     return Untold(Problem(rule, hint=hint), is_certain=True, variants=(twin.variant, twin.first))
 
 
@@ -78,21 +81,6 @@ def perhaps_untold_twin(twin: Twin) -> Untold:
     """Returns a twin that the code can tell apart if it reads the config of a trial from its environment."""
     rule = f"has the same command as {twin.first}; they differ only if the program reads $ABLATE_CONFIG"
     return Untold(Problem(rule), is_certain=False, variants=(twin.variant, twin.first))
-
-
-def untold_setting(key: str, setting: str) -> Untold:
-    """Returns a setting that the stage of a key varies, and that never reaches the code."""
-    rule = f"varies {SETTINGS}.{setting}, which changes nothing: workload.command has no {{{setting}}}"
-    return Untold(Problem(rule, (key,), hint=_to_add(f"{{{setting}}}")), is_certain=True)
-
-
-def _has_placeholder(command: str, setting: str) -> bool:
-    """Returns whether a command has a placeholder of a setting, or of a part of it: `{lr}`, `{lr:.2f}`, `{lr.max}`."""
-    return re.search(rf"\{{{re.escape(setting)}[}}:.!\[]", command) is not None
-
-
-def _to_add(placeholders: str) -> str:
-    return f"Add {placeholders} to the command, or have your code read $ABLATE_CONFIG"
 
 
 def _differing(config: Mapping[str, Any], first: Mapping[str, Any], paths: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A user's own training code as workloads: a function, a command, a script.
+"""A user's own training code as workloads: what a function, a command and a script share; and the function.
 
 Each is a command line, and a reading of the numbers that it prints and writes. Each trial is a fresh process: neither
 the order of trials nor their number changes a result, and a process that hangs, exits or forks is ended with all that
@@ -9,7 +9,7 @@ import ast
 import json
 import pickle
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,21 +34,15 @@ from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.code_change import diff
-from ablate.external.command import filled
-from ablate.external.interpreter import check_found, interpreter_at, python_of, python_of_code
+from ablate.external.command import filled, split
+from ablate.external.interpreter import interpreter_at, python_of, python_of_code
 from ablate.external.matching import check_pattern
-from ablate.external.passing import check_exists, check_program, may_read_config, may_read_seed
+from ablate.external.passing import Reads, check_exists, may_read_config, may_read_seed
 from ablate.external.reading import Reading
 from ablate.external.running import Run
 from ablate.external.snapshot import CODE_FOLDER, Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
-from ablate.external.twins import (
-    perhaps_untold_twin,
-    twins_of,
-    unheard_settings,
-    untold_setting,
-    untold_twin,
-)
+from ablate.external.twins import perhaps_untold_twin, twins_of, untold_twin
 from ablate.external.undeclared import STEP
 
 UNSEEDED = "and your code does not mention $ABLATE_SEED, so that no seed reaches it"
@@ -64,6 +58,8 @@ class External(Workload):
     def __init__(self) -> None:
         # The code and data of trials, as the driver has read them.
         self._snapshots: dict[Scope, Snapshot] = {}
+        # What is looked for, scope and words of a command → whether some code may read it.
+        self._read: dict[tuple[object, ...], bool] = {}
 
     @abstractmethod
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
@@ -133,9 +129,8 @@ class External(Workload):
             with at():
                 check_best(metrics)
             with at():
-                self.command_line(config, 0)
-            with at():
                 self._check_code(config)
+                self.command_line(config, 0)
 
     def _check_code(self, config: Mapping[str, Any]) -> None:
         """Raises `Invalid` where trials cannot get copies of the code."""
@@ -224,19 +219,17 @@ class External(Workload):
         paths: Sequence[str],
         varied: Mapping[str, Sequence[str]],
     ) -> list[Untold]:
-        """Returns variants of one command and settings that no placeholder names.
+        """Returns variants of one command.
 
         Code that may read the config from its environment knows them: a file of it says so, or it is not in the study's
         folder.
         """
         baseline = next(iter(configs.values()))
         twins = list(twins_of(configs, paths, lambda config: self.command_line(config, 0)))
-        unheard = list(unheard_settings(baseline, varied))
-        if not (twins or unheard):
+        if not twins:
             return []
         if not self.may_read_config(baseline):
-            untold = [untold_twin(twin, configs[twin.variant]) for twin in twins]
-            return [*untold, *[untold_setting(key, setting) for key, setting in unheard]]
+            return [untold_twin(twin) for twin in twins]
         if self.reads_config(baseline):
             return []
         return [perhaps_untold_twin(twin) for twin in twins]
@@ -252,21 +245,38 @@ class External(Workload):
 
     def reads_config(self, config: Mapping[str, Any]) -> bool:
         """Returns whether the program itself reads the config of a trial from its environment."""
-        return may_read_config(map(Path, self.program(config).values()))
+        return may_read_config(map(Path, self.program(config).values()), self.words(config))
 
     def may_read_config(self, config: Mapping[str, Any]) -> bool:
         """Returns whether some code, which the program may call, reads the config of a trial from its environment."""
-        return not self.program(config) or may_read_config(self._copied(config))
+        return self._may_read(config, may_read_config)
+
+    def may_read_seed(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether some code, which the program may call, reads the seed of a trial from its environment."""
+        return self._may_read(config, may_read_seed)
+
+    def _may_read(self, config: Mapping[str, Any], reads: Reads) -> bool:
+        """Returns whether some code may read what a trial finds in its environment; True where no program is seen."""
+        key = reads, Scope.of(config["workload"]), *self.words(config)
+        if key not in self._read:
+            program = [*map(Path, self.program(config).values())]
+            self._read[key] = not program or reads([*program, *self._copied(config)], self.words(config))
+        return self._read[key]
 
     def lacks_seed(self, config: Mapping[str, Any]) -> bool:
         """Returns whether the program does not read the seed of a trial from its environment either."""
         files = [*map(Path, self.program(config).values())]
-        return not may_read_seed(files or self._copied(config))
+        return not may_read_seed(files or self._copied(config), self.words(config))
 
     def _copied(self, config: Mapping[str, Any]) -> list[Path]:
         """Returns the files of code and config that trials get."""
         tree = self.snapshot(config).tree
         return [] if tree is None else [tree.root / path for path in tree.files]
+
+    def words(self, config: Mapping[str, Any]) -> Sequence[str]:
+        """Returns the words of the user's command with its placeholders; none of a function or a script."""
+        command = config["workload"].get("command")
+        return [] if command is None else split(command)
 
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Runs a trial once; without exit code 0 and all metrics it has failed."""
@@ -342,49 +352,6 @@ class FunctionWorkload(External):
             raise Invalid("workload.function", rule, name, listed(functions), hint)
 
 
-@register("workload", "command")
-class CommandWorkload(External):
-    """A command of the user's, in which `{name}` stands for a setting and `{seed}` for the seed."""
-
-    Options = options.CommandOptions
-
-    def check(self, config: Mapping[str, Any]) -> None:
-        super().check(config)
-        words = self.command_line(config, 0)
-        with Gather() as at:
-            with at():
-                check_program(words, self.folder, "workload.command")
-            with at("workload", "command"):
-                check_found(words[0], self.folder)
-
-    def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
-        notes = super().code_notes(config)
-        has_seed = self.command_line(config, 0) != self.command_line(config, 1)
-        if not has_seed and self.lacks_seed(config):
-            notes.append(CodeNote(f"the command has no `{{seed}}`, {UNSEEDED}", "seeds"))
-        return notes
-
-    def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        settings: dict[str, Any] = {}
-        for path, value in _settings(config["config"]):
-            if path in settings:
-                raise Invalid("config", "has two settings of this path", path)
-            settings[path] = value
-        try:
-            return filled(config["workload"]["command"], {**settings, "seed": seed})
-        except Invalid as error:
-            raise error.under("workload", "command") from None
-
-
 def _metric_of(settings: Mapping[str, Any]) -> Metric:
     """Returns a metric as a study declares it."""
     return Metric(**{field.name: settings[field.name] for field in fields(Metric)})
-
-
-def _settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields dotted path and value of all settings, sections included."""
-    for key, value in config.items():
-        path = f"{prefix}{key}"
-        yield path, value
-        if isinstance(value, dict):
-            yield from _settings(value, f"{path}.")

@@ -43,11 +43,11 @@ def finish(
     missing = sum(cell.id not in recorded or recorded[cell.id].status == "pruned" for cell in judged)
     failed = session.failed(used, recorded)
     has_all_records = all(cell.id in recorded for cell in used)
-    if has_all_records and not (missing or failed or options.partial):
+    if has_all_records and not (missing or failed or options.partial or plan.stopped):
         _remember(session, plan, recorded, measured, lacks_tracking=lacks_tracking)
     if missing:
         session.say(f"{missing} of {len(judged)} trials have not been run.")
-    return RunOutcome(folder.path, failed, session.display.done, missing)
+    return RunOutcome(folder.path, failed, session.display.done, missing, plan.stopped)
 
 
 def _remember(

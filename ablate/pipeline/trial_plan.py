@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ablate.analysis.further_runs import Place, unsettled
+from ablate.base.wording import joined
 from ablate.core.derived import is_measured
 from ablate.core.events import SHARED_OR_STORED, Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts
@@ -22,6 +23,7 @@ from ablate.pipeline.evidence.comparable import comparable
 from ablate.pipeline.evidence.from_records import gather
 from ablate.pipeline.preregister.claims import mark_post_hoc
 from ablate.pipeline.requested import requested
+from ablate.pipeline.without_effect import FIRST_PAIRS, without_effect
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.study.facts import facts_of
@@ -37,7 +39,7 @@ def plan_trials(
     """Plans the trials of a study whose variants are chosen, and lists them before they are trained."""
     study = study.settling()
     claims = mark_post_hoc(claims, study.cells(), session.store)
-    return TrialPlan(study, stages, claims, session.enlist)
+    return TrialPlan(study, stages, claims, session.enlist, stops=not session.options.keep_going)
 
 
 class TrialPlan(Plan):
@@ -49,10 +51,13 @@ class TrialPlan(Plan):
         stages: Sequence[Stage] = (),
         claims: Sequence[Claim] = (),
         enlist: Callable[[Sequence[Cell]], None] = lambda cells: None,
+        *,
+        stops: bool = False,
     ) -> None:
         """Asks stages for their companions of the study's cells; `claims` have their dates.
 
-        enlist: is called with cells before they are trained.
+        enlist: is called with cells before they are trained. stops: whether a user's own code is trained no further for
+        a variant that changes no number of the baseline's.
         """
         self.study = study
         self.stages = stages
@@ -67,7 +72,12 @@ class TrialPlan(Plan):
 
         seeds = study.config.seeds
         self._looks = seeds.looks or [seeds.count]
+        # A user's own flag may do nothing: the first pairs are compared before the others are trained.
+        self._compares_first = stops and study.workload.runs_apart and self._looks[0] > FIRST_PAIRS
+        if self._compares_first:
+            self._looks = [FIRST_PAIRS, *self._looks]
         self._looks_taken = 0
+        self._stopped: set[Place] = set()
         self._seed_index = {seed: index for index, seed in enumerate(seeds.values)}
         # The number of seeds that looks have asked for at each place, and the places that may need more.
         self._seeds_asked: dict[Place, int] = {}
@@ -84,6 +94,11 @@ class TrialPlan(Plan):
         def evidence() -> Evidence:  # made only where something is decided by it
             return self._seed_evidence(records)
 
+        if self._compares_first and self._looks_taken == 1:
+            self._stopped = without_effect(self.study, self.used, records, evidence)
+            self._unsettled -= self._stopped | self._left_alone()
+            return self._take_look() if self._unsettled else []
+
         follow_up = self._follow_up(evidence)
         if follow_up:
             self._enlist(follow_up)
@@ -98,6 +113,12 @@ class TrialPlan(Plan):
         if not self._unsettled:
             return []
         return self._take_look()
+
+    def _left_alone(self) -> set[Place]:
+        """Returns the places on tasks on which all variants were stopped, so that the baseline has no use."""
+        variants = {variant.name for variant in self.study.variants[1:] if not variant.placebo}
+        compared = {place[1] for place in self._unsettled - self._stopped if place[0] in variants}
+        return {place for place in self._unsettled if place[1] not in compared}
 
     def _take_look(self) -> list[Cell]:
         """Takes the next look at what is not settled, and returns the cells that it adds."""
@@ -148,6 +169,8 @@ class TrialPlan(Plan):
     @property
     def reason(self) -> str:
         """Why there are fewer trainings than announced, in words."""
+        if self._stopped:
+            return f"{joined(self.stopped)} changed none of the baseline's numbers under the first {FIRST_PAIRS} seeds"
         if self._has_runner_ups and self.study.config.seeds.looks:
             return "seeds and runner-up settings are added only where a verdict depends on them"
         if self._has_runner_ups:
@@ -155,6 +178,11 @@ class TrialPlan(Plan):
         if self.study.config.seeds.looks:
             return "seeds are added only where a comparison is open"
         return SHARED_OR_STORED
+
+    @property
+    def stopped(self) -> list[str]:
+        """The variants that are trained no further on some task, since they change no number."""
+        return list(dict.fromkeys(variant for variant, _ in sorted(self._stopped)))
 
     @property
     def used(self) -> list[Cell]:
@@ -178,13 +206,16 @@ class TrialPlan(Plan):
         """Returns the facts of the study, for judging: seeds asked so far, claims its variants can decide."""
         decidable = {claim.hash for claim in self.study.claims}
         facts = facts_of(self.study, [claim for claim in self.claims if claim.hash in decidable])
-        if not self.study.config.seeds.looks:
+        if not (self.study.config.seeds.looks or self._stopped):
             return facts
         until: dict[str, dict[str, int]] = {}
         for (variant, task), count in self._seeds_asked.items():
             until.setdefault(variant, {})[task] = count
+        stopped: dict[str, list[str]] = {}
+        for variant, task in sorted(self._stopped):
+            stopped.setdefault(variant, []).append(task)
         most = max(self._seeds_asked.values())
-        return replace(facts, seeds=facts.seeds[:most], provenance=Planned(until))
+        return replace(facts, seeds=facts.seeds[:most], provenance=Planned(until, stopped))
 
     def evidence(self, facts: StudyFacts, records: Mapping[str, Record]) -> Evidence:
         """Gathers the evidence of the cells that were asked for, with what stages add to it."""

@@ -166,3 +166,5 @@ class RunOutcome:
     trained: int = 0
     # Judged trials without a finished record.
     missing: int = 0
+    # Variants that were trained no further, since they changed no number of the baseline's.
+    stopped: list[str] = field(default_factory=list)

@@ -56,7 +56,7 @@ class Project:
         """Runs the study with changes, which stay."""
         self.write(**changes)
         done = ablate_here("run", "study.yaml", "--jobs", 1, "--json", *options, cwd=self.folder)
-        found = json.loads(done.stdout) if done.returncode in (0, 1) else {"answer": [], "verdicts": []}
+        found = json.loads(done.stdout) if done.stdout.count("verdicts") else {"answer": [], "verdicts": []}
         return Outcome(done.returncode, " ".join([*found["answer"], done.stderr]), found["verdicts"])
 
     def write(self, **changes: Any) -> None:
@@ -211,6 +211,9 @@ def test_a_change_that_does_nothing(project):
     project.edit("{given.act} ", "")
     project.edit("[given.act]", '["relu"]')
     outcome = project.run()
+    assert outcome.code == 2
+    assert "check the flag of config.act" in outcome.said
+    outcome = project.run("--keep-going")
     assert "have the same numbers on every seed" in outcome.said
     assert {*outcome.verdicts.values()} == {"inconclusive"}
 

@@ -55,6 +55,7 @@ def planned(text: str | dict[str, Any], *words: str) -> tuple[int, str]:
 
 LR = {"config.lr": [0.2]}
 DEAD = "python train.py --act {act} --seed {seed}"
+SEEDLESS = "python train.py --lr {lr} --act {act}"
 
 
 @pytest.mark.parametrize(
@@ -62,18 +63,18 @@ DEAD = "python train.py --act {act} --seed {seed}"
     [
         (
             study(DEAD, factors=LR),
-            ["factors.config.lr[0]", "baseline", "workload.command has no {lr}", "Add {lr}"],
+            ["1 problem", "config.lr: changes nothing: workload.command has no {lr}", "Add {lr}"],
         ),
         (study("python train.py --lr {lr:.0f} {act} {seed}", factors=LR), ["{lr} writes both values alike"]),
         (
             study(DEAD, factors=None, variants={"slow": {"config.lr": 0.2}}),
-            ["variants.slow", "workload.command has no {lr}"],
+            ["1 problem", "config.lr: changes nothing: workload.command has no {lr}"],
         ),
         (
             study(
                 DEAD, search={"over": {"config.lr": {"choice": [0.2, 0.3]}}, "sampler": "grid", "seeds": 1}
             ),
-            ["search: varies config.lr", "workload.command has no {lr}"],
+            ["1 problem", "config.lr: changes nothing: workload.command has no {lr}"],
         ),
         (
             study("python -u trian.py --act {act} --seed {seed}"),
@@ -105,19 +106,36 @@ def test_a_script_is_no_study(folder):
 
 
 @pytest.mark.parametrize(
-    ("command", "more", "is_said"),
+    ("command", "more", "is_refused"),
     [
         (WHOLE, "", False),
-        ("python train.py --act {act}", "", True),
-        ("python train.py --act {act}", "# os.environ['ABLATE_SEED']", False),
-        ("python train.py --act {act}", "# os.environ['ABLATE_DIR']", True),
+        (SEEDLESS, "", True),
+        (SEEDLESS, "# os.environ['ABLATE_SEED']", False),
+        (SEEDLESS, "# os.environ['ABLATE_DIR']", True),
+        (f"sh -c 'SEED=$ABLATE_SEED {SEEDLESS}'", "", False),
     ],
 )
-def test_a_command_without_a_seed_is_noted_unless_the_code_reads_it_elsewhere(folder, command, more, is_said):
+def test_a_command_without_a_seed_is_refused_unless_the_code_reads_it(folder, command, more, is_refused):
     (folder / "train.py").write_text(TRAIN + more)
     code, output = planned(study(command))
-    assert code == 0
-    assert ("the command has no `{seed}`" in output) == is_said
+    assert code == (2 if is_refused else 0)
+    assert ("workload.command: has no `{seed}`, and your code does not mention" in output) == is_refused
+
+
+@pytest.mark.parametrize(
+    ("beside", "code", "said"), [("CONFIG", 0, "never mentions `lr`"), ("DIR", 2, "no {lr}")]
+)
+def test_a_key_that_nothing_uses_is_refused_unless_some_code_may_read_it(folder, beside, code, said):
+    (folder / "beside.py").write_text(f"# os.environ['ABLATE_{beside}']\n")
+    (folder / "train.py").write_text(TRAIN.replace("lr", "rate"))
+    found, output = planned(study(DEAD))
+    assert (found, said in output) == (code, True), output
+
+
+def test_a_seed_that_other_code_may_read_is_noted(folder):
+    (folder / "beside.py").write_text("# os.environ['ABLATE_SEED']\n")
+    code, output = planned(study(SEEDLESS))
+    assert (code, "the command has no `{seed}`" in output) == (0, True), output
 
 
 @pytest.mark.parametrize(
@@ -155,7 +173,7 @@ def ran(folder: Path, text: dict[str, Any], *words: str) -> str:
     ("command", "train", "reason", "said", "unsaid"),
     [
         (
-            "python train.py --act {act}",
+            f"env SEED={{seed}} {SEEDLESS}",
             TRAIN,
             "seedless",
             ["the seed has no effect", "act tanh"],
@@ -186,8 +204,9 @@ def test_a_reason_is_said_once_and_as_it_is_written(folder):
         json.dumps(study(workload={"command": WHOLE, "read": {"loss": r"los: (\S+)"}}))
     )
     done = CliRunner().invoke(main, ["run", "study.yaml", "--jobs", "0"])
-    assert done.exit_code == 1
-    assert done.output.count(r"no line matches 'los: (\S+)'") == 1
+    assert done.exit_code == 2
+    assert done.output.count(r"no line matches 'los: (\S+)'; it printed last: 'val_loss: 0.6") == 1
+    assert "nothing else was started; correct the pattern under `read`" in done.output
 
 
 def test_a_folder_that_is_not_there_is_named_with_its_neighbour(folder):

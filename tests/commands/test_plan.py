@@ -50,7 +50,7 @@ OF_ONE = 4.62482
 """What three seeds detect of a spread of 1 at 0.025, see tests/analysis/test_prospects.py."""
 RECALL = "name: r\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
 RECALL += "factors: {model.mixer.score: [additive]}\nseeds: 8\n"
-LATE = "name: late\nworkload: {command: 'sh late.sh {rate}', read: {loss: 'loss (.*)'}}\nconfig: {rate: 1}\n"
+LATE = "name: late\nworkload: {command: 'sh late.sh {rate} {seed}', read: {loss: 'loss (.*)'}}\nconfig: {rate: 1}\n"
 LATE += "metrics: {loss: min}\nfactors: {config.rate: [2]}\nseeds: 2\n"
 FIVE_MINUTES = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:05:00Z"}
 Plan = Callable[..., StudyPlan]

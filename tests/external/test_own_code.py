@@ -99,8 +99,9 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     for name, text in PACKAGE.items():
         (folder / "lib" / f"{name}.py").write_text(text)
     kind = next(iter(options))
+    config = {"rate": 0.5}
     factors = {"config.rate": [1.0]}
-    experiment = prepare(written(folder, kind, workload=options, factors=factors))
+    experiment = prepare(written(folder, kind, workload=options, config=config, factors=factors))
     found = {*experiment.workload.program(experiment.variants[0].configs[0]).values()}
     assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
 
@@ -167,6 +168,21 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
             "command",
             {"workload": {"command": "python walk.py --rate {rtae}"}},
             "workload.command: {rtae} has no value",
+        ),
+        (
+            "command",
+            {"workload": {"command": "python walk.py {rate} {act} {dead} {seed}"}},
+            "config.steps: changes nothing: workload.command has no {steps}",
+        ),
+        (
+            "command",
+            {"workload": {"command": "python walk.py {rate} {act} {dead} {steps}"}},
+            "workload.command: has no `{seed}`",
+        ),
+        (
+            "command",
+            {"workload": {"command": "walk {dead}", "dialect": "getopt"}},
+            "workload.dialect: is not an allowed value",
         ),
         (
             "function",
@@ -336,12 +352,10 @@ def test_a_seed_that_another_file_sets_is_not_called_fixed(tmp_path):
     assert [*seeded(files)] == []
 
 
-@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("kind", "config", "lost"),
     [
         ("function", {"rate": 0.5, "steps": 4, "heads": 4, "depth": 2}, "`heads`, `depth`"),
-        ("command", {"rate": 0.5, "act": "relu", "dead": 0, "steps": 6, "width": 64}, "`width`"),
         ("script", {"RATE": 0.5, "STEPS": 6, "UNUSED": 2}, "`UNUSED`"),
     ],
 )
@@ -407,7 +421,8 @@ SHORT = {"command": "iters", "script": "eval_interval"}
 GPT = {
     "command": {
         "workload": {
-            "command": "python gpt.py --learning_rate {lr} --dropout {dropout} {compile:--compile} --max_iters {iters}"
+            "command": "env SEED={seed} python gpt.py --learning_rate {lr} --dropout {dropout} {compile:--compile} "
+            "--max_iters {iters}"
         },
         "config": {"lr": 0.01, "dropout": 0.0, "compile": False, "iters": 20},
         "factors": {"config.lr": [0.03], "config.dropout": [0.5]},

@@ -32,6 +32,7 @@ def notes(tmp_path, monkeypatch):
 
     def run(program):
         (tmp_path / "train.py").write_text(program)
+        (tmp_path / "beside.py").write_text("# It may read $ABLATE_CONFIG.")
         (tmp_path / "own.yaml").write_text(STUDY)
         said = io.StringIO()
         options = Options(results=tmp_path / "results", jobs=1)

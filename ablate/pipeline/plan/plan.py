@@ -32,6 +32,7 @@ from ablate.session.options import Options
 from ablate.session.stage import Preview, Stage
 from ablate.session.workers import Workers
 from ablate.stages import CONFIGS, STAGES
+from ablate.study.designs import Variant
 from ablate.study.document import read_document
 from ablate.study.facts import facts_of
 from ablate.study.study import Study
@@ -87,17 +88,28 @@ class StudyPlan:
         return fmean(self.seconds.values()) * most / at_once + self.overhead.seconds
 
     def command_lines(self) -> list[str]:
-        """Returns the command line of each variant that runs a command, behind the Python that runs them."""
-        seed = self.study.config.seeds.values[0]
+        """Returns the command line of each variant that runs a command, behind their Python and their dialect."""
         lines: list[str] = []
         interpreter = self.study.workload.interpreter(self.study.variants[0].configs[0])
         if interpreter:
             lines.append(f"Python: {interpreter}")
+        if self.notation:
+            lines.append(f"Dialect: {self.notation}")
         for variant in self.study.variants:
-            words = self.study.workload.command_line(variant.configs[0], seed)
-            if words:
-                lines.append(f"{variant.name}: {shlex.join(words)}")
+            command = self.command_of(variant)
+            if command:
+                lines.append(f"{variant.name}: {command}")
         return lines
+
+    @property
+    def notation(self) -> str:
+        """How commands take null, lists and switches, and why that is known; empty where it is not."""
+        return self.study.workload.notation(self.study.variants[0].configs[0])
+
+    def command_of(self, variant: Variant, task_index: int = 0) -> str:
+        """Returns the command line of the first seed of a variant; empty where it runs no command."""
+        seed = self.study.config.seeds.values[0]
+        return shlex.join(self.study.workload.command_line(variant.configs[task_index], seed))
 
 
 def study_of(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...]]:

@@ -15,6 +15,7 @@ def plan_data(plan: StudyPlan) -> dict[str, object]:
         rows += _rows(plan, variant)
     data: dict[str, object] = {
         "study": plan.study.config.name,
+        "dialect": plan.notation or None,
         "variants": rows,
         "to_train": plan.to_train,
         "at_most": plan.at_most,
@@ -37,7 +38,7 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
     """Returns a row for each task of a variant."""
     study = plan.study
     rows: list[dict[str, object]] = []
-    for task, described in zip(study.tasks, study.describe(variant), strict=True):
+    for index, (task, described) in enumerate(zip(study.tasks, study.describe(variant), strict=True)):
         place = variant.name, task
         rows.append(
             {
@@ -52,6 +53,7 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
                 "trials": study.config.seeds.count,
                 "cached": plan.cached.get(place, 0),
                 "seconds_each": plan.seconds.get(place),
+                "command": plan.command_of(variant, index) or None,
             }
         )
     return rows

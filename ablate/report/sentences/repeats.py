@@ -17,7 +17,7 @@ from ablate.study.sections import in_words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ablate.core.facts import Evidence, TaskFacts
+    from ablate.core.facts import Evidence, StudyFacts, TaskFacts
     from ablate.report.section import ReportData
 
 
@@ -32,6 +32,7 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
     for task in facts.tasks:
         evidence = report_data.evidence
         where = task.name if len(facts.tasks) > 1 else ""
+        yield from _lines_on_stopped(task, facts, where)
         lines = [*_lines_of_task(alike_groups(runs_of(evidence), task), task, evidence)]
         copies = judged_alike_seeds(evidence, task)
         if copies and not lines:
@@ -39,6 +40,14 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
         if is_seed_unheard(evidence, task):
             lines.append(message("repeats.unheard", where))
         yield from lines
+
+
+def _lines_on_stopped(task: TaskFacts, facts: StudyFacts, where: str) -> Iterator[str]:
+    """Yields a line on each variant that was stopped on a task, since it changed none of the baseline's numbers."""
+    names = names_of(facts)
+    for variant in facts.variants:
+        if task.name in facts.stopped.get(variant.name, ()):
+            yield message("repeats.stopped", names[variant.name], list(variant.changes), where)
 
 
 def _lines_of_task(groups: Sequence[pd.DataFrame], task: TaskFacts, evidence: Evidence) -> Iterator[str]:

@@ -1,0 +1,110 @@
+"""The workload of a user's command, whose placeholders are filled in with settings and seeds."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import Gather, Invalid
+from ablate.base.registry import register
+from ablate.core.code_note import CodeNote
+from ablate.external import options
+from ablate.external.command import filled, placeholders
+from ablate.external.dialect import Unwritten, described
+from ablate.external.passing import check_program
+from ablate.external.told_dialect import ToldDialect, always_true, options_with, told_dialect
+from ablate.external.twins import settings_of, unused_setting, unused_settings
+from ablate.external.workload import UNSEEDED, External
+
+SEED = "seed"
+"""The placeholder of the seed."""
+
+
+@register("workload", "command")
+class CommandWorkload(External):
+    """A command of the user's, in which `{name}` stands for a setting and `{seed}` for the seed."""
+
+    Options = options.CommandOptions
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Folder and words of a command → its dialect.
+        self._dialects: dict[tuple[object, ...], ToldDialect] = {}
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        super().check(config)
+        names = placeholders(config["workload"]["command"])
+        with Gather() as at:
+            with at():
+                check_program(self.command_line(config, 0), self.folder, "workload.command")
+            unused = list(unused_settings(config, names))
+            if unused and not self.may_read_config(config):
+                for setting in unused:
+                    with at():
+                        raise unused_setting(setting)
+            rule = f"has no `{{seed}}`, {UNSEEDED}"
+            hint = "Add it, as in --seed {seed}, or have your code read $ABLATE_SEED"
+            at.refuse(not self._may_get_seed(config), "workload.command", rule, hint=hint)
+
+    def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
+        notes = super().code_notes(config)
+        if SEED not in placeholders(config["workload"]["command"]) and self.lacks_seed(config):
+            notes.append(CodeNote(f"the command has no `{{seed}}`, {UNSEEDED}", "seeds"))
+        return [*notes, *self._notes_on_types(config)]
+
+    def _may_get_seed(self, config: Mapping[str, Any]) -> bool:
+        """Returns whether the seed of a trial may reach the code."""
+        return SEED in placeholders(config["workload"]["command"]) or self.may_read_seed(config)
+
+    def _notes_on_types(self, config: Mapping[str, Any]) -> Iterator[CodeNote]:
+        """Yields a note on each switch that goes to an option of argparse to which False is true."""
+        if self.dialect(config).dialect != "argparse":
+            return
+        lines = dict(always_true(map(Path, self.program(config).values())))
+        for setting, value in settings_of(config["config"]):
+            if not isinstance(value, bool):
+                continue
+            for option in options_with(setting, self.words(config)):
+                if option in lines:
+                    text = (
+                        f"{option} has `type=bool` at {lines[option]}, to which the text False is true: with "
+                        f"BooleanOptionalAction, write {{{setting}:{option}|--no-{option.removeprefix('--')}}}"
+                    )
+                    yield CodeNote(text, "settings", (f"config.{setting}",))
+
+    def dialect(self, config: Mapping[str, Any]) -> ToldDialect:
+        """Returns the dialect of a command, as the study says or its program shows."""
+        section = config["workload"]
+        if section["dialect"] is not None:
+            return ToldDialect(section["dialect"], "workload.dialect says so")
+        try:
+            words = self.words(config)
+        except ValueError:
+            return ToldDialect(None, "")  # A command that cannot be split is refused when it is filled in.
+        folder = self.snapshot(config).folder
+        key = (folder, *words)
+        if key not in self._dialects:
+            self._dialects[key] = told_dialect(words, folder)
+        return self._dialects[key]
+
+    def notation(self, config: Mapping[str, Any]) -> str:
+        told = self.dialect(config)
+        if told.dialect is None:
+            return ""
+        return f"{told.dialect}, since {told.source}: {described(told.dialect)}"
+
+    def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        settings: dict[str, Any] = {}
+        for path, value in settings_of(config["config"]):
+            if path in settings:
+                raise Invalid("config", "has two settings of this path", path)
+            settings[path] = value
+        command = config["workload"]["command"]
+        told = self.dialect(config)
+        try:
+            return filled(command, {**settings, SEED: seed}, told.dialect)
+        except Unwritten as error:
+            has_two = told.dialect is None and told.source
+            rule = f"{error.rule}; your program imports {told.source}" if has_two else error.rule
+            raise Invalid(f"config.{error.name}", rule, hint=error.hint) from None
+        except Invalid as error:
+            raise error.under("workload", "command") from None
