@@ -13,14 +13,23 @@ from typing import Any
 
 import numpy as np
 
-from ablate.base.errors import AblateError, shown
+from ablate.base.errors import AblateError, listed, shown
 from ablate.base.text import printable
 from ablate.core.record import Curve
 from ablate.external.command import TimeLimit
 from ablate.external.matching import Matching
 from ablate.external.runner import MARK
 from ablate.external.undeclared import STEP, Undeclared
-from ablate.external.written import STEPS, content_of, files_below, mentions, objects_of, parsed, value_at
+from ablate.external.written import (
+    STEPS,
+    content_of,
+    files_below,
+    mentions,
+    objects_of,
+    parsed,
+    places_of,
+    value_at,
+)
 
 MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
 
@@ -28,8 +37,13 @@ MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
 class NotReadError(AblateError):
     """A metric that a run has neither printed, returned nor written."""
 
-    def __init__(self, metric: str) -> None:
-        super().__init__(f"{metric} was not read: it was neither returned nor written")
+    def __init__(self, metric: str, folder: Path) -> None:
+        """`folder`: the one whose files were read."""
+        text = f"{metric} was not read: it was neither returned nor written"
+        places = places_of(metric, folder)
+        if places:
+            text += f"; there is {listed(places, 3)}: name the metric as it stands there"
+        super().__init__(text)
         self.metric = metric
 
 
@@ -99,7 +113,7 @@ class Reading:
         self._refuse_unmatched()
         missing = [name for name in self.metrics if name not in self.values]
         if missing:
-            raise NotReadError(missing[0])
+            raise NotReadError(missing[0], folder)
 
     def _refuse_unmatched(self) -> None:
         """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""

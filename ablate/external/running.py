@@ -20,6 +20,7 @@ from ablate.core.unread import mark_unread
 from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
+from ablate.external.given import Given, placed
 from ablate.external.reading import PatternError, Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
@@ -51,6 +52,7 @@ class Run:
     words: Sequence[str]
     seed: int
     emit: Emit
+    given: Given
     reading: Reading = field(init=False)
     # The last lines that it printed.
     printed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
@@ -138,6 +140,10 @@ class Run:
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
             env["ABLATE_SEED"] = str(self.seed)
+            beside = self.given.at(place, self.trial.id)
+            _write(beside.files, folder)
+            env |= beside.env
+            words = [placed(word, place, self.trial.id) for word in words]
             log_end = LogEnd()
             with closing(lines(words, folder, env, limit)) as output:
                 for line in output:
@@ -209,6 +215,18 @@ class Run:
         if exceptions and any(line.startswith("Traceback (most recent call last)") for line in self.printed):
             return exceptions[-1][:200]
         return f"last printed: {self.printed[-1][:200]}"
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    """Writes the files that a trial is given. Raises `AblateError`."""
+    for path, text in files.items():
+        place = folder / path
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)  # It may be a link to data.
+            place.write_text(text, errors="surrogateescape")
+        except OSError as error:
+            raise AblateError(f"{path} cannot be written for the trial: {error.strerror}") from None
 
 
 def _check_code(snapshot: Snapshot) -> None:

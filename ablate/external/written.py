@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +108,36 @@ def value_at(found: Mapping[str, Any], name: str) -> object:
     for key in name.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
+
+
+def places_of(metric: str, folder: Path) -> list[str]:
+    """Returns where the files below a folder have a number that may be a metric: `eval.f1 in results.json`."""
+    leaf = metric.rpartition(".")[2].rpartition("/")[2].lower()
+    places: dict[str, None] = {}
+    for file in chain.from_iterable(files_below(folder)):
+        with suppress(AblateError, OSError):
+            for entry in objects_of(file, content_of(file), ()):
+                for name in _numbers(entry):
+                    if leaf in name.lower():
+                        places[f"{printable(name)} in {printable(os.path.relpath(file, folder))}"] = None
+    return list(places)
+
+
+def _numbers(entry: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yields the dotted names of the numbers of an object."""
+    for name, value in entry.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{prefix}{name}.")
+        elif is_number(value):
+            yield f"{prefix}{name}"
+
+
+def is_number(value: object) -> bool:
+    """Returns whether a value is a number, or a text of one."""
+    try:
+        return not isinstance(value, bool) and value is not None and math.isfinite(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _whole_number(digits: str) -> float:

@@ -99,6 +99,8 @@ class StudyPlan:
             command = self.command_of(variant)
             if command:
                 lines.append(f"{variant.name}: {command}")
+            beside = self.study.workload.beside_command(variant.configs[0], self.study.config.seeds.values[0])
+            lines += [f"  with {line}" for line in beside]
         return lines
 
     @property
