@@ -1,6 +1,7 @@
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
@@ -21,6 +22,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # MLflow takes three seconds of every run; those whose tests look at it ask for `tracking`.
 os.environ["ABLATE_TRACKING"] = "off"
+# As in an environment that is active: `python` of a command is the one that these tests run with.
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
 # A shell has what it runs in the background ignore Ctrl-C, and so would the commands that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

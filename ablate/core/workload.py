@@ -169,6 +169,14 @@ class Workload(ABC):
         """Returns the words of the command that a trial runs; none where it runs no command. Raises `Invalid`."""
         return ()
 
+    def beside_command(self, config: Mapping[str, Any], seed: int) -> Sequence[str]:
+        """Returns the variables and files that a trial is given beside its command, a line each."""
+        return ()
+
+    def interpreter(self, config: Mapping[str, Any]) -> str:
+        """Returns the Python that runs the code of a trial, with its version; empty where it is not another program."""
+        return ""
+
     def notation(self, config: Mapping[str, Any]) -> str:
         """Returns how its command takes null, lists and switches, and why that is known; empty where it is not."""
         return ""

@@ -113,10 +113,9 @@ def lines(
     """Yields the lines that a command prints in `folder`, as it prints them; to be closed by `contextlib.closing`.
 
     When closed, or when this process is gone, the processes that the command has started are ended, as `guard` says.
-    `env` is laid over the environment of this process, `python` is the one that runs this process, and git finds the
-    repository of the folder, also where a hook of git has started this process. Raises
-    `AblateError` for a program that cannot be started, past the `limit`, for a line that is too long, and for an exit
-    code other than 0.
+    `env` is laid over the environment of this process, and git finds the repository of the folder, also where a hook of
+    git has started this process. Raises `AblateError` for a program that cannot be started, past the `limit`, for a
+    line that is too long, and for an exit code other than 0.
     """
     limit = limit or TimeLimit()
     # Appended to, it stays whole where the command opens it anew.
@@ -214,9 +213,8 @@ def _guarded(
     words: Sequence[str], folder: Path, env: Mapping[str, str], output: IO[bytes]
 ) -> Iterator[_Command]:
     """Starts a command, yields it, and ends all that it has started. Raises `AblateError` where it does not start."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # Unbuffered, what it has printed is known when it is ended.
-    env = without_repository(os.environ) | {"PATH": path, "PYTHONUNBUFFERED": "1"} | dict(env)
+    env = without_repository(os.environ) | {"PYTHONUNBUFFERED": "1"} | dict(env)
     given = b"".join(os.fsencode(word) + b"\0" for word in words)
     fault = f"{words[0]}: cannot be started in {folder}"
     try:

@@ -8,15 +8,14 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import register
 from ablate.core.code_note import CodeNote
 from ablate.external import options
-from ablate.external.command import filled, placeholders
+from ablate.external.command import filled
 from ablate.external.dialect import Unwritten, described
+from ablate.external.given import SEED, WHOLE, settings_of, values_of
+from ablate.external.interpreter import check_found
 from ablate.external.passing import check_program
 from ablate.external.told_dialect import ToldDialect, always_true, options_with, told_dialect
-from ablate.external.twins import settings_of, unused_setting, unused_settings
+from ablate.external.twins import unused_setting, unused_settings
 from ablate.external.workload import UNSEEDED, External
-
-SEED = "seed"
-"""The placeholder of the seed."""
 
 
 @register("workload", "command")
@@ -32,11 +31,14 @@ class CommandWorkload(External):
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
-        names = placeholders(config["workload"]["command"])
+        names = self.placeholders(config)
         with Gather() as at:
+            words = self.command_line(config, 0)
             with at():
-                check_program(self.command_line(config, 0), self.folder, "workload.command")
-            unused = list(unused_settings(config, names))
+                check_program(words, self.folder, "workload.command")
+            with at("workload", "command"):
+                check_found(words[0], self.folder)
+            unused = [] if WHOLE in names else list(unused_settings(config, names))
             if unused and not self.may_read_config(config):
                 for setting in unused:
                     with at():
@@ -47,13 +49,13 @@ class CommandWorkload(External):
 
     def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
         notes = super().code_notes(config)
-        if SEED not in placeholders(config["workload"]["command"]) and self.lacks_seed(config):
+        if SEED not in self.placeholders(config) and self.lacks_seed(config):
             notes.append(CodeNote(f"the command has no `{{seed}}`, {UNSEEDED}", "seeds"))
         return [*notes, *self._notes_on_types(config)]
 
     def _may_get_seed(self, config: Mapping[str, Any]) -> bool:
         """Returns whether the seed of a trial may reach the code."""
-        return SEED in placeholders(config["workload"]["command"]) or self.may_read_seed(config)
+        return SEED in self.placeholders(config) or self.may_read_seed(config)
 
     def _notes_on_types(self, config: Mapping[str, Any]) -> Iterator[CodeNote]:
         """Yields a note on each switch that goes to an option of argparse to which False is true."""
@@ -93,15 +95,14 @@ class CommandWorkload(External):
         return f"{told.dialect}, since {told.source}: {described(told.dialect)}"
 
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        settings: dict[str, Any] = {}
-        for path, value in settings_of(config["config"]):
-            if path in settings:
-                raise Invalid("config", "has two settings of this path", path)
-            settings[path] = value
+        paths = [path for path, _ in settings_of(config["config"])]
+        twice = next((path for path in paths if paths.count(path) > 1), None)
+        if twice is not None:
+            raise Invalid("config", "has two settings of this path", twice)
         command = config["workload"]["command"]
         told = self.dialect(config)
         try:
-            return filled(command, {**settings, SEED: seed}, told.dialect)
+            return filled(command, values_of(config["config"], seed), told.dialect)
         except Unwritten as error:
             has_two = told.dialect is None and told.source
             rule = f"{error.rule}; your program imports {told.source}" if has_two else error.rule

@@ -113,7 +113,7 @@ DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]*")
 """A text that needs no quotes inside brackets, unless it is one of the following words."""
-_WORDS_OF_YAML = frozenset(["null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan"])
+WORDS_OF_YAML = frozenset(["null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "nan"])
 _MAX_DIGITS = 3
 """Digits of a width or a precision in a format."""
 
@@ -227,7 +227,7 @@ def _text_in_list(value: Any, spec: str, notation: Notation) -> str:
         raise ValueError(f"an item of a list has a comma: {text}")
     if notation.lists != "brackets" or not isinstance(value, str):
         return text
-    is_plain = _PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS_OF_YAML
+    is_plain = _PLAIN.fullmatch(text) is not None and text.lower() not in WORDS_OF_YAML
     if is_plain and not notation.quotes_all:
         return text
     if "\\" in text:

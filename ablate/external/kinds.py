@@ -130,6 +130,16 @@ def is_document(path: str) -> bool:
     return PurePosixPath(name).suffix in DOCUMENTS or name in _DOCUMENT_NAMES
 
 
+def is_of_environment(path: str, folder: Path) -> bool:
+    """Returns whether a path, relative to a folder, lies in an environment of Python, of conda or of Node."""
+    parts = path.split("/")[:-1]
+    above = [folder.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+    return any(
+        place.name == "node_modules" or (place / "pyvenv.cfg").is_file() or (place / "conda-meta").is_dir()
+        for place in above
+    )
+
+
 def is_cached(path: str) -> bool:
     """Returns whether a path is in a folder of caches, of an environment, or of git."""
     return not _CACHES.isdisjoint(path.split("/"))

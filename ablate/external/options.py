@@ -48,6 +48,17 @@ class Options(StrictModel):
             "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
         ),
     ] = {}
+    env: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], str | int | float],
+        Field(description="Variables of the environment of a trial; {name} is a setting, as in a command."),
+    ] = {}
+    files: Annotated[
+        dict[str, str],
+        Field(
+            description="Files that a trial gets in its copy of your folder: path → a file of yours in which {name} is "
+            "a setting, or `config` for all settings and the seed, as JSON, YAML or TOML."
+        ),
+    ] = {}
     data: Annotated[
         list[str],
         Field(

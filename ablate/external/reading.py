@@ -1,31 +1,50 @@
-"""The numbers of a run: printed ones, read by patterns, and written ones, in JSON or JSON lines.
+"""The numbers of a run: printed ones, read by patterns, and written ones, in CSV, JSON or JSON lines.
 
 Whatever a run prints or writes, what is read of it is a number, or an `AblateError` that names what is none.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ablate.base.errors import AblateError, shown
-from ablate.base.files import NotReadableError, read_plain
+from ablate.base.errors import AblateError, listed, shown
 from ablate.base.text import printable
 from ablate.core.record import Curve
 from ablate.external.command import TimeLimit
 from ablate.external.matching import Matching
 from ablate.external.runner import MARK
 from ablate.external.undeclared import STEP, Undeclared
+from ablate.external.written import (
+    STEPS,
+    content_of,
+    files_below,
+    mentions,
+    objects_of,
+    parsed,
+    places_of,
+    value_at,
+)
 
 MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
-MAX_DIGITS = 300  # Of a whole number that a float holds.
-MAX_FILE = 64_000_000  # Bytes of a file of numbers.
+
+
+class NotReadError(AblateError):
+    """A metric that a run has neither printed, returned nor written."""
+
+    def __init__(self, metric: str, folder: Path) -> None:
+        """`folder`: the one whose files were read."""
+        text = f"{metric} was not read: it was neither returned nor written"
+        places = places_of(metric, folder)
+        if places:
+            text += f"; there is {listed(places, 3)}: name the metric as it stands there"
+        super().__init__(text)
+        self.metric = metric
 
 
 class PatternError(AblateError):
@@ -56,7 +75,9 @@ class Reading:
             found = self._matching.found(line)
             self.matched |= found.keys()
             return self.add(found)
-        told = self._parsed(line.removeprefix(MARK), "what the function returned or reported")
+        source = "what the function returned or reported"
+        told = parsed(line.removeprefix(MARK), source, [*self.metrics, STEP])
+        told = told if isinstance(told, dict) else {}
         numbers = self.add(told)
         # What a function returns is no report, to which there would be an answer.
         return numbers if STEP in told else {}
@@ -77,27 +98,22 @@ class Reading:
         return numbers
 
     def finish(self, folder: Path, limit: TimeLimit | None = None) -> None:
-        """Reads the `.json` and `.jsonl` files of a folder.
+        """Reads the files of numbers below a folder: `.json`, `.jsonl`, `.csv`.
 
-        Raises `AblateError` for a metric with two values or none, for what cannot be read, and past the `limit`; and
-        `PatternError`.
+        Of a metric that files of several depths have, those nearest to the folder count. Raises `AblateError` for a
+        metric with two values or none, for what cannot be read, and past the `limit`; and `PatternError`.
         """
         limit = limit or TimeLimit()
-        for file in sorted([*folder.glob("*.json"), *folder.glob("*.jsonl")]):
-            written = Reading(self.metrics)
-            for entry in self._entries(file):
-                limit.check()
-                written.add(entry)
-            self.undeclared.update(written.undeclared)
-            for name, value in written.last.items():
-                _, known = self.values.setdefault(name, written.values[name])[-1]
-                if not np.array_equal(known, value, equal_nan=True):
-                    twice = f"{known:g}, and {value:g} in {printable(file.name)}"
-                    raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
+        for depth, files in enumerate(files_below(folder)):
+            wanted = [name for name in self.metrics if depth == 0 or name not in self.values]
+            for file in files:
+                content = content_of(file)
+                if depth == 0 or mentions(content, wanted):
+                    self._read(file, content, wanted, limit)
         self._refuse_unmatched()
         missing = [name for name in self.metrics if name not in self.values]
         if missing:
-            raise AblateError(f"{missing[0]} was not read: it was neither returned nor written")
+            raise NotReadError(missing[0], folder)
 
     def _refuse_unmatched(self) -> None:
         """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""
@@ -109,28 +125,18 @@ class Reading:
             if name not in read:
                 raise PatternError(f"{name} was not read: no line matches '{pattern}'")
 
-    def _entries(self, file: Path) -> Iterator[Mapping[str, Any]]:
-        """Yields the objects in a file of JSON or JSON lines. Raises `AblateError`."""
-        for text in _texts(file):
-            yield self._parsed(text, printable(file.name))
-
-    def _parsed(self, text: str, source: str) -> Mapping[str, Any]:
-        """Returns the object in a text of JSON; an empty one for another value.
-
-        Raises `AblateError` for no JSON, and for two values of one metric.
-        """
-
-        def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            names = [name for name, _ in pairs if name == STEP or name in self.metrics]
-            if len(names) > len({*names}):
-                raise ValueError("a name has two values in one object")
-            return dict(pairs)
-
-        try:
-            value = json.loads(text, parse_int=_whole_number, object_pairs_hook=object_of)
-        except (ValueError, RecursionError) as error:
-            raise AblateError(f"{source} cannot be read as JSON: {error}") from None
-        return value if isinstance(value, dict) else {}
+    def _read(self, file: Path, content: bytes, wanted: Sequence[str], limit: TimeLimit) -> None:
+        """Reads some metrics in the content of a file. Raises `AblateError`."""
+        written = Reading(wanted)
+        for entry in objects_of(file, content, [*wanted, STEP]):
+            limit.check()
+            written.add(_flat(entry, wanted))
+        self.undeclared.update(written.undeclared)
+        for name, value in written.last.items():
+            _, earlier = self.values.setdefault(name, written.values[name])[-1]
+            if not np.array_equal(earlier, value, equal_nan=True):
+                twice = f"{earlier:g}, and {value:g} in {printable(file.name)}"
+                raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
 
     @property
     def last(self) -> dict[str, float]:
@@ -148,34 +154,22 @@ class Reading:
         }
 
 
-def _texts(file: Path) -> Iterator[str]:
-    """Yields the texts of a file that are to be JSON: all of it, or its lines. Raises `AblateError`."""
-    try:
-        content = read_plain(file, MAX_FILE)
-    except NotReadableError as error:
-        raise AblateError(f"{printable(file.name)} {error}") from None
-    text = content.decode(json.detect_encoding(content), errors="replace")
-    if file.suffix == ".json":
-        yield text
-        return
-    for line in text.split("\n"):
-        if line.strip():
-            yield line
+def _flat(entry: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    """Returns an object with the metrics that stand within others, and with its step, under their own names."""
+    nested = {name: value_at(entry, name) for name in metrics if name not in entry}
+    step = next((entry[name] for name in STEPS if name in entry), None)
+    flat = {**entry, **{name: value for name, value in nested.items() if value is not None}}
+    return flat if step is None else {**flat, STEP: step}
 
 
 def _number(name: str, given: object) -> float:
-    """Returns the number that a text or a value of JSON is. Raises `AblateError`."""
+    """Returns the number that a text or a value of JSON is: 82.4 of `82.4%`. Raises `AblateError`."""
     try:
         if isinstance(given, str) and "_" in given:
             raise ValueError("1_0 is a number of Python alone")
-        return float(given)  # type: ignore[arg-type]
+        return float(given.removesuffix("%") if isinstance(given, str) else given)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError):
         raise AblateError(f"{name}: {_shown(given)} is not a number") from None
-
-
-def _whole_number(digits: str) -> float:
-    """Returns a whole number of JSON; of a number beyond all floats an infinite one, as of `1e999`."""
-    return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
 def _shown(given: object) -> str:

@@ -20,7 +20,7 @@ from ablate.base.files import digest_of_file, remove_tree
 from ablate.base.text import to_add
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
-from ablate.external.kinds import is_cached, is_document
+from ablate.external.kinds import is_cached, is_document, is_of_environment
 from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot
@@ -35,8 +35,12 @@ _CLOCK_LAG_NS = 20_000_000
 # Variables that say where and as which process a trial runs, and not what it trains.
 _OF_A_PLACE = re.compile(
     r"(ABLATE|SLURM|PBS|LSB|RAY|WANDB|MLFLOW|XDG|CI|GITHUB)_|(LOCAL_|NODE_|GROUP_)?RANK$|MASTER_|CUDA_VISIBLE|"
-    r"(HOST(NAME)?|HOME|USER|LOGNAME|PWD|OLDPWD|PATH|TMPDIR|TEMP|TMP|TERM|COLUMNS|LINES|DISPLAY|SHELL)$|"
-    r".*(TOKEN|KEY|SECRET|PASSWORD)$"
+    r"(HOST(NAME)?|HOME|USER|LOGNAME|PWD|OLDPWD|PATH|TMPDIR|TEMP|TMP|TERM|COLUMNS|LINES|DISPLAY|SHELL)$"
+)
+# Secrets by the names that services give them: `SORT_KEY` and `PAD_TOKEN` are none, and decide what is trained.
+_SECRETS = re.compile(
+    r"(.+_)?(API|ACCESS|SECRET|PRIVATE|AUTH)_?(ACCESS_)?(KEY|TOKEN|SECRET)(_ID)?$|.+_(SECRET|PASSWORD)$|"
+    r"(HF|HUGGING_?FACE(HUB)?(_HUB)?|GH|GITLAB|OPENAI|COMET|NEPTUNE|CLEARML|KAGGLE|NGC|AWS|AZURE)_.*(TOKEN|KEY)$"
 )
 
 
@@ -178,13 +182,31 @@ class RunFolder:
         inherited: dict[str, str] = {}
         for name, digests in Trace.read(self.trace_folder).variables.items():
             digest = digest_of_variable(name)
-            if digest in digests.split() and not _OF_A_PLACE.match(name):
+            if digest in digests.split() and not (_OF_A_PLACE.match(name) or _SECRETS.match(name)):
                 inherited[name] = digest
         return inherited
 
     def shared(self) -> list[str]:
         """Returns the files outside of its copy that it has read and then written, and that are still there."""
         return [path for path in dict.fromkeys(Trace.read(self.trace_folder).shared) if os.path.isfile(path)]
+
+    def lacked(self) -> list[str]:
+        """Returns what the trial looked for in vain and the original has, relative to the study.
+
+        What the trial made itself, or the study excludes, is not lacking.
+        """
+        lacked: list[str] = []
+        for place in dict.fromkeys(Trace.read(self.trace_folder).missing):
+            inside = os.path.relpath(place, self.place)
+            from_study = os.path.relpath(inside, self.snapshot.inside)
+            original = self.snapshot.root / inside
+            is_ours = original.is_relative_to(self.snapshot.store.parent) or is_cached(inside)
+            is_known = matches(from_study, self.snapshot.scope.exclude) or is_of_environment(
+                inside, self.snapshot.root
+            )
+            if not (is_ours or is_known or os.path.lexists(place) or is_document(inside)):
+                lacked.append(from_study)
+        return lacked
 
     def doubtful(self) -> list[str]:
         """Returns the files read that an earlier run may have left, relative to the study."""

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -19,10 +20,11 @@ from ablate.core.unread import mark_unread
 from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
+from ablate.external.given import Given, placed
 from ablate.external.reading import PatternError, Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
-from ablate.external.trace import path_in_copy
+from ablate.external.trace import in_place, path_in_copy
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
@@ -30,7 +32,11 @@ ADDED = "added_data"
 DOUBTFUL = "read_in_no_commit"
 # In the environment of a record: files outside of its copy that it has read and then written.
 SHARED = "shared_files"
+# In the environment of a record: paths that it looked for in vain, and the study's folder has.
+LACKED = "lacked"
 MAX_LINES = 200
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*\w+(?:Error|Exception|Interrupt|Exit)(?::\s|$)")
+"""The last line of a traceback of Python: the class of an exception, and what it says."""
 # Characters of such a line that are looked through for why it failed.
 MAX_SHOWN = 4000
 # The lines that a failed reading shows, and their characters.
@@ -46,6 +52,7 @@ class Run:
     words: Sequence[str]
     seed: int
     emit: Emit
+    given: Given
     reading: Reading = field(init=False)
     # The last lines that it printed.
     printed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
@@ -87,7 +94,8 @@ class Run:
     def _in(self, folder: RunFolder) -> Record:
         """Runs in the folder of the trial, and checks how it has used its code and data."""
         root = folder.snapshot.root
-        self.words = [path_in_copy(word, root, folder.place) for word in self.words]
+        here = root / folder.snapshot.inside
+        self.words = [path_in_copy(in_place(word, here), root, folder.place) for word in self.words]
         attempts = Attempts(folder.trace_folder if self.options["resume"] else None)
         try:
             is_pruned = self._run(folder.folder, folder.environment(), attempts)
@@ -106,6 +114,9 @@ class Run:
         shared = folder.shared()
         if shared:
             record.environment[SHARED] = shared[:20]
+        lacked = folder.lacked()
+        if lacked:
+            record.environment[LACKED] = lacked[:20]
         variables = folder.variables()
         if variables:
             record.environment[VARIABLES] = variables
@@ -129,6 +140,10 @@ class Run:
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
             env["ABLATE_SEED"] = str(self.seed)
+            beside = self.given.at(place, self.trial.id)
+            _write(beside.files, folder)
+            env |= beside.env
+            words = [placed(word, place, self.trial.id) for word in words]
             log_end = LogEnd()
             with closing(lines(words, folder, env, limit)) as output:
                 for line in output:
@@ -188,9 +203,30 @@ class Run:
         parts = [str(error)]
         if read:
             parts.append(f"last read: {read}")
-        parts.append(f"last printed: {self.printed[-1][:200]}" if self.printed else "it printed nothing")
+        parts.append(self._last_words())
         reason = "; ".join(parts)
         return Record.of(self.trial, "failed", reason=reason, error=reason)
+
+    def _last_words(self) -> str:
+        """Returns the line of the exception with which the run ended, else the last one that it printed."""
+        if not self.printed:
+            return "it printed nothing"
+        exceptions = [line for line in self.printed if _EXCEPTION.match(line)]
+        if exceptions and any(line.startswith("Traceback (most recent call last)") for line in self.printed):
+            return exceptions[-1][:200]
+        return f"last printed: {self.printed[-1][:200]}"
+
+
+def _write(files: Mapping[str, str], folder: Path) -> None:
+    """Writes the files that a trial is given. Raises `AblateError`."""
+    for path, text in files.items():
+        place = folder / path
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)  # It may be a link to data.
+            place.write_text(text, errors="surrogateescape")
+        except OSError as error:
+            raise AblateError(f"{path} cannot be written for the trial: {error.strerror}") from None
 
 
 def _check_code(snapshot: Snapshot) -> None:

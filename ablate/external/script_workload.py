@@ -1,7 +1,6 @@
 """The workload of a user's script without flags, whose constants are replaced."""
 
 import json
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from ablate.base.registry import register
 from ablate.core.code_note import CodeNote
 from ablate.external import options, script
 from ablate.external.cautions import assigning
+from ablate.external.interpreter import python_of_code
 from ablate.external.passing import check_exists
 from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.sources import MAX_SOURCE
@@ -29,7 +29,7 @@ class ScriptWorkload(External):
 
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         values = json.dumps(_values(config, seed))
-        return [sys.executable, "-P", script.__file__, config["workload"]["script"], values]
+        return [python_of_code(), "-P", script.__file__, config["workload"]["script"], values]
 
     def sources(self, config: BaseModel) -> list[Any]:
         return [*super().sources(config), script.main]

@@ -1,17 +1,17 @@
 """The code and data of a study as they were when its run began; trials read nothing newer."""
 
-import functools
-import importlib.metadata
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import Gather
 from ablate.base.files import digest_of_data
+from ablate.external.call_logs import list_logs
 from ablate.external.data import Data, read_data, read_linked
 from ablate.external.frozen import freeze
+from ablate.external.interpreter import Interpreter
 from ablate.external.links import links_out
 from ablate.external.tree import Tree, read_tree, root_of
 
@@ -87,9 +87,14 @@ class Snapshot:
         """Returns the same without the list of its files."""
         return replace(self, tree=None)
 
-    def identity(self) -> dict[str, str]:
-        """Returns the identity of code, data, and versions of imported packages, which ids of trials include."""
-        identity = {"code": self.code_identity, **versions(self.imports)}
+    def identity(self, interpreter: Interpreter | None) -> dict[str, str]:
+        """Returns the identity of code, data, Python, and versions of imported packages, which ids of trials include.
+
+        interpreter: the one that runs the code; None where it is not known.
+        """
+        identity = {"code": self.code_identity}
+        if interpreter is not None:
+            identity |= {"python": interpreter.name, **interpreter.versions(self.imports)}
         if self.data:
             identity["data"] = digest_of_data([entry.identity for entry in self.data])
         return identity
@@ -117,6 +122,7 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
                 with gather():
                     data.append(read_linked(path, target, folder=prefix, exclude=scope.exclude))
     store = (results or folder / "results").resolve() / "store"
+    list_logs(root, tree.logs, store)
     return Snapshot(
         root,
         inside=prefix,
@@ -130,14 +136,3 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
         data=data,
         tree=tree,
     )
-
-
-def versions(modules: Iterable[str]) -> dict[str, str]:
-    """Returns the versions of the installed packages that have these outermost modules."""
-    packages: set[str] = set()
-    for name in modules:
-        packages.update(_distributions().get(name, ()))
-    return {package: importlib.metadata.version(package) for package in sorted(packages)}
-
-
-_distributions = functools.cache(importlib.metadata.packages_distributions)

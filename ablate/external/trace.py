@@ -10,11 +10,14 @@ from pathlib import Path
 
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.plugins import is_users
+from ablate.external.kinds import is_of_environment
 
 HOOK = Path(__file__).with_name("hook")
 # Bytes of the notes of one process.
 MAX_NOTES = 100 * 2**20
-_NOTE = re.compile(rb"(\d{1,20})\t([rwaes])\t([^\0]+)")
+_RELATIVE = re.compile(r"(?<![\w./~$+-])(?:\./)?[\w.-]+(?:/[\w.@+-]+)+")
+"""A relative path with a slash."""
+_NOTE = re.compile(rb"(\d{1,20})\t([rwaesm])\t([^\0]+)")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Trace:
     variables: Mapping[str, str]
     # Files outside of the copy that were written after they had been read.
     shared: Sequence[str]
+    # Paths of the copy that were looked for and not there, where the original has them.
+    missing: Sequence[str]
 
     @classmethod
     def read(cls, folder: Path) -> "Trace":
@@ -55,10 +60,10 @@ class Trace:
         opened: dict[str, Opening] = {}
         written: set[str] = set()
         variables: dict[str, list[str]] = {}
-        shared: list[str] = []
+        lists: dict[str, list[str]] = {"s": [], "m": []}
         for time_ns, kind, path in sorted(events):
-            if kind == "s":
-                shared.append(path)
+            if kind in lists:
+                lists[kind].append(path)
                 continue
             if kind == "e":
                 name, _, value = path.rpartition("=")
@@ -71,7 +76,7 @@ class Trace:
             elif kind == "r" and source not in written:
                 opened[source] = Opening(first.time, True)
         digests = {name: " ".join(sorted({*values})) for name, values in variables.items()}
-        return cls(opened, digests, shared)
+        return cls(opened, digests, shared=lists["s"], missing=lists["m"])
 
     def below(self, folder: Path) -> dict[str, Opening]:
         """Returns path below a folder → its opening."""
@@ -119,6 +124,20 @@ def path_in_copy(text: str, root: Path, copy: Path) -> str:
     if not (copy / inside).exists() or (f"{root}{os.sep}{inside}").startswith(f"{copy}{os.sep}"):
         return text
     return f"{text[: start.start()]}{copy / inside}"
+
+
+def in_place(text: str, folder: Path) -> str:
+    """Returns a text with each relative path into an environment of a folder, which no copy has, made absolute.
+
+    Such are `.venv/bin/python` and `node_modules/.bin/tsc`.
+    """
+
+    def placed(match: re.Match[str]) -> str:
+        path = os.path.normpath(match[0])
+        place = folder / path
+        return str(place) if is_of_environment(path, folder) and os.path.lexists(place) else match[0]
+
+    return _RELATIVE.sub(placed, text)
 
 
 def _source(path: str) -> str:

@@ -10,12 +10,13 @@ import stat
 import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from ablate.base.errors import AblateError, Invalid
 from ablate.base.files import digest_of_data
 from ablate.base.git import without_repository
+from ablate.external.call_logs import logs_among
 from ablate.external.kinds import (
     AMBIGUOUS_SUFFIXES,
     CHECKPOINTS,
@@ -41,6 +42,8 @@ class Tree:
     files: Mapping[str, File]
     # Paths of files that a run may have left: in no commit, with a suffix of files that runs write, too.
     doubtful: frozenset[str] = frozenset()
+    # Paths that are left out, since calls of ablate have written their output there.
+    logs: frozenset[str] = frozenset()
 
     @property
     def digest(self) -> str:
@@ -57,7 +60,7 @@ class Tree:
     def without(self, paths: Collection[str]) -> "Tree":
         """Returns the tree without some of its files."""
         files = {path: file for path, file in self.files.items() if path not in paths}
-        return Tree(self.root, files, self.doubtful.difference(paths))
+        return replace(self, files=files, doubtful=self.doubtful.difference(paths))
 
     def changed(self) -> str:
         """Returns the path of the first file that is not as it was read; empty where there is none."""
@@ -108,8 +111,9 @@ def read_tree(
 ) -> Tree:
     """Reads the files that a trial gets of the repository that holds a folder, else of the folder.
 
-    results: a folder that is left out. exclude: patterns of paths relative to `folder`, or of names. data: paths
-    relative to `folder` that are left out. Raises `AblateError` where there are too many files, or too large ones.
+    results: a folder that is left out, as are the logs of calls that report there. exclude: patterns of paths relative
+    to `folder`, or of names. data: paths relative to `folder` that are left out. Raises `AblateError` where there are
+    too many files, or too large ones.
     """
     root = root_of(folder)
     prefix = os.path.relpath(folder.resolve(), root)
@@ -120,6 +124,8 @@ def read_tree(
         if _is_below(path, left_out) or matches(os.path.relpath(path, prefix), exclude):
             continue
         sizes[path] = os.lstat(root / path).st_size
+    logs = frozenset[str]() if results is None else logs_among(root, sizes, results.resolve() / "store")
+    sizes = {path: size for path, size in sizes.items() if path not in logs}
     folders = _folders_of_results(root, sizes)
     sizes = {path: size for path, size in sizes.items() if not _is_below(path, folders)}
     _refuse_too_much(sizes)
@@ -133,7 +139,7 @@ def read_tree(
     doubtful = {
         path for path in files.keys() - tracked if PurePosixPath(path).suffix.lower() in AMBIGUOUS_SUFFIXES
     }
-    return Tree(root, files, frozenset(doubtful))
+    return Tree(root, files, frozenset(doubtful), logs)
 
 
 def candidates(root: Path) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from ablate.base.errors import Invalid, Problem
 from ablate.base.wording import joined
 from ablate.core.untold import Untold
+from ablate.external.given import settings_of
 
 SETTINGS = "config"
 Configs = Mapping[str, Mapping[str, Any]]
@@ -51,15 +52,6 @@ def unused_settings(config: Mapping[str, Any], placeholders: Collection[str]) ->
     for name, value in settings_of(config[SETTINGS]):
         if not isinstance(value, dict) and name not in placeholders:
             yield name
-
-
-def settings_of(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields dotted path and value of all settings, sections included."""
-    for key, value in config.items():
-        path = f"{prefix}{key}"
-        yield path, value
-        if isinstance(value, dict):
-            yield from settings_of(value, f"{path}.")
 
 
 def unused_setting(setting: str) -> Invalid:

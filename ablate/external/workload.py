@@ -8,7 +8,6 @@ it has started, as far as the system allows; see `guard`.
 import ast
 import json
 import pickle
-import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -35,7 +34,9 @@ from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.code_change import diff
-from ablate.external.command import filled, split
+from ablate.external.command import filled, placeholders, split
+from ablate.external.given import WHOLE, Given, check_places, given, in_a_line, placeholders_given
+from ablate.external.interpreter import interpreter_at, python_of, python_of_code
 from ablate.external.matching import check_pattern
 from ablate.external.passing import Reads, check_exists, may_read_config, may_read_seed
 from ablate.external.reading import Reading
@@ -64,6 +65,15 @@ class External(Workload):
     @abstractmethod
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         """Returns the words of the command of a trial. Raises `Invalid`."""
+
+    def python(self, config: Mapping[str, Any]) -> str:
+        """Returns the path of the Python that runs a trial; empty where the command does not show it."""
+        return python_of(self.command_line(config, 0), self.folder)
+
+    def interpreter(self, config: Mapping[str, Any]) -> str:
+        place = self.python(config)
+        found = interpreter_at(place)
+        return f"{place}, {found.name}" if found is not None else ""
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         return {
@@ -120,6 +130,9 @@ class External(Workload):
             with at():
                 check_best(metrics)
             with at():
+                check_places(config["workload"])
+                self.given(config, 0)
+            with at():
                 self._check_code(config)
                 self.command_line(config, 0)
 
@@ -147,14 +160,14 @@ class External(Workload):
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
         return {
             **super().identity(config),
-            **self.snapshot(config).identity(),
+            **self.snapshot(config).identity(interpreter_at(self.python(config))),
             "device": device,
             "metrics": ", ".join(sorted(config["metrics"])),
             **identity_of(config["metrics"]),
         }
 
     def sources(self, config: BaseModel) -> list[Any]:
-        return [Reading, best_values, filled, runner.main]
+        return [Reading, best_values, filled, given, runner.main]
 
     def program(self, config: Mapping[str, Any]) -> dict[str, str]:
         """Returns the files of the program that a command names, as far as they can be seen without running it."""
@@ -165,7 +178,8 @@ class External(Workload):
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         snapshot = self.snapshot(config)
-        folders = [snapshot.root, snapshot.frozen]
+        # Data have a digest of their own, such as the module to which a link leads.
+        folders = [snapshot.root, snapshot.frozen, *(entry.place.resolve() for entry in snapshot.data)]
         beside: dict[str, str] = {}
         for name, file in self.program(config).items():
             place = Path(file).resolve()
@@ -194,10 +208,10 @@ class External(Workload):
         for place in seeded(files, section.get("seed")):
             notes.append(CodeNote(f"every trial gets the same seed at {place}", "seeds"))
         named_in_code = named(files)
-        command = str(section.get("command"))
-        unnamed = [
-            name for name in config["config"] if name not in named_in_code and f"{{{name}" not in command
-        ]
+        told = self.placeholders(config)
+        heard = {name.partition(".")[0] for name in told}
+        unnamed = [name for name in config["config"] if name not in named_in_code and name not in heard]
+        unnamed = [] if WHOLE in told else unnamed
         if unnamed:
             text = f"your code never mentions {listed(f'`{name}`' for name in unnamed)}"
             notes.append(CodeNote(text, "settings", tuple(f"config.{name}" for name in unnamed)))
@@ -215,7 +229,7 @@ class External(Workload):
         folder.
         """
         baseline = next(iter(configs.values()))
-        twins = list(twins_of(configs, paths, lambda config: self.command_line(config, 0)))
+        twins = list(twins_of(configs, paths, self._told))
         if not twins:
             return []
         if not self.may_read_config(baseline):
@@ -263,6 +277,24 @@ class External(Workload):
         tree = self.snapshot(config).tree
         return [] if tree is None else [tree.root / path for path in tree.files]
 
+    def given(self, config: Mapping[str, Any], seed: int) -> Given:
+        """Returns what a trial is given beside its command. Raises `Invalid`."""
+        return given(config["workload"], config["config"], seed, self.folder)
+
+    def beside_command(self, config: Mapping[str, Any], seed: int) -> Sequence[str]:
+        beside = self.given(config, seed)
+        variables = [f"{name}={value}" for name, value in beside.env.items()]
+        return [*variables, *(f"{path}: {in_a_line(text)}" for path, text in beside.files.items())]
+
+    def _told(self, config: Mapping[str, Any]) -> list[str]:
+        """Returns all that tells the code of a trial its settings."""
+        beside = self.given(config, 0)
+        return [*self.command_line(config, 0), *beside.env.values(), *beside.files.values()]
+
+    def placeholders(self, config: Mapping[str, Any]) -> set[str]:
+        """Returns the names of all placeholders: of the command, of variables, and of the templates of files."""
+        return placeholders(self.words(config)) | placeholders_given(config["workload"], self.folder)
+
     def words(self, config: Mapping[str, Any]) -> Sequence[str]:
         """Returns the words of the user's command with its placeholders; none of a function or a script."""
         command = config["workload"].get("command")
@@ -272,7 +304,7 @@ class External(Workload):
         """Runs a trial once; without exit code 0 and all metrics it has failed."""
         # The streams of a placebo are those of another seed.
         seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
-        run = Run(trial, self.command_line(trial.config, seed), seed, emit)
+        run = Run(trial, self.command_line(trial.config, seed), seed, emit, self.given(trial.config, seed))
         return self._run(run, self.snapshot(trial.config))
 
     def freeze(self) -> None:
@@ -327,7 +359,7 @@ class FunctionWorkload(External):
 
     def command_line(self, config: Mapping[str, Any], seed: int) -> list[str]:
         values = json.dumps(config["config"])
-        return [sys.executable, "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
+        return [python_of_code(), "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)

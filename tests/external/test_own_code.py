@@ -126,7 +126,7 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1, keep_going=True
     )
     assert len(outcome.failed) == 2
-    assert "last read: accuracy 0.25; last printed: RuntimeError: out of luck" in printed
+    assert "last read: accuracy 0.25; RuntimeError: out of luck" in printed
     assert all("Traceback" in record.output for record in records(folder))
 
 
@@ -239,7 +239,7 @@ def tried(folder: Path, **options: object):
         ("text", "accuracy: 'high' is not a number"),
         ("wrong", "missing 1 required positional argument: 'width'"),
         ("exits", "accuracy was not read"),
-        ("raises", "last read: accuracy 0.25; last printed: RuntimeError: out of luck"),
+        ("raises", "last read: accuracy 0.25; RuntimeError: out of luck"),
         ("hangs", "time limit of 1 s exceeded"),
         ("killed", "SIGKILL"),
     ],

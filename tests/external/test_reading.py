@@ -9,8 +9,9 @@ import pytest
 
 from ablate.base.errors import AblateError
 from ablate.external.command import TimeLimit
-from ablate.external.reading import MAX_FILE, Reading
+from ablate.external.reading import Reading
 from ablate.external.undeclared import MAX_NAMES, MAX_POINTS
+from ablate.external.written import MAX_FILE
 
 
 def reading(*metrics: str, **patterns: str) -> Reading:
@@ -199,3 +200,23 @@ def test_reading_files_counts_towards_the_time(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"acc": 0.5}\n' * 100)
     with pytest.raises(AblateError, match="time limit"):
         reading("acc").finish(tmp_path, TimeLimit(0))
+
+
+def test_numbers_are_read_at_any_depth_and_the_nearest_count(tmp_path):
+    deep = tmp_path / "logs" / "version_0"
+    deep.mkdir(parents=True)
+    (deep / "metrics.csv").write_text("epoch,step,loss,acc\n0,0,1.5,\n0,99,,0.71\n1,199,,0.74\n")
+    (tmp_path / "logs" / "results.json").write_text('{"eval": {"f1": 0.5}, "config": {"lr": 1}}')
+    (deep / "results.json").write_text('{"eval": {"f1": 0.1}}')
+    (deep / "tokenizer.json").write_text("{ no JSON")
+    reading = Reading(["acc", "eval.f1"])
+    reading.finish(tmp_path)
+    assert reading.last == {"acc": 0.74, "eval.f1": 0.5}
+    assert reading.values["acc"] == [(99, 0.71), (199, 0.74)]
+
+
+def test_a_percent_sign_leaves_the_number(tmp_path):
+    reading = Reading(["acc"], {"acc": r"acc (\S+)"})
+    reading.hear("acc 82.4%")
+    reading.finish(tmp_path)
+    assert reading.last == {"acc": 82.4}

@@ -2,7 +2,8 @@
 
 A note ends with a NUL and has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what
 is appended to, and the path; or `e`, and a variable of the environment that the code of the trial names, with a digest
-of its value; or `s`, and a file outside of the copy that is written after it was read.
+of its value; or `s`, and a file outside of the copy that is written after it was read; or `m`, and a path that was
+looked for in the copy, which lacks it, and that the original has.
 Each process writes a file of its own, and of each path the first of each kind.
 """
 
@@ -105,6 +106,17 @@ class Trace:
             self.seen.add(("s", path))
             self.write("s", path)
 
+    def note_missing(self, path: object) -> None:
+        """Notes a path of the copy that is not there, where the original has it."""
+        try:
+            path = os.path.abspath(os.fsdecode(path))  # type: ignore[arg-type]
+            original = os.path.join(ROOT, path[len(COPY) :])
+            if path.startswith(COPY) and ("m", path) not in self.seen and os.path.lexists(original):
+                self.seen.add(("m", path))
+                self.write("m", path)
+        except Exception:  # As in `hear`.
+            return
+
     def hear_variable(self, name: object, value: object) -> None:
         """Notes a variable of the environment, where a user's code asks for it by its name."""
         try:
@@ -133,6 +145,47 @@ class Trace:
         os.write(self.file, f"{time.time_ns()}\t{kind}\t{path}\0".encode("utf-8", "surrogateescape"))
 
 
+def hear_missing(trace: Trace) -> None:
+    """Has a trace hear of files and modules that the code looks for in vain."""
+    status = os.stat
+    os.stat = Status(trace, status)
+    for supporting in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+        if status in supporting:
+            supporting.add(os.stat)
+    sys.meta_path.append(Last(trace))
+
+
+class Status:
+    """`os.stat`, which notes what is missing; no function, since a class that keeps one makes a method of it."""
+
+    def __init__(self, trace: Trace, status) -> None:  # type: ignore[no-untyped-def]
+        self.trace = trace
+        self.status = status
+
+    def __call__(self, path, *args, **options):  # type: ignore[no-untyped-def]
+        """Returns the status of a path. Raises `OSError`."""
+        try:
+            return self.status(path, *args, **options)
+        except FileNotFoundError:
+            if "dir_fd" not in options and not isinstance(path, int):
+                self.trace.note_missing(path)
+            raise
+
+
+class Last:
+    """The finder that is asked for modules which no other has found."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def find_spec(self, name: str, path: object = None, _target: object = None) -> None:
+        """Notes a module that the original has; finds none."""
+        for folder in sys.path if path is None else path:  # type: ignore[attr-defined]
+            place = os.path.join(folder or os.getcwd(), name.rpartition(".")[2])
+            self.trace.note_missing(f"{place}.py")
+            self.trace.note_missing(place)
+
+
 def hear_variables(trace: Trace) -> None:
     """Has a trace hear of the variables that are read."""
     environ = type(os.environ)
@@ -158,6 +211,7 @@ try:
     map_paths()
     trace = Trace()
     hear_variables(trace)
+    hear_missing(trace)
     sys.addaudithook(trace.hear)
 finally:
     # The module of this name that this one hides, where there is one; Python forgives its absence.

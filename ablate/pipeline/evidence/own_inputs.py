@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 
 from ablate.base.errors import listed
+from ablate.base.text import to_add
 from ablate.core.record import VARIABLES, Record
-from ablate.external.running import ADDED, DOUBTFUL, SHARED
+from ablate.external.running import ADDED, DOUBTFUL, LACKED, SHARED
 from ablate.external.trace import digest_of_variable
 
 
 def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
     """Returns a limitation for each kind of input beside code, config and data that trials have read.
 
-    These are files added to data while they ran, files in no commit, and variables that not all found alike.
+    These are files added to data while they ran, files in no commit, files that their copies lack, and variables that
+    not all found alike.
     """
     limitations: list[str] = []
     added = _named(records, ADDED)
@@ -31,6 +33,12 @@ def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
         limitations.append(
             f"trials read and then write {listed(shared, 3)} outside their copies, so that one may continue from "
             "another's file; have the code write to its own folder, or to $ABLATE_DIR"
+        )
+    lacked = _named(records, LACKED)
+    if lacked:
+        limitations.append(
+            f"trials looked for {listed(lacked, 3)}, which your folder has and their copies lack, and went on. Add "
+            f"{to_add('data', lacked)} under workload where they are to read this, else {to_add('exclude', lacked)}"
         )
     differing = _differing_variables(records)
     if differing:

@@ -88,14 +88,19 @@ class StudyPlan:
         return fmean(self.seconds.values()) * most / at_once + self.overhead.seconds
 
     def command_lines(self) -> list[str]:
-        """Returns the command line of each variant that runs a command, behind their dialect."""
+        """Returns the command line of each variant that runs a command, behind their Python and their dialect."""
         lines: list[str] = []
+        interpreter = self.study.workload.interpreter(self.study.variants[0].configs[0])
+        if interpreter:
+            lines.append(f"Python: {interpreter}")
         if self.notation:
             lines.append(f"Dialect: {self.notation}")
         for variant in self.study.variants:
             command = self.command_of(variant)
             if command:
                 lines.append(f"{variant.name}: {command}")
+            beside = self.study.workload.beside_command(variant.configs[0], self.study.config.seeds.values[0])
+            lines += [f"  with {line}" for line in beside]
         return lines
 
     @property

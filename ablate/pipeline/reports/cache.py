@@ -6,6 +6,7 @@ import functools
 import importlib.metadata
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from ablate.base.files import digest_of_data, digest_of_file
 from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import saying
 from ablate.core import names
+from ablate.external.interpreter import own_interpreter, python_of, python_of_code, state_of
 from ablate.external.snapshot import Scope, read_snapshot
 from ablate.external.trace import digest_of_variable
 from ablate.pipeline.next_steps import print_results
@@ -184,7 +186,11 @@ def _own_code(document: Document, results: Path) -> object:
     if not isinstance(options, dict):
         return None
     base = base_of(document.path, data.get("folder"))
-    return read_snapshot(base, results.absolute(), Scope.written(options)).identity()
+    command = options.get("command")
+    words = shlex.split(command) if isinstance(command, str) else command
+    place = python_of(words, base) if words else python_of_code()
+    code = read_snapshot(base, results.absolute(), Scope.written(options)).identity(own_interpreter())
+    return [code, state_of(place) if place else []]
 
 
 def _data_of(document: Document) -> Mapping[str, Any]:
