@@ -14,7 +14,8 @@ from ablate.base.text import first_line
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
 from ablate.runs.ends.statuses import STATUSES, ending_of_fields
-from ablate.runs.formats.tables import flat_cells, read_table_file
+from ablate.runs.formats.flat_objects import flat_cells
+from ablate.runs.formats.tables import read_table_file
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 

@@ -6,8 +6,8 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,12 +17,15 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
-from ablate.runs.cells import as_text, cleaned, is_cut
-from ablate.runs.formats.json_documents import objects_of, passed_over
+from ablate.runs.cells import cleaned, is_cut
+from ablate.runs.formats.flat_objects import cells_of
+from ablate.runs.formats.json_documents import Records, records_of
 from ablate.runs.formats.json_summaries import runs_of_document
+from ablate.runs.formats.lists_in_records import unfolded
 from ablate.runs.formats.text_tables import lines_of_table
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.roles import STEPS
+from ablate.runs.settings import is_seed
 from ablate.runs.summary_words import is_summary_label
 
 NO_OPTIONS = AnalysisOptions()
@@ -188,7 +191,6 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
 
     Raises `Invalid`.
     """
-    objects: Sequence[object]
     notes: list[str] = []
     try:
         document = loads(text)
@@ -197,20 +199,24 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     except (ValueError, RecursionError):
         kind = "JSON lines"
         places, objects = _objects_in_lines(path, text)
+        records = Records(objects)
     else:
         kind = "JSON"
         found = runs_of_document(document, options.baseline)
         notes += [message("analyse.summary_keys", [*found.left_out])] if found.left_out else []
-        objects = objects_of(found.document, options)
-        beside = passed_over(found.document)
+        records = records_of(found.document, options)
+        says_seeds = is_seed(path.stem) or is_seed(found.name)
+        records = replace(records, beside={**found.beside, **records.beside}, are_of_seeds=says_seeds)
+        beside = [name for name in records.passed_over if name not in records.beside]
         notes += [message("analyse.passed_over_beside", beside)] if beside else []
-        places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
-    wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
-    if wrong or not objects:
+        places = [f"{path}, object {number}" for number in range(1, len(records.objects) + 1)]
+    wrong = [place for place, each in zip(places, records.objects, strict=True) if not isinstance(each, dict)]
+    if wrong or not records.objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
-    clean = cleaned(flat_cells(objects, places), "", options.baseline)
-    return ReadTable(clean.table, kind, [*notes, *clean.notes])
+    runs = unfolded(records, places, options)
+    clean = cleaned(cells_of(runs.rows, runs.places), "", options.baseline)
+    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes])
 
 
 def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
@@ -229,36 +235,3 @@ def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
             raise Invalid("RUNS", rule, line[:60]) from None
         places.append(f"{path}, line {number}")
     return places, objects
-
-
-def flat_table(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
-    """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys.
-
-    Raises `Invalid`.
-    """
-    return flat_cells(objects, places).map(as_text)
-
-
-def flat_cells(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
-    """Returns the same with the cells that the objects have; empty text where an object has none. Raises `Invalid`."""
-    rows: list[dict[str, object]] = []
-    names: dict[str, None] = {}
-    for nested, place in zip(objects, places, strict=True):
-        row: dict[str, object] = {}
-        try:
-            _add_flat(row, nested, "")
-        except TwiceError as error:
-            raise Invalid(place, str(error)) from None
-        names |= dict.fromkeys(row)
-        rows.append(row)
-    columns = {name: [row.get(name, "") for row in rows] for name in names}
-    return pd.DataFrame(columns, [*places], dtype=object)
-
-
-def _add_flat(flat: dict[str, object], nested: object, prefix: str) -> None:
-    """Adds the values of nested objects by their dotted keys. Raises `TwiceError`."""
-    if not isinstance(nested, Mapping):
-        put_once(flat, as_text(prefix), nested)
-        return
-    for key, value in nested.items():
-        _add_flat(flat, value, f"{prefix}.{key}" if prefix else str(key))
