@@ -18,6 +18,7 @@ from scipy import stats
 
 from ablate.base.errors import Invalid
 from ablate.base.numerals import whole_in
+from ablate.base.once import put_once
 from ablate.report.words import message
 from ablate.runs.formats.flat_objects import flat_row
 from ablate.runs.formats.json_documents import SEED, Records, plain_lists, seeds_in, value_at
@@ -105,6 +106,35 @@ def unfolded(records: Records, places: Sequence[str], options: AnalysisOptions) 
 # Runs inside a record
 
 
+def runs_by_seed(
+    record: object, metric: str
+) -> tuple[dict[str, Mapping[str, object]], dict[str, object]] | None:
+    """Returns seed → the values of its run inside a record, and the rest of the record; None where it has none.
+
+    They stand under a name that speaks of seeds, since numbers may be steps. Raises `TwiceError`.
+    """
+    within = _first_runs(record, record, metric) if isinstance(record, dict) else None
+    if within is None or not isinstance(record, dict):
+        return None
+    path, runs = within
+    of_seeds: dict[str, Mapping[str, object]] = {}
+    for label, run in runs:
+        if _SEED in run:
+            put_once(
+                of_seeds,
+                str(run[_SEED]),
+                {name: value for name, value in run.items() if name != _SEED},
+                said=label,
+            )
+    below = record
+    for name in path:
+        below = below[name]
+    are_marked = isinstance(below, dict) and not any(name.isdecimal() for name in below)
+    if len(of_seeds) < len(runs) or not (is_seed(path[-1]) or are_marked or isinstance(below, list)):
+        return None
+    return of_seeds, _without(record, path)
+
+
 def _runs_within(
     record: object, place: str, options: AnalysisOptions, summaries: dict[str, None]
 ) -> Iterator[tuple[str, object]]:
@@ -163,7 +193,10 @@ def _runs_in_list(
     """Returns the runs of a list of objects which have the metric, and seeds where the record has the metric too."""
     if not isinstance(value, list) or not metric:
         return []
-    runs = [(f"run {number}", run) for number, run in enumerate(value, start=1) if isinstance(run, dict)]
+    runs: list[tuple[str, Mapping[str, object]]] = []
+    for number, run in enumerate(value, start=1):
+        if isinstance(run, dict):
+            runs.append((f"run {number}", run))
     have_metric = [value_at(run, metric) is not None for _, run in runs]
     is_own = value_at(record, metric) is not None and not all(_has_own_seed(run) for _, run in runs)
     return runs if runs and len(runs) == len(value) and all(have_metric) and not is_own else []

@@ -15,6 +15,7 @@ from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import cleaned, is_number
 from ablate.runs.ends.statuses import STATUSES, ending_of_fields
 from ablate.runs.formats.flat_objects import flat_cells
+from ablate.runs.formats.lists_in_records import runs_by_seed
 from ablate.runs.formats.tables import read_table_file
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
@@ -37,6 +38,8 @@ class MetricRows:
     notes: Sequence[str] = ()
     ended: Ending = UNKNOWN
     """How the run ended, as far as the end of a log says so."""
+    of_seeds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Seed → its values, of a file that has several runs inside; values that all share are the end."""
 
     def under(self, part: str) -> MetricRows:
         """Returns the same with the name of a part of the data, such as `test/`, before the names of metrics."""
@@ -50,8 +53,11 @@ def _under(part: str, row: Mapping[str, str]) -> dict[str, str]:
     return {name if name.lower() in STEPS else part + name: value for name, value in row.items()}
 
 
-def rows_of(file: Path) -> MetricRows:
-    """Returns the rows of a file, none of an empty one. Raises `Invalid` with the path of the file."""
+def rows_of(file: Path, metric: str = "") -> MetricRows:
+    """Returns the rows of a file, none of an empty one. Raises `Invalid` with the path of the file.
+
+    metric: the one that is judged, as far as the call names it.
+    """
     try:
         content = read_plain(file, _MAX_BYTES)
     except NotReadableError as error:
@@ -64,7 +70,7 @@ def rows_of(file: Path) -> MetricRows:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid("", f"{file}: is no text in UTF-8") from None
-    return _rows_of_json(file, text)
+    return _rows_of_json(file, text, metric)
 
 
 def _rows_of_table(file: Path) -> MetricRows:
@@ -78,8 +84,8 @@ def _rows_of_table(file: Path) -> MetricRows:
     return MetricRows(read.table.to_dict("records"), notes=read.notes)
 
 
-def _rows_of_json(file: Path, text: str) -> MetricRows:
-    """Returns the rows of a document, or of JSON lines. Raises `Invalid`."""
+def _rows_of_json(file: Path, text: str, metric: str) -> MetricRows:
+    """Returns the rows of a document, of JSON lines, or of the runs that a document has inside. Raises `Invalid`."""
     try:
         try:
             document = loads(text)
@@ -96,6 +102,9 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         raise Invalid("", f"{file}: is nested too deeply") from None
     except ValueError as error:
         raise Invalid("", f"{file}: is neither JSON nor JSON lines: {first_line(error)}") from None
+    within = runs_by_seed(document, metric)
+    if within is not None:
+        return _rows_of_seeds(file, *within)
     objects, end = _history_in(document)
     if not all(isinstance(each, dict) for each in objects):
         raise Invalid(
@@ -110,6 +119,19 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         beside.table.to_dict("records")[0],
         [*rows.notes, *beside.notes],
     )
+
+
+def _rows_of_seeds(
+    file: Path, runs: Mapping[str, Mapping[str, object]], rest: Mapping[str, object]
+) -> MetricRows:
+    """Returns the values of each seed, and what stands beside them in the file. Raises `Invalid`."""
+    rows = cleaned(flat_cells([*runs.values()], [f"{file}, seed {seed}" for seed in runs]), ",")
+    beside = cleaned(flat_cells([rest], [str(file)]), ",")
+    end = {
+        name: value for name, value in beside.table.to_dict("records")[0].items() if name not in rows.table
+    }
+    of_seeds = dict(zip(runs, rows.table.to_dict("records"), strict=True))
+    return MetricRows([], end, [*rows.notes, *beside.notes], of_seeds=of_seeds)
 
 
 def _depth(document: object) -> int:
