@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 
@@ -79,6 +79,12 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
         notes.append(message("analyse.percent_signs", percent))
     notes += _without_marks(columns, numbers, delimiter)
     return Cleaned(pd.DataFrame(columns, table.index), notes)
+
+
+def are_plain(cells: Iterable[object]) -> bool:
+    """Returns whether no text among cells is a number or a word for a missing value, so that none is read as such."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    return not any(text.strip().lower() in MISSING or _is_like_a_number(text.strip()) for text in texts)
 
 
 def _are_percent(name: str, present: pd.Series) -> bool:

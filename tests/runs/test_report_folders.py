@@ -153,6 +153,7 @@ def test_records_of_seeds_in_one_document(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_benchmark_in_full(tmp_path):
     benchmark(tmp_path / "exp", 35, 11, 15)
     results = ablate.analyse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +13,9 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads
 from ablate.base.text import first_line
 from ablate.core.ending import UNKNOWN, Ending
-from ablate.runs.cells import cleaned, is_number
+from ablate.runs.cells import are_plain, as_text, cleaned, is_number
 from ablate.runs.ends.statuses import STATUSES, ending_of_fields
-from ablate.runs.formats.flat_objects import flat_cells
+from ablate.runs.formats.flat_objects import cells_of, flat_row
 from ablate.runs.formats.lists_in_records import runs_by_seed
 from ablate.runs.formats.tables import read_table_file
 from ablate.runs.roles import STEPS
@@ -110,28 +111,30 @@ def _rows_of_json(file: Path, text: str, metric: str) -> MetricRows:
         raise Invalid(
             "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
         )
-    rows = cleaned(
-        flat_cells(objects, [f"{file}, object {number}" for number in range(1, len(objects) + 1)]), ","
-    )
-    beside = cleaned(flat_cells([end], [str(file)]), ",")
-    return MetricRows(
-        rows.table.to_dict("records"),
-        beside.table.to_dict("records")[0],
-        [*rows.notes, *beside.notes],
-    )
+    rows, notes = _texts(objects, [f"{file}, object {number}" for number in range(1, len(objects) + 1)])
+    (beside,), notes_beside = _texts([end], [str(file)])
+    return MetricRows(rows, beside, [*notes, *notes_beside])
+
+
+def _texts(objects: Sequence[object], places: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
+    """Returns the cells of nested objects as text, a row each, and what was taken for what. Raises `Invalid`."""
+    rows = [flat_row(nested, place) for nested, place in zip(objects, places, strict=True)]
+    if all(are_plain(row.values()) for row in rows):
+        names = dict.fromkeys(itertools.chain(*rows))
+        return [{name: as_text(row.get(name, "")) for name in names} for row in rows], []
+    clean = cleaned(cells_of(rows, places), ",")
+    return clean.table.to_dict("records"), clean.notes
 
 
 def _rows_of_seeds(
     file: Path, runs: Mapping[str, Mapping[str, object]], rest: Mapping[str, object]
 ) -> MetricRows:
     """Returns the values of each seed, and what stands beside them in the file. Raises `Invalid`."""
-    rows = cleaned(flat_cells([*runs.values()], [f"{file}, seed {seed}" for seed in runs]), ",")
-    beside = cleaned(flat_cells([rest], [str(file)]), ",")
-    end = {
-        name: value for name, value in beside.table.to_dict("records")[0].items() if name not in rows.table
-    }
-    of_seeds = dict(zip(runs, rows.table.to_dict("records"), strict=True))
-    return MetricRows([], end, [*rows.notes, *beside.notes], of_seeds=of_seeds)
+    rows, notes = _texts([*runs.values()], [f"{file}, seed {seed}" for seed in runs])
+    (beside,), notes_beside = _texts([rest], [str(file)])
+    end = {name: value for name, value in beside.items() if name not in rows[0]}
+    of_seeds = dict(zip(runs, rows, strict=True))
+    return MetricRows([], end, [*notes, *notes_beside], of_seeds=of_seeds)
 
 
 def _depth(document: object) -> int:

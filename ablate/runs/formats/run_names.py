@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.seeds_in_names import seed_matches
@@ -37,6 +38,8 @@ _CROSSED = 0.75
 """The share of variants and folders that have runs from which on folders are tasks."""
 _FOLDER = "folders"
 """The column with what the folders of a run say beside its variant and seed."""
+_REPEATS = {"rep", "repeat", "repetition", "replicate"}
+"""Words in the names of settings that number repeats."""
 _LEVEL = "folder_"
 """What the columns begin with that have one level of folders each, for calls that name them: `folder_2`."""
 _TASK = "task"
@@ -65,9 +68,11 @@ def named(
     stands in one; without such settings by the folder, less the seed. A setting called `task` is the task.
     """
     given = dict(options.columns)
+    named_columns = [names.split(",") for _, names in options.columns]
     names = runs["run"].tolist()
     result = RunNames({}, {"run": ["run"]})
     pattern = options.seed or given.get("seed", "")
+    pattern = CONFIG + pattern if CONFIG + pattern in runs and pattern not in runs else pattern
     if pattern and pattern not in runs:
         matches = seed_matches(runs["run"], pattern, runs.columns)
         result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
@@ -87,7 +92,9 @@ def named(
     if settings is None:
         settings = runs[[name for name in runs if str(name).startswith(CONFIG)]]
         settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
-    differing = _differing(settings.drop(columns=_TASK, errors="ignore"), seeds, result.notes)
+    others = [name for names in (*result.roles.values(), *named_columns) for name in names]
+    no_parts = [_TASK, *(name.removeprefix(CONFIG) for name in others)]
+    differing = _differing(settings.drop(columns=no_parts, errors="ignore"), seeds, result.notes)
     variants = [_joined(row, differing) for row in settings.to_dict("records")]
     folders, parts = _by_folders(names, seeds, options.baseline)
     baseline = re.sub(r",\s*", ", ", options.baseline)
@@ -166,9 +173,15 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
     A seed that is the same in all settings is that of none where the names of folders say others.
     """
     if given in runs:
+        result.roles["seed"] = [given]
         return runs[given].tolist()
     columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
     varying = [name for name in columns if runs[name].nunique() > 1]
+    repeats = [str(name) for name in runs if _numbers_repeats(str(name), runs[str(name)])]
+    if not varying and len(repeats) == 1:
+        result.roles["seed"] = repeats
+        result.notes.append(message("analyse.repeats", repeats[0]))
+        return runs[repeats[0]].tolist()
     seeds = None if varying else _seeds_in(names)
     if seeds is None:
         # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
@@ -180,6 +193,15 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
     result.roles["seed"] = ["seed"]
     result.notes.append(message("analyse.seeds_of_folders"))
     return seeds
+
+
+def _numbers_repeats(name: str, values: pd.Series) -> bool:
+    """Returns whether a setting numbers the repeats of runs, by its name and by values that come again."""
+    words = {*re.split(r"[^a-z]+", name.removeprefix(CONFIG).lower())}
+    are_whole = values.map(lambda text: whole_in(text) is not None).all()
+    return bool(
+        name.startswith(CONFIG) and words & _REPEATS and are_whole and 1 < values.nunique() < len(values)
+    )
 
 
 def _seeds_in(names: Sequence[str]) -> list[str] | None:
