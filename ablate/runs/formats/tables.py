@@ -31,13 +31,26 @@ from ablate.runs.summary_words import is_summary_label
 NO_OPTIONS = AnalysisOptions()
 _MAX_BYTES = 2**30
 _GZIP = b"\x1f\x8b"
+_AS_CSV = "Save the table as CSV in UTF-8"
+_MEANS_AS_CSV = (
+    f"{_AS_CSV}, with means, deviations and numbers of runs in columns such as acc_mean, acc_std and n"
+)
 _NO_TABLES = {
-    b"PK\x03\x04": "a spreadsheet or another archive",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet",
-    b"\x93NUMPY": "an array of NumPy",
-    b"\x80": "a pickle, which is never read, since it may run code",
+    b"PK\x03\x04": ("a spreadsheet or another archive", _AS_CSV),
+    b"\xd0\xcf\x11\xe0": ("a spreadsheet", _AS_CSV),
+    b"\x93NUMPY": ("an array of NumPy", _AS_CSV),
+    b"\x80": ("a pickle, which is never read, since it may run code", _AS_CSV),
+    b"%PDF": ("a PDF", _MEANS_AS_CSV),
+    b"\\documentclass": ("a text in LaTeX", _MEANS_AS_CSV),
+    b"\\begin{": ("a table in LaTeX", _MEANS_AS_CSV),
+    b"<!DOCTYPE": ("a page of HTML", _AS_CSV),
+    b"<html": ("a page of HTML", _AS_CSV),
 }
-"""How files begin that hold tables in a format that is not read → what they are."""
+"""How files begin that hold tables in a format that is not read → what they are, and what to do."""
+_OF_NOTEBOOK = {"cells", "nbformat"}
+_MAX_CELLS = 20_000_000
+_ROWS_AT_ONCE = 4096
+"""The rows of a parquet file that are unpacked before their size is looked at."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +76,9 @@ def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTa
         content = _unpacked(path, content)
     if content.startswith(b"PAR1"):
         return _from_parquet(path, content, options.baseline)
-    for beginning, what in _NO_TABLES.items():
-        if content.startswith(beginning):
-            raise Invalid("RUNS", f"is {what}", str(path), hint="Save the table as CSV in UTF-8")
+    for beginning, (what, remedy) in _NO_TABLES.items():
+        if content.lstrip()[: len(beginning)] == beginning:
+            raise Invalid("RUNS", f"is {what}", str(path), hint=remedy)
     text = _text_of(path, content)
     if not text.strip():
         raise Invalid("RUNS", "is empty", str(path))
@@ -130,6 +143,7 @@ def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> li
     """Returns the cells of each row of lines with their numbers, as many as the header has. Raises `Invalid`."""
     rows: list[list[str]] = []
     lines = [line for _, line in numbered]
+    csv.field_size_limit(_MAX_BYTES)
     # Marks inside of a cell belong to it: `"tuned" lr`. An open one would take the lines below it for its cell.
     are_closed = all(line.count('"') % 2 == 0 for line in lines)
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
@@ -148,7 +162,15 @@ def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> li
             place = f"line {numbered[number][0]}" if len(rows) == len(lines) else f"row {number}"
             rule = f"has {len(row)} cells, and the header has {width}"
             raise Invalid(f"{path}, {place}", rule, listed(map(repr, row), 6))
-    return rows
+    return _without_empty_ends(rows)
+
+
+def _without_empty_ends(rows: list[list[str]]) -> list[list[str]]:
+    """Returns rows without the last columns that have neither a name nor a cell."""
+    width = len(rows[0])
+    while width > 1 and not any(row[width - 1].strip() for row in rows):
+        width -= 1
+    return [row[:width] for row in rows]
 
 
 def _without_cut_number(rows: list[list[str]]) -> list[list[str]]:
@@ -173,7 +195,20 @@ def _from_parquet(path: Path, content: bytes, baseline: str) -> ReadTable:
     import pyarrow.parquet  # Readers of text need not wait for it.
 
     try:
-        found = pyarrow.parquet.read_table(io.BytesIO(content))
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(content))
+        num_cells = file.metadata.num_rows * file.metadata.num_columns
+        if num_cells > _MAX_CELLS:
+            raise Invalid(
+                "RUNS", f"has {num_cells:,} cells, of which at most {_MAX_CELLS:,} are read", str(path)
+            )
+        batches = []
+        num_bytes = 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            batches.append(batch)
+            num_bytes += batch.nbytes
+            if num_bytes > _MAX_BYTES:
+                raise Invalid("RUNS", f"unpacks to more than {_MAX_BYTES:,} bytes", str(path))
+        found = pyarrow.Table.from_batches(batches, file.schema_arrow)
     except (pyarrow.ArrowException, OSError) as error:
         raise Invalid(
             "RUNS", f"is no parquet file that can be read: {first_line(error)}", str(path)
@@ -202,6 +237,9 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         records = Records(objects)
     else:
         kind = "JSON"
+        if isinstance(document, dict) and document.keys() >= _OF_NOTEBOOK:
+            hint = 'Let a cell write its table, as frame.to_csv("runs.csv"), or judge it: ablate.analyse(frame, …)'
+            raise Invalid("RUNS", "is a notebook", str(path), hint=hint)
         found = runs_of_document(document, options.baseline)
         notes += [message("analyse.summary_keys", [*found.left_out])] if found.left_out else []
         records = records_of(found.document, options)
