@@ -76,12 +76,7 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     table, roles, options = columns.table, columns.roles, columns.options
     run = [*itertools.chain(*(roles[role] for role in ("run", *_RUN) if role in roles))]
     if "step" in roles:
-        step = roles["step"][0]
-        if not any(role == "step" for role, _ in options.columns):
-            return Steps(step, run, "format")
-        used = {*itertools.chain(*roles.values()), *metrics}
-        differing = settings_within(table, run, [name for name in table if name not in used])
-        return Steps(step, run, "column", differing)
+        return _steps_of_role(columns, run, metrics)
     taken = {*itertools.chain(*roles.values()), *metrics}
     named = [str(name) for name in table if str(name).lower() in STEPS and name not in taken]
     named = sorted(named, key=lambda name: STEPS.index(name.lower()))
@@ -113,6 +108,18 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
         hint = "--at last takes them for steps; --replicates for runs, which nothing pairs"
         raise Invalid("RUNS", rule, f"they differ in {listed(differing)}", hint=hint)
     return None
+
+
+def _steps_of_role(columns: RunColumns, run: Sequence[str], metrics: Collection[str]) -> Steps:
+    """Returns the steps of the column that the format or the call names."""
+    table, roles = columns.table, columns.roles
+    name = roles["step"][0]
+    if not any(role == "step" for role, _ in columns.options.columns):
+        return Steps(name, run, "format")
+    used = {*itertools.chain(*roles.values()), *metrics}
+    return Steps(
+        name, run, "column", settings_within(table, run, [other for other in table if other not in used])
+    )
 
 
 def _naming_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
