@@ -170,6 +170,11 @@ def test_an_array_has_a_number_for_each_run_and_task(shape, tmp_path):
     ]
 
 
+def test_the_end_of_the_name_of_a_list_names_it(tmp_path):
+    document = [{"model": name, "results": {"acc": of}} for name, of in (("a", A), ("b", B))]
+    assert len(read(tmp_path, document).table) == 8
+
+
 def test_lists_of_other_lengths_stay_beside(tmp_path):
     document = [
         {"model": "a", "seeds": [1, 2], "acc": [0.5, 0.4], "curve": [1, 2, 3], "cells": [[1, 2], [3, 4]]}

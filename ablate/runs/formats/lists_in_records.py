@@ -223,7 +223,7 @@ def _list_in(row: Row, place: str, records: Records, options: AnalysisOptions) -
 
     Raises `Invalid` for a list of lists that nothing names.
     """
-    name = options.metric or _only_list(row, records.beside)
+    name = _named_in(row, options.metric) or _only_list(row, records.beside)
     values = row.get(name)
     if not isinstance(values, list) or not values or any(isinstance(value, dict) for value in values):
         return None
@@ -236,6 +236,14 @@ def _list_in(row: Row, place: str, records: Records, options: AnalysisOptions) -
         return None
     sizes = (len(values), lengths.pop())
     return _UnfoldedList(place, row, name, _axes_of_array(f"{place}: {name}", values, sizes, lists))
+
+
+def _named_in(row: Row, metric: str) -> str:
+    """Returns the metric in a row, or its only column that ends so: `results.acc` of `acc`."""
+    if not metric or metric in row:
+        return metric
+    names = [name for name in row if name.endswith(f".{metric}")]
+    return names[0] if len(names) == 1 else metric
 
 
 def _only_list(row: Row, beside: Mapping[str, Sequence[object]]) -> str:
