@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 
@@ -28,6 +28,8 @@ _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SPREAD = re.compile(rf"\$?\s*({_NUMBER})\s*%?\s*(?:±|\+/-|\+-|\\pm)\s*({_NUMBER})\s*%?\s*\$?")
 _TYPESETTING = re.compile(r"\\(?:mathbf|textbf|boldsymbol|bf|underline|scriptsize|tiny|small)\b|[${}_*]")
 """What LaTeX and Markdown write around a number: `$\\mathbf{91.2}_{\\pm 0.4}$`."""
+_NO_THOUSANDS = re.compile(r",(?!\d{3}(?!\d))|(?<!\d)0,")
+"""A comma that is a decimal point: other than three digits follow, or nothing but a zero precedes."""
 _IN_BRACKETS = re.compile(rf"({_NUMBER})\s*%?\s*\(\s*±?\s*({_NUMBER})\s*%?\s*\)")
 
 
@@ -50,6 +52,7 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
     columns: dict[str, pd.Series] = {}
     missing: dict[str, None] = {}
     percent: list[str] = []
+    with_commas: list[str] = []
     numbers: dict[str, pd.Series] = {}
     for name in table:
         is_typed = table[name].map(_is_typed_number)
@@ -59,6 +62,9 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
         is_present = ~is_missing & (cells != "")
         # A column of names may hold `none`, which is a variant.
         present = cells[is_present]
+        if len(present) and _are_spreads_with_commas(present):
+            columns[str(name)] = cells.str.replace(",", ".")
+            with_commas.append(str(name))
         if present.empty or not present.map(_is_like_a_number).all():
             continue
         if baseline and not is_number(baseline) and (cells == baseline).any():
@@ -73,12 +79,28 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
         if len(written):
             numbers[str(name)] = written
     notes = []
+    if with_commas:
+        notes.append(message("analyse.decimal_commas", with_commas))
     if missing:
         notes.append(message("analyse.missing", list(missing)))
     if percent:
         notes.append(message("analyse.percent_signs", percent))
     notes += _without_marks(columns, numbers, delimiter)
     return Cleaned(pd.DataFrame(columns, table.index), notes)
+
+
+def _are_spreads_with_commas(present: pd.Series) -> bool:
+    """Returns whether the cells of a column are `91,2 ± 0,4`, and some comma marks no thousands."""
+    if not present.str.contains(",").any() or present.str.contains(".", regex=False).any():
+        return False
+    are_spreads = present.map(lambda text: mean_and_spread(text.replace(",", ".")) is not None).all()
+    return bool(are_spreads and present.str.contains(_NO_THOUSANDS).any())
+
+
+def are_plain(cells: Iterable[object]) -> bool:
+    """Returns whether no text among cells is a number or a word for a missing value, so that none is read as such."""
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    return not any(text.strip().lower() in MISSING or _is_like_a_number(text.strip()) for text in texts)
 
 
 def _are_percent(name: str, present: pd.Series) -> bool:

@@ -19,7 +19,7 @@ from ablate.core.ending import DIVERGED, Ending
 from ablate.core.facts import EXAMPLE_COLUMNS, frame_of
 from ablate.core.metric import Metric
 from ablate.core.record import Status
-from ablate.runs.cells import number_in
+from ablate.runs.cells import is_number, number_in
 from ablate.runs.clusters import with_sources
 from ablate.runs.ends.statuses import more_telling
 from ablate.runs.number_marks import is_marked_number
@@ -31,6 +31,8 @@ RULES = {
 }
 NO_SEED = ("is missing, which other runs have", "Leave the run out: remove it from RUNS, or use --where")
 """The rule and the hint for a run without a seed."""
+NAMED_SEEDS = "has names, and seeds are whole numbers"
+NUMBER_SEEDS = "Number them, one number for each name, so that runs with the same one are a pair"
 MARKS = "A comma may be a decimal point or a mark of thousands: write 12901 or 12.901"
 NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
 _NO_NUMBER = ("", "nan", "-nan")
@@ -129,6 +131,8 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     is_empty = texts[["variant", "task", "example"]] == ""
     is_wrong = pd.concat([is_empty, seeds.isna(), is_no_number], axis=1)
     with Gather() as at:
+        if _refuse_names_of_seeds(at, texts["seed"]):
+            is_wrong["seed"] &= texts["seed"] == ""
         for name in is_wrong:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
                 hint = MARKS if name in metrics and is_marked_number(given) else ""
@@ -144,6 +148,16 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
     return texts.assign(**numbers, seed=seeds.astype("int64"), ended=ends)
+
+
+def _refuse_names_of_seeds(at: Gather, seeds: pd.Series) -> bool:
+    """Adds one problem for seeds that are names; returns whether they are."""
+    names = seeds[[whole_in(text) is None and text != "" for text in seeds]]
+    if names.nunique() < 2 or names.map(is_number).any():
+        return False
+    given = listed(names.unique(), 6)
+    at.problems.append(Problem(NAMED_SEEDS, given=given, hint=NUMBER_SEEDS, source="seed"))
+    return True
 
 
 def _without_number(ending: Ending) -> Ending:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -114,7 +115,17 @@ def _query(table: pd.DataFrame, condition: str) -> pd.Series:
     try:
         kept = typed.query(condition, engine="python", local_dict={}, global_dict={}).index
     except Exception as error:  # Whatever pandas makes of the words of a user.
-        hint = "For example: --where lr=0.1, or --where 'epochs >= 50 and split == \"test\"'"
+        hint = _in_backticks(condition, table)
+        hint = hint or "For example: --where lr=0.1, or --where 'epochs >= 50 and split == \"test\"'"
         rule = f"is neither COLUMN=VALUE nor a query of pandas: {first_line(error)}"
         raise Invalid("--where", rule, condition, listed(table.columns), hint) from None
     return pd.Series(typed.index.isin(kept), table.index)
+
+
+def _in_backticks(condition: str, table: pd.DataFrame) -> str:
+    """Returns the query in which names that pandas does not take as they are stand in backticks; empty without such."""
+    quoted = condition
+    for name in sorted(map(str, table), key=len, reverse=True):
+        if not name.isidentifier() and f"`{name}`" not in quoted:
+            quoted = re.sub(rf"(?<![\w.`]){re.escape(name)}(?![\w.`])", f"`{name}`", quoted)
+    return f"Write such names in backticks: --where {shlex.quote(quoted)}" if quoted != condition else ""

@@ -28,7 +28,7 @@ _RUN = ("variant", "task", "seed", "example")
 ROW = "row"
 """What numbers the rows of a run that has no column of steps."""
 
-Reason = Literal["format", "id", "times", "call", "equal"]
+Reason = Literal["format", "id", "times", "call", "column", "equal"]
 """What says that rows are the steps of one run."""
 
 
@@ -55,8 +55,11 @@ class Steps:
                 return message("analyse.steps_by_id", self.run_columns, num_rows, num_kept)
             case "times":
                 return message("analyse.steps_by_times", self.run_columns, self.column, num_rows, num_kept)
-            case "call":
-                return message("analyse.steps_by_call", self.run_columns, num_rows, num_kept, self.differing)
+            case "call" | "column":
+                option = "--at" if self.reason == "call" else f"--column step {self.column}"
+                return message(
+                    "analyse.steps_by_call", option, self.run_columns, num_rows, num_kept, self.differing
+                )
             case "equal":
                 return message(
                     "analyse.steps_by_equal_rows", self.run_columns, self.column, num_rows, num_kept
@@ -73,7 +76,7 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     table, roles, options = columns.table, columns.roles, columns.options
     run = [*itertools.chain(*(roles[role] for role in ("run", *_RUN) if role in roles))]
     if "step" in roles:
-        return Steps(roles["step"][0], run, "format")
+        return _steps_of_role(columns, run, metrics)
     taken = {*itertools.chain(*roles.values()), *metrics}
     named = [str(name) for name in table if str(name).lower() in STEPS and name not in taken]
     named = sorted(named, key=lambda name: STEPS.index(name.lower()))
@@ -107,6 +110,18 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     return None
 
 
+def _steps_of_role(columns: RunColumns, run: Sequence[str], metrics: Collection[str]) -> Steps:
+    """Returns the steps of the column that the format or the call names."""
+    table, roles = columns.table, columns.roles
+    name = roles["step"][0]
+    if not any(role == "step" for role, _ in columns.options.columns):
+        return Steps(name, run, "format")
+    used = {*itertools.chain(*roles.values()), *metrics}
+    return Steps(
+        name, run, "column", settings_within(table, run, [other for other in table if other not in used])
+    )
+
+
 def _naming_columns(table: pd.DataFrame, taken: Collection[str]) -> list[str]:
     """Returns the columns that tell runs apart by ids or names, by what they are called."""
     named = [str(name) for name in table if plain_name(name) in (*IDS, *NAMES) and name not in taken]
@@ -129,7 +144,10 @@ def _rows_in_order(
     is_told = shared is not None or "seed" in roles
     are_runs = found.rows_are_runs or not is_told or not table.duplicated(names).any()
     if are_runs and options.at:
-        raise Invalid("--at", "needs a column with the steps, of which each run has several", options.at)
+        hint = "Where one numbers the steps under another name: --column step NAME"
+        raise Invalid(
+            "--at", "needs a column with the steps, of which each run has several", options.at, hint=hint
+        )
     if are_runs:
         return None
 

@@ -21,7 +21,7 @@ from ablate.session.option_types import FolderType
 FILE = click.Path(path_type=Path, dir_okay=False)
 OF_ANY_METRIC = ("baseline", "compare")
 """Options that runs may declare whatever metric is judged."""
-ROLES = ("variant", "task", "seed", "example", "source", "status")
+ROLES = ("variant", "task", "seed", "step", "example", "source", "status")
 """The roles that a column may have."""
 MADE_WITH = ("evaluation", "data", "machine", "commit")
 """The names of things that the runs may have been made with."""
@@ -134,9 +134,9 @@ class AnalysisOptions:
     )
     column: Mapping[str, str | Sequence[str]] = option(
         {},
-        "Column that is variant, task, seed, example, source or status; may be repeated. A variant may be several: "
-        "`variant A,B`.",
-        in_python="Role (variant, task, seed, example, source, status) → its column; a variant may be several.",
+        "Column that is variant, task, seed, step, example, source or status; may be repeated. A variant may be "
+        "several: `variant A,B`.",
+        in_python="Role (variant, task, seed, step, example, source, status) → its column; a variant may be several.",
         read=_by_role,
         type=(click.Choice(ROLES), str),
         multiple=True,

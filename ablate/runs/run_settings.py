@@ -40,6 +40,10 @@ def settings_in(files: Sequence[Path], notes: list[str]) -> dict[str, str]:
     return settings
 
 
+DELETED = "~"
+"""The value of a setting, or of a group of settings, that a call of Hydra has deleted, as `~sched` does."""
+
+
 def overrides_in(file: Path) -> dict[str, str]:
     """Returns name → value of what a call of Hydra has overridden; nothing where there is no such file.
 
@@ -50,7 +54,9 @@ def overrides_in(file: Path) -> dict[str, str]:
     overrides: dict[str, str] = {}
     for line in _flat(file, document_in(file)).values():
         name, sign, value = line.partition("=")
-        if sign and not name.startswith("hydra"):
+        if name.startswith("~"):
+            overrides[name.removeprefix("~")] = DELETED
+        elif sign and not name.startswith("hydra"):
             overrides[name.lstrip("+")] = value
     return overrides
 

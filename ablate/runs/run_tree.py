@@ -30,6 +30,7 @@ _METRICS = (
 """Names of files with results, without their endings, in small letters."""
 _OF_CONFIGS = (".yaml", ".yml", ".json", ".toml")
 _OF_METRICS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+_OF_TABLES = (".csv", ".tsv")
 _OF_LOGS = (".log", ".out", ".txt", ".err")
 _RESULTS: tuple[FileKind, ...] = ("metrics", "events")
 _TEXTS: tuple[FileKind, ...] = ("logs", "others")
@@ -88,6 +89,10 @@ def run_folders(root: Path, kind: FileKind, notes: list[str] | None = None) -> l
     results are passed over. Raises `Invalid` for a folder that is too large.
     """
     folders = _contents(root)
+    if kind == "metrics":
+        others = _take_reports(root, folders)
+        if others and notes is not None:
+            notes.append(message("analyse.passed_over_below", [str(file) for file in others]))
     results: dict[Path, list[Path]] = {}
     for path, folder in folders.items():
         if folder.has(kind):
@@ -121,6 +126,32 @@ def run_folders(root: Path, kind: FileKind, notes: list[str] | None = None) -> l
         )
         for path in sorted(runs, key=_natural)
     ]
+
+
+def _take_reports(root: Path, folders: Mapping[Path, _Folder]) -> list[Path]:
+    """Takes files of one name in several folders for results, where no name of a file says that it has some.
+
+    They are JSON, or else tables, at the depth at which most of them lie; returns those that lie elsewhere.
+    """
+    has_other = any(folder.has(kind) for folder in folders.values() for kind in _RESULTS)
+    files = [file for folder in folders.values() for file in folder.files.get("others", [])]
+    files = [file for file in files if file.suffix.lower() in _OF_METRICS]
+    if has_other or sum(file.parent == root for file in files) > 1:
+        return []
+    documents = [file for file in files if file.suffix.lower() not in _OF_TABLES]
+    for candidates in (documents, files):
+        counts = Counter((file.name, len(file.parts)) for file in candidates)
+        if counts and max(counts.values()) > 1:
+            break
+    else:
+        return []
+    most = max(counts.values())
+    names = {name for (name, _), count in counts.items() if count == most}
+    reports = [file for file in candidates if counts[file.name, len(file.parts)] == most]
+    for file in reports:
+        folders[file.parent].files["others"].remove(file)
+        folders[file.parent].files.setdefault("metrics", []).append(file)
+    return [file for file in candidates if file.name in names and file not in {*reports}]
 
 
 def _configs(folders: Mapping[Path, _Folder], path: Path, results: Sequence[Path]) -> list[Path]:

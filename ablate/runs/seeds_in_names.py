@@ -9,8 +9,8 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed, nearest
 
-SEED_AT_END = r"[\s_.,/=-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)$"
-"""The end of the name of a run that says its seed, as in `wide_s3`."""
+SEED_AT_END = r"[\s_.,/=(\[-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)[)\]]?$"
+"""The end of the name of a run that says its seed, as in `wide_s3` and `Wide (Seed 3)`."""
 _MARKS = " _-/.,="
 """What is left of a name at the place of its seed."""
 _OF_LETTERS = re.compile(r"[A-Za-z]+[\s_=-]?(\d+)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from ablate.base.errors import Invalid
@@ -40,10 +41,23 @@ def find_runs(runs: str, options: AnalysisOptions) -> RunsFound:
         return read_store(runs, options)
     path = Path(runs)
     if not path.exists():
-        raise Invalid("RUNS", "does not exist", runs, hint="Name a file or folder of runs")
+        hint = _nearest_path(path) or "Name a file or folder of runs"
+        raise Invalid("RUNS", "does not exist", runs, hint=hint)
     for reader in READERS:
         if reader.knows(path, options):
             with refusing_twice("RUNS", runs):
                 return reader.read(path, options)
     looked_for = "; ".join(reader.looks_for for reader in READERS)
     raise Invalid("RUNS", "has no runs in a format that is known", runs, f"looked for: {looked_for}")
+
+
+def _nearest_path(path: Path) -> str:
+    """Returns which path was perhaps meant by one of which some part does not exist; empty where none is near."""
+    there = next(parent for parent in path.parents if parent.exists())
+    missing = path.relative_to(there).parts
+    try:
+        names = sorted(entry.name for entry in there.iterdir())
+    except OSError:
+        return ""
+    close = difflib.get_close_matches(missing[0], names, n=1, cutoff=0.7)
+    return f"Did you mean {str(there.joinpath(close[0], *missing[1:]))!r}?" if close else ""

@@ -29,6 +29,7 @@ _TAGS = [_TAG + kind for kind in ("map", "seq", "str", "int", "float", "bool", "
 # Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _IN_SINGLE_QUOTES = "Write a pattern in single quotes, in which a backslash is a backslash"
+_OF_INDENTATION = ("mapping values are not allowed", "expected <block end>")
 _TOO_MANY = (
     f"must have at most {MAX_NODES:,} keys and values; those of an alias count each time that it is used"
 )
@@ -81,9 +82,30 @@ def _composed(yaml: YAML, text: str) -> Node | None:
         parts = [getattr(error, "context", None), getattr(error, "problem", None)]
         said = " ".join(part for part in parts if part)
         fault = said or str(error).partition("\n")[0]
-        hint = _IN_SINGLE_QUOTES if "unknown escape character" in fault else ""
-        problem = Problem(f"must be YAML: {fault}", hint=hint, line=_line(error, text))
+        line = _line(error, text)
+        problem = Problem(f"must be YAML: {fault}", hint=_remedy(fault, text, line), line=line)
         raise StudyError([problem]) from None
+
+
+def _remedy(fault: str, text: str, line: int) -> str:
+    """Returns what to do about a fault at a line of a text; empty where the fault says it."""
+    if "unknown escape character" in fault:
+        return _IN_SINGLE_QUOTES
+    if "'\\t' that cannot start" in fault:
+        return "Indent by spaces, not by tabs"
+    before = [
+        (number, row) for number, row in enumerate(text.splitlines()[: line - 1], start=1) if row.strip()
+    ]
+    if not before or not any(words in fault for words in _OF_INDENTATION):
+        return ""
+    number, row = before[-1]
+    columns = [len(each) - len(each.lstrip()) + 1 for each in (text.splitlines()[line - 1], row)]
+    if columns[0] == columns[1]:
+        return ""
+    return (
+        f"Keys of one block begin in one column: line {line} begins in column {columns[0]}, "
+        f"line {number} in column {columns[1]}"
+    )
 
 
 def _line(error: Exception, text: str) -> int:

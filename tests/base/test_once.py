@@ -8,7 +8,7 @@ from hypothesis import strategies as some
 
 from ablate.base.errors import Invalid
 from ablate.base.once import TwiceError, loads, put_once
-from ablate.runs.formats.tables import flat_cells
+from ablate.runs.formats.flat_objects import flat_cells
 
 KEYS = some.sampled_from(["a", "b", "a.b", "b.a", "a.b.a"])
 VALUES = some.integers(0, 9)

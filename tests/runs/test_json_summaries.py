@@ -65,10 +65,7 @@ def test_what_only_looks_like_a_summary_stays(name):
     assert not found.left_out
 
 
-def test_seeds_of_a_list_number_the_values_and_repeated_ones_do_not():
+def test_lists_beside_the_runs_are_kept_as_what_may_number_them():
     document = {"seeds": [42, 43], "results": {"a": [1.0, 2.0], "b": [3.0, 4.0]}}
-    assert runs_of_document(document, "a").document == {
-        "a": {"42": 1.0, "43": 2.0},
-        "b": {"42": 3.0, "43": 4.0},
-    }
-    assert runs_of_document({**document, "seeds": [1, 1]}, "a").document == document["results"]
+    found = runs_of_document(document, "a")
+    assert (found.document, found.beside) == (document["results"], {"seeds": [42, 43]})

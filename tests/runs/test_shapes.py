@@ -435,10 +435,11 @@ def test_json_documents_as_people_write_them(shape, tmp_path):
 def test_places_in_lists_are_seeds_where_the_call_says_so(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(BOTH))
     words = (tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
-    done = call(tmp_path, *words)
-    assert (done.exit_code, "--replicates" in done.stderr) == (2, True)
-    rows, _ = judged(tmp_path, *words, "--replicates")
+    rows, said = judged(tmp_path, *words)
     assert rows["ours"]["p"] == pytest.approx(stats.ttest_ind(OURS, BASE, equal_var=False).pvalue)
+    assert "--seed place pairs those at one place" in said
+    rows, _ = judged(tmp_path, *words, "--seed", "place")
+    assert rows["ours"]["p"] == pytest.approx(stats.ttest_rel(OURS, BASE).pvalue)
 
 
 WIDE = {

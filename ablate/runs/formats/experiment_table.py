@@ -14,7 +14,7 @@ from ablate.base.errors import Gather
 from ablate.base.once import put_once
 from ablate.core.stages import FINAL
 from ablate.report.words import message
-from ablate.runs.formats.tables import flat_table
+from ablate.runs.formats.flat_objects import flat_table
 from ablate.runs.judged import is_spelled_alike
 from ablate.runs.options import AnalysisOptions, reserved_names
 from ablate.runs.reader import RunsFound

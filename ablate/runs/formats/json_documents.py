@@ -1,58 +1,111 @@
-"""JSON documents as people write results: a list of runs, columns, or values under names of variants and seeds."""
+"""JSON documents as people write results: records in a list, in columns, or under names of variants and seeds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ablate.base.errors import Invalid
 from ablate.base.once import TwiceError, put_once
 from ablate.runs.options import AnalysisOptions
 
 SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
 """A name of a seed: `0`, `seed 0`, `run_0`."""
-PLACE = "place"
-"""The column that numbers the values of a list."""
+_PLACE = "place"
+"""What numbers the objects of a list that stands under names."""
+_LEVEL = "level "
+"""What the names of levels that are neither variants, seeds nor metrics begin with."""
 Keys = tuple[tuple[str, str], ...]
-"""Column → value, of the names under which a value stands."""
+"""Column → value, of the names under which a record stands."""
 
 
-def objects_of(document: object, options: AnalysisOptions) -> Sequence[object]:
-    """Returns an object for each run of a document. Raises `Invalid` for lists of values that may be anything.
+@dataclass(frozen=True)
+class Records:
+    """The records of a document, each a run or several, and what stands around them."""
 
-    These are those of its only list, of the only key that has a list of objects, of columns as pandas writes them, or
-    what stands under the names of variants, of which the baseline is one. Of another object that has an object for each
-    name, such as `{"a": {"acc": 0.9}}`, the names become the column `name`.
+    objects: Sequence[object]
+    beside: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Lists of plain values that stand above the records, and may number the values of lists in these."""
+    passed_over: Sequence[str] = ()
+    """The names of objects and lists beside the records."""
+    are_of_seeds: bool = False
+    """Whether the name of their file, or of what holds them, says that lists in them have a value for each seed."""
+
+
+def records_of(document: object, options: AnalysisOptions) -> Records:
+    """Returns the records of a document.
+
+    These are those of its only list of objects, those of columns as pandas writes them, or what stands under the names
+    of variants, of which the baseline is one. Of another object that has an object for each name, such as
+    `{"a": {"acc": 0.9}}`, the names become the column `name`.
     """
     if isinstance(document, list):
-        return document
+        return Records(document)
     if not isinstance(document, dict):
-        return [document]
+        return Records([document])
+    beside = dict(plain_lists(document))
     lists = _lists_of_objects(document)
-    if len(lists) == 1:
-        return next(iter(lists.values()))
-    if _has_names_of_variants(document, options):
-        nested = _NestedRuns(options)
-        nested.add(document, ())
-        return nested.objects()
+    has_names = has_name(document, options.baseline)
+    if len(lists) == 1 and not has_names:
+        (name,) = lists
+        return Records(lists[name], beside, _others(document, name))
+    if has_names:
+        named = _NamedRecords(options, has_metric=has_name(document, options.metric.partition(".")[0]))
+        named.add(document, ())
+        return Records(named.objects(), beside, [*named.passed_over])
     columns = _columns_of(document, options.baseline)
     if columns:
-        return _rows_of(columns)
+        return Records(_rows_of(columns))
     if len(document) > 1 and all(isinstance(value, dict) for value in document.values()):
         column = "name" if all("name" not in value for value in document.values()) else "key"
-        return [{column: name, **value} for name, value in document.items()]
-    return [document]
+        return Records([{column: name, **value} for name, value in document.items()])
+    return Records([document])
 
 
-def passed_over(document: object) -> list[str]:
-    """Returns the names of objects and lists that stand beside the only list of runs in a document."""
-    if not isinstance(document, dict) or len(_lists_of_objects(document)) != 1:
-        return []
-    (runs,) = _lists_of_objects(document)
-    return [
-        name for name, value in document.items() if name != runs and isinstance(value, (dict, list)) and value
-    ]
+def plain_lists(document: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
+    """Yields the name of each list of plain values in an object, and the list."""
+    for name, value in document.items():
+        if isinstance(value, list) and value and not any(isinstance(each, dict | list) for each in value):
+            yield name, value
+
+
+def has_name(document: object, name: str) -> bool:
+    """Returns whether an object, or one within it, has a name; an empty name is none."""
+    if not name or not isinstance(document, dict):
+        return False
+    return name in document or any(has_name(value, name) for value in document.values())
+
+
+def seeds_in(values: object) -> dict[str, object]:
+    """Returns seed → value, of an object whose names are all those of seeds; else nothing.
+
+    Raises `TwiceError` for one seed under two names, as `s0` and `seed_0` are.
+    """
+    if not isinstance(values, dict) or not _are_seeds(values):
+        return {}
+    of_seeds: dict[str, object] = {}
+    for name, value in values.items():
+        match = SEED.fullmatch(name)
+        put_once(of_seeds, match[1] if match else name, value, said=name)
+    return of_seeds
+
+
+def value_at(values: object, name: str) -> object:
+    """Returns what stands under a dotted name in nested objects; None where nothing does."""
+    if not isinstance(values, dict):
+        return None
+    if name in values:
+        return values[name]
+    for place, mark in enumerate(name):
+        if mark == "." and name[:place] in values:
+            return value_at(values[name[:place]], name[place + 1 :])
+    return None
+
+
+def _others(document: Mapping[str, object], runs: str) -> list[str]:
+    """Returns the names of objects and lists of objects that stand beside the list of runs in a document."""
+    values = {name: value for name, value in document.items() if name != runs and value}
+    return [name for name, value in values.items() if isinstance(value, dict | list)]
 
 
 def _lists_of_objects(document: Mapping[str, object]) -> dict[str, list[object]]:
@@ -60,116 +113,123 @@ def _lists_of_objects(document: Mapping[str, object]) -> dict[str, list[object]]
     return {name: value for name, value in lists.items() if all(isinstance(each, dict) for each in value)}
 
 
-def _has_names_of_variants(document: Mapping[str, object], options: AnalysisOptions) -> bool:
-    """Returns whether the baseline is a name in an object, or in each object within it, with several runs below it."""
-    baseline = options.baseline
-    if baseline in document:
-        below = document[baseline]
-        if isinstance(below, dict):
-            of_metric = below.get(options.metric)
-            has_runs = isinstance(of_metric, list) or (isinstance(of_metric, dict) and _are_seeds(of_metric))
-            return (has_runs or _are_seeds(below)) and all(
-                isinstance(each, dict) for each in document.values()
-            )
-        return isinstance(below, list)
-    parts = list(document.values())
-    return len(parts) > 0 and all(isinstance(part, dict) and baseline in part for part in parts)
-
-
 def _are_seeds(names: Mapping[str, object]) -> bool:
     return len(names) > 0 and all(SEED.fullmatch(name) for name in names)
 
 
 @dataclass
-class _NestedRuns:
-    """The runs of objects within objects, whose names are variants, seeds, metrics, or tasks above the variants."""
+class _NamedRecords:
+    """The records of objects within objects, whose names are variants, seeds, metrics or tasks, in any order."""
 
     options: AnalysisOptions
-    runs: dict[Keys, dict[str, object]] = field(default_factory=dict)
-    beside: list[tuple[Keys, str, Sequence[object]]] = field(default_factory=list)
-    """Lists of other metrics than the judged one: the names under which they stand, the metric, the values."""
+    has_metric: bool
+    """Whether the judged metric is one of the names."""
+    records: dict[Keys, dict[str, object]] = field(default_factory=dict)
+    passed_over: dict[str, None] = field(default_factory=dict)
 
     def add(self, values: object, keys: Keys) -> None:
-        """Adds the runs of values that stand under names. Raises `Invalid`."""
-        columns = dict(keys)
-        if isinstance(values, list):
-            self._add_list(values, keys)
+        """Adds the records of values that stand under names. Raises `TwiceError`."""
+        if isinstance(values, list) and values and all(isinstance(each, dict) for each in values):
+            for place, record in enumerate(values):
+                self._put_all((*keys, (_PLACE, str(place))), record)
         elif not isinstance(values, dict):
-            metric = columns.get("metric", self.options.metric or "value")
-            run = tuple((column, name) for column, name in keys if column != "metric")
-            self._put(run, metric, values)
-        elif "variant" not in columns:
-            self._add_below(
-                values, keys, "variant" if self.options.baseline in values else self._outer(values)
-            )
-        elif "seed" not in columns and _are_seeds(values):
-            for name, below in values.items():
-                match = SEED.fullmatch(name)
-                self.add(below, (*keys, ("seed", match[1] if match else name)))
-        elif "metric" not in columns:
-            self._add_below(values, keys, "metric")
+            self._put(keys, values)
+        elif self._is_record(values, keys):
+            self._put_all(keys, values)
         else:
-            run = tuple((column, name) for column, name in keys if column != "metric")
-            self._put(run, columns["metric"], values)
+            self._add_below(values, keys)
 
     def objects(self) -> list[dict[str, object]]:
-        """Returns an object for each run, with its names and values.
+        """Returns the records with their names, without names that all share.
 
-        What stands beside a list of runs, such as the number of parameters, is none of a run.
+        What stands beside records, such as the number of parameters, is none.
         """
-        listed_runs = {run[:-1] for run in self.runs if run and run[-1][0] == PLACE}
-        for run, metric, values in self.beside:
-            if run in self.runs:
-                self._put(run, metric, values)
-            for place, value in enumerate(values):
-                of_place = (*run, (PLACE, str(place)))
-                if of_place in self.runs:
-                    self._put(of_place, metric, value)
+        above = set()
+        for keys in self.records:
+            above |= {keys[:length] for length in range(len(keys))}
+        records = {keys: record for keys, record in self.records.items() if keys not in above}
+        tasks = _names_of_tasks(records)
         objects: list[dict[str, object]] = []
-        for run, of_run in self.runs.items():
-            if run in listed_runs:
-                continue
-            for column, name in run:
-                if str(of_run.get(column, name)) != name:
-                    raise TwiceError(f"{'.'.join(name for _, name in run)}.{column}")
-            objects.append({**of_run, **dict(run)})
+        for keys, record in records.items():
+            for column, name in keys:
+                if str(record.get(column, name)) != name:
+                    raise TwiceError(f"{'.'.join(name for _, name in keys)}.{column}")
+            names = {tasks.get(column, column): name for column, name in keys if column != _PLACE}
+            objects.append({**record, **{column: name for column, name in names.items() if column}})
         return objects
 
-    def _put(self, run: Keys, metric: str, value: object) -> None:
-        """Adds a value of a run. Raises `TwiceError` where another name of it has one, as `s0` and `seed_0` do."""
-        said = ".".join([*(name for _, name in run), metric])
-        put_once(self.runs.setdefault(run, {}), metric, value, said=said)
-
-    def _outer(self, values: Mapping[str, object]) -> str:
-        return "metric" if self.options.metric in values else "task"
-
-    def _add_below(self, values: Mapping[str, object], keys: Keys, column: str) -> None:
-        for name, below in values.items():
-            self.add(below, (*keys, (column, name)))
-
-    def _add_list(self, values: Sequence[object], keys: Keys) -> None:
-        """Adds a run for each value of a list, if these or the call say what its places are. Raises `Invalid`."""
+    def _is_record(self, values: Mapping[str, object], keys: Keys) -> bool:
+        """Returns whether an object has the metrics of a run, or of several, of one variant."""
         columns = dict(keys)
-        is_told = (
-            self.options.replicates or self.options.seed == PLACE or ("seed", PLACE) in self.options.columns
-        )
-        have_seeds = all(isinstance(value, dict) and "seed" in value for value in values)
-        if self.options.metric and columns.get("metric", self.options.metric) != self.options.metric:
-            run = tuple((column, name) for column, name in keys if column != "metric")
-            self.beside.append((run, columns["metric"], values))
+        if "variant" not in columns or "metric" in columns or _are_seeds(values):
+            return False
+        metric = self.options.metric
+        if self.has_metric and metric:
+            value = value_at(values, metric)
+            is_below = isinstance(value, dict) or (
+                value is None and has_name(values, metric.partition(".")[0])
+            )
+            return not is_below and (
+                value is not None or not any(isinstance(v, dict) for v in values.values())
+            )
+        return not metric and not all(isinstance(value, dict | list) for value in values.values())
+
+    def _add_below(self, values: Mapping[str, object], keys: Keys) -> None:
+        """Adds what stands under each name of an object, whose names are of one kind."""
+        columns = dict(keys)
+        if "variant" not in columns and self.options.baseline in values:
+            column = "variant"
+        elif "seed" not in columns and _are_seeds(values):
+            for seed, below in seeds_in(values).items():
+                self.add(below, (*keys, ("seed", seed)))
             return
-        if not is_told and not have_seeds:
-            where = ".".join(name for _, name in keys)
-            ways = (
-                f"--seed {PLACE} takes them for seeds, so that values at one place are a pair; --replicates takes "
-                f"each value for a run that nothing pairs; for steps of one run, write an object a step"
-            )
-            raise Invalid(
-                "RUNS", f"has a list of values, and does not say what its places are: {where}", hint=ways
-            )
-        for place, value in enumerate(values):
-            number = str(value) if isinstance(value, list) else value  # A list of lists is none of runs.
-            self.add(number, (*keys, (PLACE, str(place))))
+        elif self.options.metric in values and "metric" not in columns:
+            column = "metric"
+        else:
+            column = f"{_LEVEL}{len(keys)}"
+        for name, below in values.items():
+            if self._leads_to_records(below, column, columns):
+                self.add(below, (*keys, (column, name)))
+            else:
+                self.passed_over[name] = None
+
+    def _leads_to_records(self, values: object, column: str, columns: Mapping[str, str]) -> bool:
+        """Returns whether what stands under a name has runs of a variant below it.
+
+        columns: the columns of the names above it.
+        """
+        if "variant" not in columns and column != "variant":
+            return has_name(values, self.options.baseline)
+        if column == "metric" or not self.has_metric or "metric" in columns:
+            return True
+        metric = self.options.metric.partition(".")[0]
+        return isinstance(values, list) or has_name(values, metric)
+
+    def _put(self, keys: Keys, value: object) -> None:
+        """Adds a value that stands under the names of a run, of which one may be that of its metric."""
+        metric = dict(keys).get("metric", self.options.metric or "value")
+        run = tuple((column, name) for column, name in keys if column != "metric")
+        said = ".".join([*(name for _, name in run), metric])
+        put_once(self.records.setdefault(run, {}), metric, value, said=said)
+
+    def _put_all(self, keys: Keys, record: Mapping[str, object]) -> None:
+        for name, value in record.items():
+            said = ".".join([*(key for _, key in keys), name])
+            put_once(self.records.setdefault(keys, {}), name, value, said=said)
+
+
+def _names_of_tasks(records: Collection[Keys]) -> dict[str, str]:
+    """Returns level of names → the column that it becomes: `task`, then `task_2`; empty where all records share one."""
+    values: dict[str, set[str]] = {}
+    for keys in records:
+        for column, name in keys:
+            if column.startswith(_LEVEL):
+                values.setdefault(column, set()).add(name)
+    columns = dict.fromkeys(values, "")
+    varying = [level for level, names in values.items() if len(names) > 1]
+    for number, level in enumerate(varying, start=1):
+        columns[level] = "task" if number == 1 else f"task_{number}"
+    return columns
 
 
 def _columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list[object]]:

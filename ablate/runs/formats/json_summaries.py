@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ablate.base.numerals import whole_in
-from ablate.runs.formats.json_documents import SEED
+from ablate.runs.formats.json_documents import SEED, plain_lists
 from ablate.runs.summary_words import statistic_word
 
 _RAW = (
@@ -37,7 +36,6 @@ _SUMMARIES = (
     *("means", "average", "averages", "effect_sizes", "significance", "comparisons", "p_values", "tests"),
 )
 """The names, in small letters, under which summaries stand."""
-_SEEDS = ("seeds", "seed")
 
 
 @dataclass
@@ -47,13 +45,14 @@ class RunsOfDocument:
     document: object
     left_out: dict[str, None] = field(default_factory=dict)
     """The names of what was left out."""
+    beside: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Lists of plain values that stood beside the runs, such as their seeds."""
+    name: str = ""
+    """The name under which the runs stood."""
 
 
 def runs_of_document(document: object, baseline: str) -> RunsOfDocument:
-    """Returns a document without what summarises its runs: beside them, or among the numbers of their seeds.
-
-    Values that have a list of seeds beside them stand under these.
-    """
+    """Returns a document without what summarises its runs: beside them, or among the numbers of their seeds."""
     found = RunsOfDocument(document)
     if isinstance(document, dict):
         found.document = _without_words_among_seeds(_without_summaries(document, baseline, found), found)
@@ -77,30 +76,13 @@ def _without_summaries(
     others = [value for name, value in kept.items() if name != raw[0]]
     if not variants or any(isinstance(value, dict) and baseline in value for value in others):
         return kept
-    seeds = next((kept[name] for name in kept if name.lower() in _SEEDS), None)
-    is_told = isinstance(seeds, list) and len({*map(str, seeds)}) == len(seeds) > 1
-    return _under_seeds(
-        variants, [str(seed) for seed in seeds] if is_told and isinstance(seeds, list) else []
-    )
+    found.beside = dict(plain_lists(kept))
+    found.name = raw[0]
+    return variants
 
 
 def _is_raw(name: str) -> bool:
     return any(part in name.lower() for part in ("raw", "per_seed")) or name.lower() in _RAW
-
-
-def _under_seeds(values: Mapping[str, object], seeds: Sequence[str]) -> dict[str, object]:
-    """Returns objects in which each list of as many numbers as there are seeds has them under these."""
-    if any(whole_in(seed) is None for seed in seeds):
-        return {**values}
-    turned: dict[str, object] = {}
-    for name, value in values.items():
-        if isinstance(value, dict):
-            turned[name] = _under_seeds(value, seeds)
-        elif isinstance(value, list) and seeds and len(value) == len(seeds):
-            turned[name] = dict(zip(seeds, value, strict=True))
-        else:
-            turned[name] = value
-    return turned
 
 
 def _without_words_among_seeds(values: Mapping[str, object], found: RunsOfDocument) -> dict[str, object]:

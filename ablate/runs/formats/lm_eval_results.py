@@ -19,8 +19,8 @@ from ablate.base.text import first_line, typed
 from ablate.base.wording import significant
 from ablate.report.words import message
 from ablate.runs.content import digest_of_files
+from ablate.runs.formats.flat_objects import flat_table
 from ablate.runs.formats.run_names import names_by_folder
-from ablate.runs.formats.tables import flat_table
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 from ablate.runs.seeds_in_names import ends_with_seeds

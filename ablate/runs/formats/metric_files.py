@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +13,11 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads
 from ablate.base.text import first_line
 from ablate.core.ending import UNKNOWN, Ending
-from ablate.runs.cells import cleaned, is_number
+from ablate.runs.cells import are_plain, as_text, cleaned, is_number
 from ablate.runs.ends.statuses import STATUSES, ending_of_fields
-from ablate.runs.formats.tables import flat_cells, read_table_file
+from ablate.runs.formats.flat_objects import cells_of, flat_row
+from ablate.runs.formats.lists_in_records import runs_by_seed
+from ablate.runs.formats.tables import read_table_file
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 
@@ -36,6 +39,8 @@ class MetricRows:
     notes: Sequence[str] = ()
     ended: Ending = UNKNOWN
     """How the run ended, as far as the end of a log says so."""
+    of_seeds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Seed → its values, of a file that has several runs inside; values that all share are the end."""
 
     def under(self, part: str) -> MetricRows:
         """Returns the same with the name of a part of the data, such as `test/`, before the names of metrics."""
@@ -49,8 +54,11 @@ def _under(part: str, row: Mapping[str, str]) -> dict[str, str]:
     return {name if name.lower() in STEPS else part + name: value for name, value in row.items()}
 
 
-def rows_of(file: Path) -> MetricRows:
-    """Returns the rows of a file, none of an empty one. Raises `Invalid` with the path of the file."""
+def rows_of(file: Path, metric: str = "") -> MetricRows:
+    """Returns the rows of a file, none of an empty one. Raises `Invalid` with the path of the file.
+
+    metric: the one that is judged, as far as the call names it.
+    """
     try:
         content = read_plain(file, _MAX_BYTES)
     except NotReadableError as error:
@@ -63,7 +71,7 @@ def rows_of(file: Path) -> MetricRows:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid("", f"{file}: is no text in UTF-8") from None
-    return _rows_of_json(file, text)
+    return _rows_of_json(file, text, metric)
 
 
 def _rows_of_table(file: Path) -> MetricRows:
@@ -77,8 +85,8 @@ def _rows_of_table(file: Path) -> MetricRows:
     return MetricRows(read.table.to_dict("records"), notes=read.notes)
 
 
-def _rows_of_json(file: Path, text: str) -> MetricRows:
-    """Returns the rows of a document, or of JSON lines. Raises `Invalid`."""
+def _rows_of_json(file: Path, text: str, metric: str) -> MetricRows:
+    """Returns the rows of a document, of JSON lines, or of the runs that a document has inside. Raises `Invalid`."""
     try:
         try:
             document = loads(text)
@@ -95,20 +103,38 @@ def _rows_of_json(file: Path, text: str) -> MetricRows:
         raise Invalid("", f"{file}: is nested too deeply") from None
     except ValueError as error:
         raise Invalid("", f"{file}: is neither JSON nor JSON lines: {first_line(error)}") from None
+    within = runs_by_seed(document, metric)
+    if within is not None:
+        return _rows_of_seeds(file, *within)
     objects, end = _history_in(document)
     if not all(isinstance(each, dict) for each in objects):
         raise Invalid(
             "", f'{file}: must hold an object, or one for each step, such as {{"step": 1, "acc": 0.9}}'
         )
-    rows = cleaned(
-        flat_cells(objects, [f"{file}, object {number}" for number in range(1, len(objects) + 1)]), ","
-    )
-    beside = cleaned(flat_cells([end], [str(file)]), ",")
-    return MetricRows(
-        rows.table.to_dict("records"),
-        beside.table.to_dict("records")[0],
-        [*rows.notes, *beside.notes],
-    )
+    rows, notes = _texts(objects, [f"{file}, object {number}" for number in range(1, len(objects) + 1)])
+    (beside,), notes_beside = _texts([end], [str(file)])
+    return MetricRows(rows, beside, [*notes, *notes_beside])
+
+
+def _texts(objects: Sequence[object], places: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
+    """Returns the cells of nested objects as text, a row each, and what was taken for what. Raises `Invalid`."""
+    rows = [flat_row(nested, place) for nested, place in zip(objects, places, strict=True)]
+    if all(are_plain(row.values()) for row in rows):
+        names = dict.fromkeys(itertools.chain(*rows))
+        return [{name: as_text(row.get(name, "")) for name in names} for row in rows], []
+    clean = cleaned(cells_of(rows, places), ",")
+    return clean.table.to_dict("records"), clean.notes
+
+
+def _rows_of_seeds(
+    file: Path, runs: Mapping[str, Mapping[str, object]], rest: Mapping[str, object]
+) -> MetricRows:
+    """Returns the values of each seed, and what stands beside them in the file. Raises `Invalid`."""
+    rows, notes = _texts([*runs.values()], [f"{file}, seed {seed}" for seed in runs])
+    (beside,), notes_beside = _texts([rest], [str(file)])
+    end = {name: value for name, value in beside.items() if name not in rows[0]}
+    of_seeds = dict(zip(runs, rows, strict=True))
+    return MetricRows([], end, [*notes, *notes_beside], of_seeds=of_seeds)
 
 
 def _depth(document: object) -> int:

@@ -80,16 +80,20 @@ class RunFolderReader(Reader):
             rule = "has runs with settings, and no file with their results"
             hint = f"Say how their logs name the metric: {EXAMPLE}; or let each run write metrics.json"
             raise Invalid("RUNS", rule, str(path), hint=hint)
-        read_file: Callable[[Path], MetricRows] = rows_of
+        read_file: Callable[[Path], MetricRows] = functools.partial(rows_of, metric=options.metric)
         if options.read:
             read_file = LogPatterns(options.read).rows_of
         files_of_runs = [_results_of(folder, read_file) for folder in folders]
         if kind != "files of runs" and not options.read:
             files_of_runs, of_parts = told_apart(files_of_runs)
             notes += of_parts
-        runs = [
-            _history_of(folder, files, notes) for folder, files in zip(folders, files_of_runs, strict=True)
-        ]
+        runs: list[RunHistory] = []
+        folders_of_runs: list[RunFolder] = []
+        for folder, files in zip(folders, files_of_runs, strict=True):
+            of_folder = _of_seeds(_history_of(folder, files, notes), files)
+            runs += of_folder
+            folders_of_runs += [folder] * len(of_folder)
+        folders = folders_of_runs
         if options.read:
             # A text in which no pattern finds anything is a log only where a run has its settings.
             if not any(run.rows for run in runs):
@@ -166,6 +170,31 @@ def _history_of(folder: RunFolder, files: Mapping[Path, MetricRows], notes: list
         end=numbers_at_end,
         content=digest_of_files([*folder.configs, *folder.results]),
     )
+
+
+def _of_seeds(run: RunHistory, files: Mapping[Path, MetricRows]) -> list[RunHistory]:
+    """Returns the run of each seed that the files of a folder have inside; the run itself where they have none."""
+    values_of_seeds: dict[str, dict[str, str]] = {}
+    for read in files.values():
+        for seed, values in read.of_seeds.items():
+            values_of_seeds.setdefault(seed, {}).update(values)
+    if not values_of_seeds:
+        return [run]
+    settings = {name: value for name, value in run.settings.items() if not is_seed(name)}
+    runs = []
+    for seed, values in values_of_seeds.items():
+        runs.append(
+            replace(
+                run,
+                name=f"{run.name}/seed_{seed}",
+                place=f"{run.place}, seed {seed}",
+                rows=[*run.rows, *numbers_in([values])],
+                settings=settings,
+                known={**run.known, "seed": seed},
+                content=f"{run.content}{seed}",
+            )
+        )
+    return runs
 
 
 def _ending_of(folder: RunFolder, rows: Sequence[Row], end: Row, files: Collection[MetricRows]) -> Ending:

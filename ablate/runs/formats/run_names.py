@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.seeds_in_names import seed_matches
@@ -19,6 +20,8 @@ CONFIG = "config."
 """What the names of columns with settings begin with."""
 SEED_IN_NAME = re.compile(r"(?:^|(?<=[\W_]))(?:seed|s|rep|run)[\s_=-]?(\d+)(?=$|[\W_])", re.IGNORECASE)
 """The seed in the name of a folder or file, such as that of `wide_s3/logs`."""
+_NUMBER_LEVEL = re.compile(r"(?<![^/])(\d{1,6})(?=/)")
+"""A folder whose name is a number, with others below it."""
 _NUMBERED = re.compile(r"[^/\d][^/]*/(\d+)$")
 _NUMBER_AT_END = re.compile(r"(?<=[\W_])(\d+)$")
 _RUN = re.compile(r"/(version|run|trial|rep)[^/]*$", re.IGNORECASE)
@@ -31,8 +34,14 @@ _PART = re.compile(r"[/,]")
 """The marks between folders, and between the settings in the name of one: `lr=0.1,model=wide`."""
 _MOST = 0.5
 """The share of names above which one without a seed is a stray."""
+_CROSSED = 0.75
+"""The share of variants and folders that have runs from which on folders are tasks."""
 _FOLDER = "folders"
 """The column with what the folders of a run say beside its variant and seed."""
+_REPEATS = {"rep", "repeat", "repetition", "replicate"}
+"""Words in the names of settings that number repeats."""
+_LEVEL = "folder_"
+"""What the columns begin with that have one level of folders each, for calls that name them: `folder_2`."""
 _TASK = "task"
 """The name of the setting that says what a run learns, which is no part of its variant."""
 _MARKS = " _-/.,="
@@ -59,9 +68,11 @@ def named(
     stands in one; without such settings by the folder, less the seed. A setting called `task` is the task.
     """
     given = dict(options.columns)
+    named_columns = [names.split(",") for _, names in options.columns]
     names = runs["run"].tolist()
     result = RunNames({}, {"run": ["run"]})
     pattern = options.seed or given.get("seed", "")
+    pattern = CONFIG + pattern if CONFIG + pattern in runs and pattern not in runs else pattern
     if pattern and pattern not in runs:
         matches = seed_matches(runs["run"], pattern, runs.columns)
         result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
@@ -73,24 +84,24 @@ def named(
     if CONFIG + _TASK in runs and "task" not in given:
         result.roles["task"] = [CONFIG + _TASK]
     _add_folds(runs, names, result)
+    _add_levels(names, seeds, options, result)
     if "variant" in given or "variant" in runs or _has_column_of(options.baseline, runs):
-        rest = _rest_of_names(runs, names, seeds)
-        if len({*rest}) > 1:
-            result.columns[_FOLDER] = rest
+        _add_folders(_rest_of_names(runs, names, seeds), _known_variants(runs, options), seeds, result)
         return result
     settings = pd.DataFrame([*overrides]).fillna("") if overrides else None
     if settings is None:
         settings = runs[[name for name in runs if str(name).startswith(CONFIG)]]
         settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
-    differing = _differing(settings.drop(columns=_TASK, errors="ignore"), seeds, result.notes)
+    others = [name for names in (*result.roles.values(), *named_columns) for name in names]
+    no_parts = [_TASK, *(name.removeprefix(CONFIG) for name in others)]
+    differing = _differing(settings.drop(columns=no_parts, errors="ignore"), seeds, result.notes)
     variants = [_joined(row, differing) for row in settings.to_dict("records")]
     folders, parts = _by_folders(names, seeds, options.baseline)
     baseline = re.sub(r",\s*", ", ", options.baseline)
     is_by_folder = not differing or (options.baseline in folders and baseline not in variants)
     if is_by_folder:
         variants = folders
-        if len({*parts}) > 1:
-            result.columns[_FOLDER] = parts
+        _add_folders(parts, variants, seeds, result)
     result.columns["variant"] = variants
     result.roles["variant"] = ["variant"]
     if is_by_folder:
@@ -98,6 +109,51 @@ def named(
     else:
         result.notes.append(message("analyse.by_settings", differing))
     return result
+
+
+def _add_levels(
+    names: Sequence[str], seeds: Sequence[str] | None, options: AnalysisOptions, result: RunNames
+) -> None:
+    """Adds a column for each level of folders that differs between runs, where the call names one of them."""
+    named = [name for _, names_of_role in options.columns for name in names_of_role.split(",")]
+    if not any(name.startswith(_LEVEL) for name in named):
+        return
+    paths = [name.split("/") for name in _without_seeds(_without_shared([*names]), seeds)]
+    if len({*map(len, paths)}) == 1:
+        for number, level in enumerate(zip(*paths, strict=True), start=1):
+            result.columns[f"{_LEVEL}{number}"] = [*level]
+
+
+def _known_variants(runs: pd.DataFrame, options: AnalysisOptions) -> list[str]:
+    """Returns the variant of each run in the columns that the call or its baseline names."""
+    given = [name for role, names in options.columns if role == "variant" for name in names.split(",")]
+    columns = [name for name in given or ["variant"] if name in runs]
+    if given and not columns:
+        return [""] * len(runs)
+    if not columns:
+        settings = [name for name in runs if str(name).startswith(CONFIG)]
+        columns = [name for name in settings if (runs[name] == options.baseline).any()][:1]
+    return [", ".join(row) for row in runs[columns].itertuples(index=False, name=None)]
+
+
+def _add_folders(
+    folders: Sequence[str], variants: Sequence[str], seeds: Sequence[str] | None, result: RunNames
+) -> None:
+    """Adds a column with what folders say beside variant and seed: the task, where it is crossed as data sets are.
+
+    Each variant with any has all, or nearly all, and several seeds of each; settings such as `lr=0.1` are no tasks.
+    """
+    if len({*folders}) < 2:
+        return
+    result.columns[_FOLDER] = [*folders]
+    if seeds is None or "task" in result.roles or any("=" in folder or not folder for folder in folders):
+        return
+    runs = pd.DataFrame({"variant": variants, "folder": folders, "seed": seeds}).drop_duplicates()
+    counts = runs.groupby(["variant", "folder"]).size()
+    num_cells = runs["variant"].nunique() * runs["folder"].nunique()
+    if runs["variant"].nunique() > 1 and len(counts) >= _CROSSED * num_cells and (counts > 1).all():
+        result.roles["task"] = [_FOLDER]
+        result.notes.append(message("analyse.tasks_of_folders", [*dict.fromkeys(folders)], _FOLDER))
 
 
 def names_by_folder(files: Iterable[Path], root: Path) -> dict[Path, str]:
@@ -117,9 +173,15 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
     A seed that is the same in all settings is that of none where the names of folders say others.
     """
     if given in runs:
+        result.roles["seed"] = [given]
         return runs[given].tolist()
     columns = [str(name) for name in runs if is_seed(str(name)) and (runs[name] != "").all()]
     varying = [name for name in columns if runs[name].nunique() > 1]
+    repeats = [str(name) for name in runs if _numbers_repeats(str(name), runs[str(name)])]
+    if not varying and len(repeats) == 1:
+        result.roles["seed"] = repeats
+        result.notes.append(message("analyse.repeats", repeats[0]))
+        return runs[repeats[0]].tolist()
     seeds = None if varying else _seeds_in(names)
     if seeds is None:
         # The shortest name is that of the run, before those of its parts: `seed`, `data.seed`.
@@ -133,18 +195,30 @@ def _add_seeds(runs: pd.DataFrame, names: Sequence[str], given: str, result: Run
     return seeds
 
 
+def _numbers_repeats(name: str, values: pd.Series) -> bool:
+    """Returns whether a setting numbers the repeats of runs, by its name and by values that come again."""
+    words = {*re.split(r"[^a-z]+", name.removeprefix(CONFIG).lower())}
+    are_whole = values.map(lambda text: whole_in(text) is not None).all()
+    return bool(
+        name.startswith(CONFIG) and words & _REPEATS and are_whole and 1 < values.nunique() < len(values)
+    )
+
+
 def _seeds_in(names: Sequence[str]) -> list[str] | None:
     """Returns the seed in each name: marked as such, as in `wide_s3`, or a folder of its own, as in `wide/3`.
 
+    A folder with others below it counts where the same numbers come again in others.
     Marked seeds may be missing in less than half of the names, those of stray folders, whose seed is empty. None where
     more names lack one, or a name has two.
     """
-    for pattern in (SEED_IN_NAME, _NUMBERED):
+    for pattern in (SEED_IN_NAME, _NUMBERED, _NUMBER_LEVEL):
         matches = [pattern.findall(name) for name in names]
         num_found = sum(len(match) == 1 for match in matches)
         is_missing_in_few = pattern is SEED_IN_NAME and num_found > _MOST * len(names)
         if (num_found == len(names) or is_missing_in_few) and max(map(len, matches)) == 1:
-            return ["".join(match) for match in matches]
+            seeds = ["".join(match) for match in matches]
+            if pattern is not _NUMBER_LEVEL or 2 * len({*seeds}) <= len(seeds):
+                return seeds
     return None
 
 
@@ -267,7 +341,7 @@ def without_seeds(names: list[str], seeds: Sequence[str] | None) -> list[str]:
 
 def _without_seed(name: str, seed: str) -> str:
     """Returns a name without its seed, where the seed is marked as such, or ends the name."""
-    for pattern in (SEED_IN_NAME, _NUMBER_AT_END):
+    for pattern in (SEED_IN_NAME, _NUMBER_AT_END, _NUMBER_LEVEL):
         for match in pattern.finditer(name):
             if match[1] == seed:
                 return _without_match(name, match)
@@ -279,10 +353,13 @@ def _without_match(name: str, match: re.Match[str]) -> str:
 
 
 def _without_shared(names: list[str]) -> list[str]:
-    """Returns paths without the folders that all share at their beginnings and ends."""
+    """Returns paths without the folders that all share at their beginnings and ends, or at any one place."""
     parts = [name.split("/") for name in names]
     if len({*names}) < 2:
         return names
+    if len({*map(len, parts)}) == 1:
+        varying = [place for place, level in enumerate(zip(*parts, strict=True)) if len({*level}) > 1]
+        parts = [[path[place] for place in varying] for path in parts]
     for end in (0, -1):
         while min(map(len, parts)) > 1 and len({path[end] for path in parts}) == 1:
             parts = [path[1:] if end == 0 else path[:-1] for path in parts]

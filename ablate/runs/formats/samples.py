@@ -14,8 +14,8 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import loads
 from ablate.base.text import first_line
 from ablate.runs.content import digest_of_files
+from ablate.runs.formats.flat_objects import flat_table
 from ablate.runs.formats.run_names import names_by_folder
-from ablate.runs.formats.tables import flat_table
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
 

@@ -6,8 +6,8 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,24 +17,40 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
-from ablate.runs.cells import as_text, cleaned, is_cut
-from ablate.runs.formats.json_documents import objects_of, passed_over
+from ablate.runs.cells import cleaned, is_cut
+from ablate.runs.formats.flat_objects import cells_of
+from ablate.runs.formats.json_documents import Records, records_of
 from ablate.runs.formats.json_summaries import runs_of_document
+from ablate.runs.formats.lists_in_records import unfolded
 from ablate.runs.formats.text_tables import lines_of_table
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.roles import STEPS
+from ablate.runs.settings import is_seed
 from ablate.runs.summary_words import is_summary_label
 
 NO_OPTIONS = AnalysisOptions()
 _MAX_BYTES = 2**30
 _GZIP = b"\x1f\x8b"
+_AS_CSV = "Save the table as CSV in UTF-8"
+_MEANS_AS_CSV = (
+    f"{_AS_CSV}, with means, deviations and numbers of runs in columns such as acc_mean, acc_std and n"
+)
 _NO_TABLES = {
-    b"PK\x03\x04": "a spreadsheet or another archive",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet",
-    b"\x93NUMPY": "an array of NumPy",
-    b"\x80": "a pickle, which is never read, since it may run code",
+    b"PK\x03\x04": ("a spreadsheet or another archive", _AS_CSV),
+    b"\xd0\xcf\x11\xe0": ("a spreadsheet", _AS_CSV),
+    b"\x93NUMPY": ("an array of NumPy", _AS_CSV),
+    b"\x80": ("a pickle, which is never read, since it may run code", _AS_CSV),
+    b"%PDF": ("a PDF", _MEANS_AS_CSV),
+    b"\\documentclass": ("a text in LaTeX", _MEANS_AS_CSV),
+    b"\\begin{": ("a table in LaTeX", _MEANS_AS_CSV),
+    b"<!DOCTYPE": ("a page of HTML", _AS_CSV),
+    b"<html": ("a page of HTML", _AS_CSV),
 }
-"""How files begin that hold tables in a format that is not read → what they are."""
+"""How files begin that hold tables in a format that is not read → what they are, and what to do."""
+_OF_NOTEBOOK = {"cells", "nbformat"}
+_MAX_CELLS = 20_000_000
+_ROWS_AT_ONCE = 4096
+"""The rows of a parquet file that are unpacked before their size is looked at."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +76,9 @@ def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTa
         content = _unpacked(path, content)
     if content.startswith(b"PAR1"):
         return _from_parquet(path, content, options.baseline)
-    for beginning, what in _NO_TABLES.items():
-        if content.startswith(beginning):
-            raise Invalid("RUNS", f"is {what}", str(path), hint="Save the table as CSV in UTF-8")
+    for beginning, (what, remedy) in _NO_TABLES.items():
+        if content.lstrip()[: len(beginning)] == beginning:
+            raise Invalid("RUNS", f"is {what}", str(path), hint=remedy)
     text = _text_of(path, content)
     if not text.strip():
         raise Invalid("RUNS", "is empty", str(path))
@@ -127,6 +143,7 @@ def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> li
     """Returns the cells of each row of lines with their numbers, as many as the header has. Raises `Invalid`."""
     rows: list[list[str]] = []
     lines = [line for _, line in numbered]
+    csv.field_size_limit(_MAX_BYTES)
     # Marks inside of a cell belong to it: `"tuned" lr`. An open one would take the lines below it for its cell.
     are_closed = all(line.count('"') % 2 == 0 for line in lines)
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
@@ -145,7 +162,15 @@ def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> li
             place = f"line {numbered[number][0]}" if len(rows) == len(lines) else f"row {number}"
             rule = f"has {len(row)} cells, and the header has {width}"
             raise Invalid(f"{path}, {place}", rule, listed(map(repr, row), 6))
-    return rows
+    return _without_empty_ends(rows)
+
+
+def _without_empty_ends(rows: list[list[str]]) -> list[list[str]]:
+    """Returns rows without the last columns that have neither a name nor a cell."""
+    width = len(rows[0])
+    while width > 1 and not any(row[width - 1].strip() for row in rows):
+        width -= 1
+    return [row[:width] for row in rows]
 
 
 def _without_cut_number(rows: list[list[str]]) -> list[list[str]]:
@@ -170,7 +195,20 @@ def _from_parquet(path: Path, content: bytes, baseline: str) -> ReadTable:
     import pyarrow.parquet  # Readers of text need not wait for it.
 
     try:
-        found = pyarrow.parquet.read_table(io.BytesIO(content))
+        file = pyarrow.parquet.ParquetFile(io.BytesIO(content))
+        num_cells = file.metadata.num_rows * file.metadata.num_columns
+        if num_cells > _MAX_CELLS:
+            raise Invalid(
+                "RUNS", f"has {num_cells:,} cells, of which at most {_MAX_CELLS:,} are read", str(path)
+            )
+        batches = []
+        num_bytes = 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE):
+            batches.append(batch)
+            num_bytes += batch.nbytes
+            if num_bytes > _MAX_BYTES:
+                raise Invalid("RUNS", f"unpacks to more than {_MAX_BYTES:,} bytes", str(path))
+        found = pyarrow.Table.from_batches(batches, file.schema_arrow)
     except (pyarrow.ArrowException, OSError) as error:
         raise Invalid(
             "RUNS", f"is no parquet file that can be read: {first_line(error)}", str(path)
@@ -188,7 +226,6 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
 
     Raises `Invalid`.
     """
-    objects: Sequence[object]
     notes: list[str] = []
     try:
         document = loads(text)
@@ -197,20 +234,27 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     except (ValueError, RecursionError):
         kind = "JSON lines"
         places, objects = _objects_in_lines(path, text)
+        records = Records(objects)
     else:
         kind = "JSON"
+        if isinstance(document, dict) and document.keys() >= _OF_NOTEBOOK:
+            hint = 'Let a cell write its table, as frame.to_csv("runs.csv"), or judge it: ablate.analyse(frame, …)'
+            raise Invalid("RUNS", "is a notebook", str(path), hint=hint)
         found = runs_of_document(document, options.baseline)
         notes += [message("analyse.summary_keys", [*found.left_out])] if found.left_out else []
-        objects = objects_of(found.document, options)
-        beside = passed_over(found.document)
+        records = records_of(found.document, options)
+        says_seeds = is_seed(path.stem) or is_seed(found.name)
+        records = replace(records, beside={**found.beside, **records.beside}, are_of_seeds=says_seeds)
+        beside = [name for name in records.passed_over if name not in records.beside]
         notes += [message("analyse.passed_over_beside", beside)] if beside else []
-        places = [f"{path}, object {number}" for number in range(1, len(objects) + 1)]
-    wrong = [place for place, each in zip(places, objects, strict=True) if not isinstance(each, dict)]
-    if wrong or not objects:
+        places = [f"{path}, object {number}" for number in range(1, len(records.objects) + 1)]
+    wrong = [place for place, each in zip(places, records.objects, strict=True) if not isinstance(each, dict)]
+    if wrong or not records.objects:
         rule = 'must hold an object for each run, such as {"variant": "a", "seed": 0, "acc": 0.9}'
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
-    clean = cleaned(flat_cells(objects, places), "", options.baseline)
-    return ReadTable(clean.table, kind, [*notes, *clean.notes])
+    runs = unfolded(records, places, options)
+    clean = cleaned(cells_of(runs.rows, runs.places), "", options.baseline)
+    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes])
 
 
 def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
@@ -229,36 +273,3 @@ def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
             raise Invalid("RUNS", rule, line[:60]) from None
         places.append(f"{path}, line {number}")
     return places, objects
-
-
-def flat_table(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
-    """Returns a table of nested objects, a row each, whose cells are text and whose columns are dotted keys.
-
-    Raises `Invalid`.
-    """
-    return flat_cells(objects, places).map(as_text)
-
-
-def flat_cells(objects: Sequence[object], places: Sequence[str]) -> pd.DataFrame:
-    """Returns the same with the cells that the objects have; empty text where an object has none. Raises `Invalid`."""
-    rows: list[dict[str, object]] = []
-    names: dict[str, None] = {}
-    for nested, place in zip(objects, places, strict=True):
-        row: dict[str, object] = {}
-        try:
-            _add_flat(row, nested, "")
-        except TwiceError as error:
-            raise Invalid(place, str(error)) from None
-        names |= dict.fromkeys(row)
-        rows.append(row)
-    columns = {name: [row.get(name, "") for row in rows] for name in names}
-    return pd.DataFrame(columns, [*places], dtype=object)
-
-
-def _add_flat(flat: dict[str, object], nested: object, prefix: str) -> None:
-    """Adds the values of nested objects by their dotted keys. Raises `TwiceError`."""
-    if not isinstance(nested, Mapping):
-        put_once(flat, as_text(prefix), nested)
-        return
-    for key, value in nested.items():
-        _add_flat(flat, value, f"{prefix}.{key}" if prefix else str(key))

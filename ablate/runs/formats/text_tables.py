@@ -13,6 +13,10 @@ _DELIMITERS = ",;\t|"
 _DELIMITER_LINE = re.compile(r'"?sep=(.)"?')
 """The first line of a CSV file by which Excel knows what separates its cells."""
 _RULE_OF_MARKDOWN = re.compile(r"\s*\|?(\s*:?-+:?\s*\|)+(\s*:?-+:?)?\s*")
+_NAMED_HASH = re.compile(r"\s*\"?#\"?\s*[,;\t|]")
+"""The beginning of a header whose first column is called `#`."""
+_HASH_NUMBER = re.compile(r"\s*\"?#\d+\"?\s*[,;\t|]")
+"""The beginning of a row that is called by a number, such as `#1`."""
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(.+)\1")
 
 
@@ -31,7 +35,7 @@ def lines_of_table(place: str, text: str) -> TextLines:
     of_markdown = _lines_of_markdown(place, numbered)
     if of_markdown is not None:
         return of_markdown
-    kept = [(number, line) for number, line in numbered if not line.lstrip().startswith("#")]
+    kept = _without_comments(numbered)
     if not kept:
         raise Invalid("RUNS", "has no line but comments", place)
     notes = []
@@ -45,6 +49,27 @@ def lines_of_table(place: str, text: str) -> TextLines:
     else:
         lines = TextLines(kept, max(_DELIMITERS, key=kept[0][1].count))
     return _without_repeated_headers(replace(lines, notes=notes))
+
+
+def _without_comments(numbered: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Returns lines without comments, which begin with `#`; lines that begin with `#1` are rows where all do.
+
+    That is so where the header names a column `#`, or no other row is left.
+    """
+    is_header = [_NAMED_HASH.match(line) is not None for _, line in numbered]
+    if any(is_header):
+        lines = numbered[is_header.index(True) :]
+        return [
+            lines[0],
+            *(line for line in lines[1:] if _HASH_NUMBER.match(line[1]) or not _is_comment(line[1])),
+        ]
+    kept = [line for line in numbered if not _is_comment(line[1])]
+    rows = [line for line in numbered if _HASH_NUMBER.match(line[1])]
+    return [kept[0], *rows] if len(kept) == 1 and rows else kept
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
 
 
 def _lines_of_markdown(place: str, numbered: Sequence[tuple[int, str]]) -> TextLines | None:

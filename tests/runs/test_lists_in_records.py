@@ -1,0 +1,184 @@
+"""Lists, arrays and runs inside the records of a document: what each value becomes, and what is refused."""
+
+import json
+
+import pytest
+
+from ablate.base.errors import Invalid
+from ablate.runs.formats.tables import read_table_file
+from ablate.runs.options import AnalysisOptions
+
+A, B = [0.91, 0.93, 0.92, 0.94], [0.95, 0.97, 0.94, 0.96]
+BY_SEED = {"a": {"7": 0.91, "9": 0.93}, "b": {"7": 0.95, "9": 0.97}}
+GAMES = {"a": [[1.0, 50.0, 300.0], [2.0, 49.0, 301.0]], "b": [[3.0, 60.0, 330.0], [2.5, 59.0, 331.0]]}
+
+
+def read(tmp_path, document, metric="acc", name="runs.json", **options):
+    """The rows of a document, a tuple each of what the columns that are there hold."""
+    (tmp_path / name).write_text(json.dumps(document))
+    options = AnalysisOptions(baseline="a", metric=metric, **options)
+    return read_table_file(tmp_path / name, options)
+
+
+def rows(found, *columns):
+    """The cells of some columns, a row a tuple, sorted."""
+    assert {*columns} <= {*found.table}
+    return sorted(found.table[[*columns]].itertuples(index=False, name=None))
+
+
+def of_seeds(seeds, **values):
+    return sorted(
+        (name, str(seed), str(x)) for name, of in values.items() for seed, x in zip(seeds, of, strict=True)
+    )
+
+
+SEEDED = {
+    "seeds above": {"seeds": [7, 8, 9, 10], "rows": [{"model": "a", "acc": A}, {"model": "b", "acc": B}]},
+    "seeds in the record": [
+        {"model": name, "seeds": [7, 8, 9, 10], "acc": of, "loss": [1 - x for x in of], "params": 12}
+        for name, of in (("a", A), ("b", B))
+    ],
+    "seeds in the names of files": {
+        "inputs": [f"out/run_seed{seed}.json" for seed in (7, 8, 9, 10)],
+        "rows": [{"model": "a", "acc": A}, {"model": "b", "acc": B}],
+    },
+    "objects by seed in a record": [
+        {
+            "model": name,
+            "acc": 0.9,
+            "lr": 0.1,
+            "seed_results": {str(s): {"acc": x} for s, x in zip((7, 8, 9, 10), of, strict=True)},
+        }
+        for name, of in (("a", A), ("b", B))
+    ],
+    "numbers by seed in a record": [
+        {"model": name, "acc": {f"seed_{s}": x for s, x in zip((7, 8, 9, 10), of, strict=True)}}
+        for name, of in (("a", A), ("b", B))
+    ],
+    "objects with seeds in a record": [
+        {
+            "model": name,
+            "acc": 0.9,
+            "runs": [{"seed": s, "acc": x} for s, x in zip((7, 8, 9, 10), of, strict=True)],
+        }
+        for name, of in (("a", A), ("b", B))
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", SEEDED)
+def test_seeds_beside_values_number_them(shape, tmp_path):
+    found = read(tmp_path, SEEDED[shape])
+    assert rows(found, "model", "seed", "acc") == of_seeds((7, 8, 9, 10), a=A, b=B)
+
+
+NAMED = {
+    "variants, tasks, metrics": {v: {"pan": {"acc": x}, "mail": {"acc": x}} for v, x in (("a", A), ("b", B))},
+    "variants, tasks": {v: {"pan": x, "mail": x} for v, x in (("a", A), ("b", B))},
+    "tasks, variants": {t: {"a": A, "b": B} for t in ("pan", "mail")},
+    "metrics, tasks, variants": {m: {t: {"a": A, "b": B} for t in ("pan", "mail")} for m in ("acc", "loss")},
+    "results below": {
+        "date": "today",
+        "config": {"lr": 1},
+        "results": {t: {"a": A, "b": B} for t in ("pan", "mail")},
+    },
+}
+
+
+@pytest.mark.parametrize("shape", NAMED)
+def test_names_may_stand_in_any_order(shape, tmp_path):
+    found = read(tmp_path, NAMED[shape], name="multi_seed_results.json")
+    expected = [
+        (v, t, str(s), str(x))
+        for v, of in (("a", A), ("b", B))
+        for t in ("pan", "mail")
+        for s, x in enumerate(of, 1)
+    ]
+    assert rows(found, "variant", "task", "seed", "acc") == sorted(expected)
+
+
+def test_seeds_may_stand_above_variants(tmp_path):
+    turned = {seed: {v: {"acc": of[seed]} for v, of in BY_SEED.items()} for seed in ("7", "9")}
+    assert rows(read(tmp_path, turned), "variant", "seed", "acc") == of_seeds((7, 9), a=A[:2], b=B[:2])
+
+
+def test_values_that_nothing_numbers_are_runs_that_nothing_pairs(tmp_path):
+    document = {"rows": [{"model": "a", "acc": A, "note": "x"}, {"model": "b", "acc": B[:3]}]}
+    found = read(tmp_path, document)
+    assert "seed" not in found.table
+    assert rows(found, "model", "acc") == sorted([("a", str(x)) for x in A] + [("b", str(x)) for x in B[:3]])
+    assert "nothing pairs; --seed place" in " ".join(found.notes)
+    assert rows(read(tmp_path, document, seed="place"), "place") == [(str(p),) for p in (0, 0, 1, 1, 2, 2, 3)]
+
+
+RISING = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+UNCLEAR = {
+    "values that rise from place to place": [
+        {"model": "a", "acc": RISING},
+        {"model": "b", "acc": RISING[:5]},
+    ],
+    "several lists that nothing tells apart": [{"model": name, "acc": of} for name in "ab" for of in (A, B)],
+    "a square": [{"model": name, "acc": [[1, 2], [3, 4]], "tasks": ["pan", "mail"]} for name in "ab"],
+    "an array whose runs differ as its tasks do": [
+        {"model": name, "acc": [[1, 2, 4], [2, 3, 1]]} for name in "ab"
+    ],
+}
+
+
+@pytest.mark.parametrize("case", UNCLEAR)
+def test_lists_that_may_be_anything_are_refused_with_ways_out(case, tmp_path):
+    with pytest.raises(Invalid) as refused:
+        read(tmp_path, UNCLEAR[case])
+    assert refused.value.problems[0].hint
+
+
+def test_a_list_of_a_run_that_has_a_seed_is_its_history(tmp_path):
+    document = [{"model": name, "seed": 0, "acc": RISING, "end": 1} for name in "ab"]
+    assert rows(read(tmp_path, document), "model", "step", "acc")[-1] == ("b", "6", "0.6")
+    # The number at its end counts where it is what is judged.
+    assert len(read(tmp_path, document, metric="end").table) == 2
+    told = [{"model": name, "epochs": [10, 20], "acc": [0.1, 0.2]} for name in "ab"]
+    assert rows(read(tmp_path, told), "model", "epoch")[0] == ("a", "10")
+
+
+def test_statistics_of_a_list_are_no_settings(tmp_path):
+    """Samples of a benchmark may drift: their mean beside them says that they are none of steps."""
+    document = [{"model": name, "acc": RISING, "mean": 0.35, "acc_std": 0.1, "user": 3} for name in "ab"]
+    found = read(tmp_path, document)
+    assert {*found.table} == {"model", "acc", "user"}
+    assert len(found.table) == 12
+
+
+ARRAYS = {
+    "tasks beside": ({"games": ["pong", "tennis", "tron"], "scores": GAMES}, "pong"),
+    "tasks that differ more than runs": ({"scores": GAMES}, "1"),
+    "tasks first": ({"scores": {name: [*zip(*of, strict=True)] for name, of in GAMES.items()}}, "1"),
+}
+
+
+@pytest.mark.parametrize("shape", ARRAYS)
+def test_an_array_has_a_number_for_each_run_and_task(shape, tmp_path):
+    document, task = ARRAYS[shape]
+    found = read(tmp_path, document)
+    of_task = found.table[found.table["task"] == task]
+    assert rows(found, "acc") == sorted((str(x),) for of in GAMES.values() for run in of for x in run)
+    assert sorted(zip(of_task["variant"], of_task["acc"], strict=True)) == [
+        ("a", "1.0"),
+        ("a", "2.0"),
+        ("b", "2.5"),
+        ("b", "3.0"),
+    ]
+
+
+def test_the_end_of_the_name_of_a_list_names_it(tmp_path):
+    document = [{"model": name, "results": {"acc": of}} for name, of in (("a", A), ("b", B))]
+    assert len(read(tmp_path, document).table) == 8
+
+
+def test_lists_of_other_lengths_stay_beside(tmp_path):
+    document = [
+        {"model": "a", "seeds": [1, 2], "acc": [0.5, 0.4], "curve": [1, 2, 3], "cells": [[1, 2], [3, 4]]}
+    ]
+    found = read(tmp_path, document)
+    assert found.table["curve"].tolist() == ["[1, 2, 3]"] * 2
+    assert found.table["seed"].tolist() == ["1", "2"]
