@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -122,6 +123,7 @@ class Run:
             words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', memory, *words]
         with attempts.files() as place:
             env = {**dict.fromkeys(THREADS, str(resources["threads"])), **env}
+            env |= _own_gpus(resources["gpus"])
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
             env["ABLATE_SEED"] = str(self.seed)
@@ -187,6 +189,14 @@ class Run:
         for pattern in self.options["read"].values():
             reason = reason.replace(repr(pattern), f"'{pattern}'")
         return reason
+
+
+def _own_gpus(gpus: float | None) -> dict[str, str]:
+    """Returns the variable by which a command sees its own GPUs, where other trials of the study take more."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    if gpus is None or len(visible) <= max(1, gpus):
+        return {}
+    return {"CUDA_VISIBLE_DEVICES": ",".join(visible[: max(1, int(gpus))])}
 
 
 def _check_code(snapshot: Snapshot) -> None:
