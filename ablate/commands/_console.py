@@ -43,6 +43,10 @@ TRUST = click.option(
     help="Where STUDY is a name or a folder: run the plugins that the results folder names.",
 )
 
+SWEEP = click.option(
+    "--sweep", is_flag=True, help="Of a study with `search:`, the trials of `ablate sweep` instead."
+)
+
 
 def warn(message: str) -> None:
     """Prints a warning to stderr."""

@@ -12,7 +12,7 @@ import click
 
 from ablate.base.numerals import Domain
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, output_console
+from ablate.commands._console import AS_JSON, STUDY, SWEEP, output_console
 from ablate.commands._options import options_of
 from ablate.core.sizes import known_parameters
 from ablate.session.option import read_options
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.metric import Description
+    from ablate.pipeline.jobs.batch import Batch
     from ablate.pipeline.plan.plan import StudyPlan
     from ablate.report.words import Table
 
@@ -32,15 +33,30 @@ WIDTH = 100  # The most characters of a line of sentences.
 @click.command("plan")
 @STUDY
 @options_of(Options, "seeds", "sets", "confirm")
+@SWEEP
 @click.option(
     "--detect",
     type=NumberType(Domain(above=0, most=1e300)),
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric.",
 )
+@click.option(
+    "--commands",
+    "commands_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a line for each trial to train now, for jobs; see `ablate guide cluster`.",
+)
 @options_of(Options, "jobs", "engine", "results")
+@options_of(Options, "retrain", "keep_finished", help="With --commands: as for `ablate run`.")
 @AS_JSON
-def command(study: Path, detect: float | None, as_json: bool, **options: Any) -> None:
+def command(
+    study: Path,
+    detect: float | None,
+    commands_file: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Show a study's variants and trials, and what it can detect.
 
     STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
@@ -49,10 +65,16 @@ def command(study: Path, detect: float | None, as_json: bool, **options: Any) ->
 
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
     store or of the last report. It trains nothing.
+
+    With --commands FILE it writes a call of `ablate trial` for each trial that a run would train now, in place of the
+    plan, and begins the study as a run does: it dates plan and claims, and adopts what earlier jobs have left.
     """
     from ablate.pipeline.plan.plan import plan_study, study_of
 
     settings = read_options(Options, options)
+    if commands_file is not None:
+        _write_commands(study, settings, commands_file, as_json)
+        return
     with output_console(as_json) as console:
         prepared, stages = study_of(study, settings)
         plan = plan_study(prepared, stages, settings, saying(console), detect)
@@ -63,6 +85,31 @@ def command(study: Path, detect: float | None, as_json: bool, **options: Any) ->
         from ablate.pipeline.plan.plan_data import plan_data
 
         click.echo(json_text(plan_data(plan)))
+
+
+def _write_commands(study: Path, options: Options, file: Path, as_json: bool) -> None:
+    """Writes the commands of the trials to train now, and says how many they are and what comes after them."""
+    from ablate.commands._json import json_text
+    from ablate.pipeline.jobs.commands import write_commands
+
+    with output_console(as_json) as console:
+        batch = write_commands(study, options, file, console)
+        if not as_json:
+            saying(console)(_commands_in_words(batch, file))
+    if as_json:
+        trials = [cell.id for cell in batch.cells]
+        click.echo(json_text({"file": str(file), "trials": trials, "left": batch.left, "exit_code": 0}))
+
+
+def _commands_in_words(batch: Batch, file: Path) -> str:
+    """Returns how many trials are to be trained now, and what comes after them."""
+    from ablate.report.words import message
+
+    if not batch.cells:
+        return message("plan.no_commands", str(file))
+    if batch.left:
+        return message("plan.commands_of_more", len(batch.cells), str(file), batch.left)
+    return message("plan.commands", len(batch.cells), str(file))
 
 
 def show_plan(plan: StudyPlan, console: Console) -> None:

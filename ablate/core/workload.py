@@ -165,6 +165,10 @@ class Workload(ABC):
         """Returns how many trials, by which change of the study, could run at once on these cores; empty: no more."""
         return ""
 
+    def gpus(self, config: Mapping[str, Any]) -> float | None:
+        """Returns the GPUs that a trial takes, where its config says so; None: those that the study gives it."""
+        return None
+
     def command_line(self, config: Mapping[str, Any], seed: int) -> Sequence[str]:
         """Returns the words of the command that a trial runs; none where it runs no command. Raises `Invalid`."""
         return ()

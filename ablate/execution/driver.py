@@ -22,15 +22,23 @@ from ablate.core.events import (
     TrialStored,
 )
 from ablate.core.record import STOPS, Record
-from ablate.core.same_numbers import have_same_numbers
 from ablate.core.trial import Cell, Trial
 from ablate.core.unread import is_unread
 from ablate.records.store import Store
-from ablate.records.superseded import Superseded, note_superseded, superseded_in
+from ablate.records.superseded import note_superseded, superseded_by, superseded_in
 
 
 class _FirstFailure(Exception):
     """Ends a run at its first failed trial."""
+
+
+class NextBatch(Exception):
+    """Ends a rehearsal at the cells that a run would train now: the first cell of each trial that is missing."""
+
+    def __init__(self, cells: Sequence[Cell], left: int) -> None:
+        """`left`: the most trainings that may follow."""
+        self.cells = cells
+        self.left = left
 
 
 class BaselineFailed(AblateError):
@@ -90,6 +98,22 @@ def drive(
     return driver.replaced | driver.records
 
 
+def rehearse(plan: Plan, store: Store, *, later: int = 0) -> dict[str, Record]:
+    """Returns the records of all cells that a plan asks for, by trial id, where the store has them; trains nothing.
+
+    later: the most trainings that follow this plan. Raises `NextBatch` at the first cells of which the store lacks one.
+    """
+    driver = _Driver(plan, store)
+    while cells := plan.next_cells(driver.records):
+        batch = driver.look_up(cells)
+        if batch.trials:
+            missing = [
+                replace(batch.cells[trial_id][0], trial=trial) for trial_id, trial in batch.trials.items()
+            ]
+            raise NextBatch(missing, plan.left + later)
+    return driver.records
+
+
 @dataclass
 class _Batch:
     """The cells that the plan has asked for at once, by trial id, and those of their trials that are to be trained."""
@@ -107,13 +131,13 @@ class _Driver:
         self,
         plan: Plan,
         store: Store,
-        listen: Listener,
+        listen: Listener = lambda event: None,
         *,
-        wanted: Callable[[Cell], bool],
-        fresh: bool,
-        not_before: str,
-        fail_fast: bool,
-        keep_going: bool,
+        wanted: Callable[[Cell], bool] = lambda cell: True,
+        fresh: bool = False,
+        not_before: str = "",
+        fail_fast: bool = False,
+        keep_going: bool = True,
     ) -> None:
         self.plan = plan
         self.store = store
@@ -183,10 +207,9 @@ class _Driver:
 
     def _store(self, record: Record, cells: Sequence[Cell]) -> None:
         """Stores the record of a trial, and then tells listeners of each of its cells."""
-        _begin_at(self.not_before, record)
-        sizes = cells[0].size()
-        record.environment |= {name: size for name, size in sizes.items() if size}
-        self._note_superseded(record)
+        complete(record, cells[0], self.not_before)
+        earlier = self.replaced.get(record.id)
+        note_superseded(self.store.root, superseded_by(record, earlier), self.store.warn)
         self.store.save(record)
         record.weights = None  # in the store now, and large
         self.records[record.id] = record
@@ -204,18 +227,6 @@ class _Driver:
         if is_first and not self.keep_going:
             raise BaselineFailed(f"{self._first_failure(record, cells[0])}; --keep-going goes on")
 
-    def _note_superseded(self, record: Record) -> None:
-        """Notes a training that failed, and one whose result another replaces, before its record is."""
-        lines: list[Superseded] = []
-        earlier = self.replaced.get(record.id)
-        if earlier is not None and earlier.status == "failed":
-            lines.append(Superseded(record.id, "failed", earlier.started_at))
-        elif earlier is not None and _has_other_result(earlier, record):
-            lines.append(Superseded(record.id, "replaced", record.started_at))
-        if record.status == "failed":
-            lines.append(Superseded(record.id, "failed", record.started_at))
-        note_superseded(self.store.root, lines, self.store.warn)
-
     def _all_failed(self) -> bool:
         """Returns whether no trial has another end than failure, in the store or in this run."""
         return all(record.status == "failed" for record in self.records.values())
@@ -229,6 +240,13 @@ class _Driver:
         return f"the first run failed: {cell.name}: {record.reason}; {others}"
 
 
+def complete(record: Record, cell: Cell, not_before: str) -> None:
+    """Adds to the record of a trial the size of its model, and the date before which it has not begun."""
+    _begin_at(not_before, record)
+    sizes = cell.size()
+    record.environment |= {name: size for name, size in sizes.items() if size}
+
+
 def _begin_at(moment: str, record: Record) -> None:
     """Moves start and end of a trial, as far apart as they are, to where the start is not before a moment."""
     if not record.started_at or record.started_at >= moment:
@@ -236,10 +254,3 @@ def _begin_at(moment: str, record: Record) -> None:
     end = datetime.fromisoformat(moment) + timedelta(seconds=record.seconds)
     record.started_at = moment
     record.finished_at = end.isoformat(timespec="milliseconds")
-
-
-def _has_other_result(earlier: Record, record: Record) -> bool:
-    """Returns whether an earlier record of a trial had a result, and another one than the record after it."""
-    return earlier.status in ("completed", "diverged") and not have_same_numbers(
-        earlier.metrics, record.metrics
-    )

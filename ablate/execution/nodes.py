@@ -44,7 +44,9 @@ class Nodes:
             raise refusal("Ray", "is not installed", "Install it: pip install 'ray>=2.60'") from None
         self.ray: ModuleType = ray
         self.reference = reference
-        gpus = reference.resources.gpus if reference.device == "cuda" else 0
+        gpus = reference.gpus or 1
+        if reference.device != "cuda":
+            gpus = 0
         # What a trial takes of a node.
         self.takes: dict[str, float] = {"CPU": reference.threads, "GPU": gpus}
         # File of a plugin → digest of its content.

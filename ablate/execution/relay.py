@@ -103,8 +103,8 @@ class Relay:
         place = _place(self.reference, files, self.folder)
         pool = self.pools.get(place.root)
         if pool is None:
-            # The cluster has chosen the GPU.
-            pool = LocalPool(place.moved(self.reference), 1, devices=0)
+            # The cluster has chosen the GPUs.
+            pool = LocalPool(place.moved(self.reference), 1, visible=[])
             self.pools[place.root] = pool
         pool.run([place.moved(trial)], partial(self._on_event, trial, place, pool))
 

@@ -40,6 +40,8 @@ class WorkloadRef:
     # Whether several trials may run at once.
     parallel: bool = True
     resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
+    # The number of GPUs that the study gives a trial; None: it says nothing, so that workers may share one.
+    gpus: float | None = None
     # Where the training code lies, if trials run apart; its commit is then that of the study.
     own: OwnCode | None = None
     # What the workload in the driver has packed.

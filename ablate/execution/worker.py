@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
 from ablate.execution.child import parent, read_output
+from ablate.execution.devices import VARIABLE
 from ablate.execution.opened_files import UNDECLARED, OpenedFiles
 from ablate.execution.run_trial import run_trial
 from ablate.study.ids import TrialIds
@@ -32,9 +33,9 @@ def serve(connection: Connection, opened: OpenedFiles | None = None) -> NoReturn
     `opened` are the files that this process has opened so far, where it has listened to that.
     """
     driver = _Driver(connection)
-    reference, device = driver.receive()
-    if device is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
+    reference, share = driver.receive()
+    if share is not None:
+        os.environ[VARIABLE] = share
     opened = opened or OpenedFiles(reference.watched)
     workload = reference.load()
     ids = TrialIds(workload)

@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.data_statement import NOT_STATED, HeldOut, Split
+from ablate.core.gpus import Gpus
 from ablate.core.metric import Direction, Outcome
 from ablate.external.best import At
 from ablate.external.dialect import Dialect
@@ -18,13 +19,27 @@ class Resources(StrictModel):
     threads: Annotated[
         PositiveInt, Field(description="Threads of a trial, by OMP_NUM_THREADS and similar variables.")
     ] = 1
-    gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
+    gpu: Annotated[OnOff, Field(description="Whether it needs a GPU, as `gpus: 1`.")] = False
+    gpus: Annotated[
+        Gpus | None,
+        Field(description="GPUs, which it alone sees: 2 for two of them, 0.5 lets two trials share one."),
+    ] = None
     memory: Annotated[
         float | None, Field(ge=0.01, le=1e6, description="GiB of data that a process may hold.")
     ] = None
     time: Annotated[
         PositiveFloat | None, Field(description="Seconds after which a trial is stopped, as failed.")
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _switch_on_gpu(cls, given: Any) -> Any:
+        """Returns the section with `gpu: on` where it says how many; refuses `gpu: off` beside a number."""
+        if not isinstance(given, dict) or given.get("gpus") is None:
+            return given
+        if given.get("gpu") in (False, "off") and "gpu" in given:
+            raise PydanticCustomError("rule", "has both `gpu: off` and `gpus`", {"allowed": "`gpus:` alone"})
+        return {**given, "gpu": True}
 
 
 class Options(StrictModel):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -137,6 +138,7 @@ class Run:
             words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', memory, *words]
         with attempts.files() as place:
             env = {**dict.fromkeys(THREADS, str(resources["threads"])), **env}
+            env |= _own_gpus(resources["gpus"])
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
             env["ABLATE_SEED"] = str(self.seed)
@@ -227,6 +229,14 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
             place.write_text(text, errors="surrogateescape")
         except OSError as error:
             raise AblateError(f"{path} cannot be written for the trial: {error.strerror}") from None
+
+
+def _own_gpus(gpus: float | None) -> dict[str, str]:
+    """Returns the variable by which a command sees its own GPUs, where other trials of the study take more."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    if gpus is None or len(visible) <= max(1, gpus):
+        return {}
+    return {"CUDA_VISIBLE_DEVICES": ",".join(visible[: max(1, int(gpus))])}
 
 
 def _check_code(snapshot: Snapshot) -> None:

@@ -84,8 +84,10 @@ class External(Workload):
         }
 
     def irrelevant(self) -> tuple[str, ...]:
-        of_options = ("data", "exclude", "keep", "resume", "parallel", "resources.memory", "resources.time")
-        return ("metrics", "data", *(f"workload.{path}" for path in of_options))
+        of_options = ("data", "exclude", "keep", "resume", "parallel")
+        # Of several GPUs the identity has their number; a share of one changes no result.
+        of_resources = ("resources.memory", "resources.time", "resources.gpus")
+        return ("metrics", "data", *(f"workload.{path}" for path in (*of_options, *of_resources)))
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
         """Returns what the study states of its data, of which nothing else is known, and the step that counts."""
@@ -158,10 +160,12 @@ class External(Workload):
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
+        gpus = self.gpus(config) or 0
         return {
             **super().identity(config),
             **self.snapshot(config).identity(interpreter_at(self.python(config))),
             "device": device,
+            **({"gpus": f"{gpus:g}"} if gpus > 1 else {}),
             "metrics": ", ".join(sorted(config["metrics"])),
             **identity_of(config["metrics"]),
         }
@@ -318,6 +322,10 @@ class External(Workload):
 
     def unpack(self, packed: bytes) -> None:
         self._snapshots.update(pickle.loads(packed))
+
+    def gpus(self, config: Mapping[str, Any]) -> float | None:
+        gpus: float | None = config["workload"]["resources"]["gpus"]
+        return gpus
 
     def more_at_once(self, config: Mapping[str, Any], cores: int) -> str:
         section = config["workload"]

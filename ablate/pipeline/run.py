@@ -34,6 +34,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     from ablate.pipeline.evidence.evidence import collect, measure
     from ablate.pipeline.evidence.limitations import print_limitations
     from ablate.pipeline.finish import finish
+    from ablate.pipeline.jobs.adopt import adopt_jobs
     from ablate.pipeline.other_code import resolve_other_code
     from ablate.pipeline.prepare import prepare
     from ablate.pipeline.preregister.claims import preregister
@@ -54,6 +55,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         study = study.reporting(folder.name, overrides)
         selecting = [stage for stage in stages if stage.selects]
         with session.lock(study, selects=bool(selecting)):
+            adopt_jobs(study, session)  # of `ablate trial`, before anything asks what was trained
             print_limitations(study, selecting, session)
             resolve_other_code(study, session)
             claims, declared = preregister(study, stages, session)  # what comes after results is post hoc

@@ -28,6 +28,24 @@ _Stored: type[BaseModel] = create_model(  # type: ignore[call-overload]
 )
 
 
+def files_of(record: Record) -> dict[str, bytes | None]:
+    """Returns name → content of the files of a record, the record itself last; None for weights that it lacks.
+
+    Notes in the record which weights are kept beside it: those of its own training.
+    """
+    if record.weights is None:
+        record.kept = []
+        record.weights_digest = ""
+    else:
+        record.weights_digest = digest_of(record.weights)
+    content, arrays = encoded(record)
+    return {
+        f"{record.id}.npz": arrays,
+        f"{record.id}.safetensors": record.weights,
+        f"{record.id}.json": content,
+    }
+
+
 def encoded(record: Record) -> tuple[bytes, bytes]:
     """Returns the content of the JSON file, and that of the file of arrays."""
     arrays = {f"array/{name}": array for name, array in record.arrays.items()}

@@ -34,17 +34,22 @@ Content = TypeVar("Content")
 
 
 class Store:
-    """Records by trial id, under `root/trials`.
+    """Records by trial id, under `root/trials`, or another `folder` of it.
 
     A corrupt file is set aside with a warning; with `read_only`, it is left where it is.
     """
 
     def __init__(
-        self, root: Path, warn: Callable[[str], None] = lambda message: None, *, read_only: bool = False
+        self,
+        root: Path,
+        warn: Callable[[str], None] = lambda message: None,
+        *,
+        read_only: bool = False,
+        folder: str = "trials",
     ) -> None:
         self.root = root
         self.read_only = read_only
-        self.trials = root / "trials"
+        self.trials = root / folder
         self.warn = warn
 
     def read(
@@ -150,20 +155,9 @@ class Store:
 
     def save(self, record: Record) -> None:
         """Writes the record and its weights; they replace those of the same id. Raises `StoreError`."""
-        from ablate.records.record_file import encoded
+        from ablate.records.record_file import files_of
 
-        # Weights beside a record are those of its own training.
-        if record.weights is None:
-            record.kept = []
-            record.weights_digest = ""
-        else:
-            record.weights_digest = digest_of(record.weights)
-        content, arrays = encoded(record)
-        files: dict[str, bytes | None] = {
-            f"{record.id}.npz": arrays,
-            f"{record.id}.safetensors": record.weights,
-            f"{record.id}.json": content,
-        }
+        files = dict(files_of(record))
         # The next attempt at a failed or pruned trial resumes from its state.
         if record.status not in ("failed", "pruned"):
             files[f"{record.id}.state"] = None

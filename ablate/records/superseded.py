@@ -15,6 +15,8 @@ from pydantic import TypeAdapter
 
 from ablate.base.kept import STRICT, Journal
 from ablate.base.locks import exclusive
+from ablate.core.record import Record
+from ablate.core.same_numbers import have_same_numbers
 
 _NAME = "superseded.jsonl"
 _REMEDY = "Restore it, or remove it: how often trials failed or were trained again is then no longer known"
@@ -41,6 +43,28 @@ _LINE = TypeAdapter(Superseded)
 def superseded_in(root: Path) -> list[Superseded]:
     """Returns the trainings of a store that do not count. Raises `AblateError` for a damaged file."""
     return _journal(root).lines
+
+
+def superseded_by(record: Record, earlier: Record | None) -> list[Superseded]:
+    """Returns the trainings that do not count once a record is stored: failed ones, and one with another result.
+
+    earlier: the record that it replaces.
+    """
+    lines: list[Superseded] = []
+    if earlier is not None and earlier.status == "failed":
+        lines.append(Superseded(record.id, "failed", earlier.started_at))
+    elif earlier is not None and _has_other_result(earlier, record):
+        lines.append(Superseded(record.id, "replaced", record.started_at))
+    if record.status == "failed":
+        lines.append(Superseded(record.id, "failed", record.started_at))
+    return lines
+
+
+def _has_other_result(earlier: Record, record: Record) -> bool:
+    """Returns whether an earlier record of a trial had a result, and another one than the record after it."""
+    return earlier.status in ("completed", "diverged") and not have_same_numbers(
+        earlier.metrics, record.metrics
+    )
 
 
 def note_superseded(root: Path, lines: Iterable[Superseded], say: Callable[[str], None]) -> None:

@@ -65,9 +65,24 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
         identity=dict(workload.identity(study.variants[0].configs[0])),
         parallel=study.describe(study.variants[0])[0].parallel,
         resources=study.config.resources,
+        gpus=_gpus(study),
         own=OwnCode(folder.absolute(), results.absolute()) if workload.runs_apart else None,
         packed=workload.pack(),
     )
+
+
+def _gpus(study: Study) -> float | None:
+    """Returns the most GPUs that a trial of a study takes; None where it says nothing of them."""
+    stated: list[float] = []
+    for variant in study.variants:
+        gpus = study.workload.gpus(variant.configs[0])
+        if gpus is not None:
+            stated.append(gpus)
+    if stated:
+        return max(stated)
+    gpus = study.config.resources.gpus
+    # One, which is not said of a study either, leaves it to `--jobs` whether workers share it.
+    return None if gpus == 1 else gpus
 
 
 def _more_fit(study: Study) -> str:

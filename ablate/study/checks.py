@@ -100,12 +100,28 @@ def check_study(draft: Draft) -> None:
     if config.save_every is not None and not workload.resumes:
         rule = f"needs a workload that can resume inside a trial, which {workload.name} cannot"
         document.refuse(("save_every",), rule, config.save_every, hint="Leave it out")
+    _check_gpus(draft)
     variants = draft.design.variants
     num_tasks = len(variants[0].configs)
     num_trials = len(variants) * num_tasks * config.seeds.count
     if num_trials > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
         document.refuse(("seeds",), rule, num_trials, f"at most {MAX_TRIALS:,}")
+
+
+def _check_gpus(draft: Draft) -> None:
+    """Refuses GPUs that are given to a user's own code where nothing of it reads them."""
+    data = draft.document.data
+    given = data.get("resources")
+    own = data.get("workload")
+    if not (draft.workload.runs_apart and isinstance(given, dict) and isinstance(own, dict)):
+        return
+    resources = own.get("resources") or {}
+    if "gpus" in given and not {"gpu", "gpus"} & {*resources}:
+        hint = f"Write `workload: {{resources: {{gpus: {given['gpus']}}}}}`"
+        draft.document.refuse(
+            ("resources", "gpus"), "does not reach code of your own", given["gpus"], hint=hint
+        )
 
 
 def describe_baseline(

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import StrictModel
+from ablate.core.gpus import Gpus
 
 
 def refusal(rule: str, allowed: str) -> PydanticCustomError:
@@ -25,7 +26,7 @@ Asked = int | Sequence[int] | None
 class ResourcesSection(StrictModel):
     """What a trial takes of a machine, where several share it, and which machines."""
 
-    gpus: Annotated[float, Field(gt=0, le=1)] = 1.0
+    gpus: Gpus = 1.0
     "GPUs, where it trains on one: 0.5 lets two trials share one."
     kind: str = ""
     "Part of the name of the kind of machine that a cluster trains on; not given: that with most room."

@@ -17,6 +17,7 @@ from ablate.commands.guide import PAGES
 README = (Path(__file__).parents[2] / "README.md").read_text()
 TEXT = README + "".join(path.read_text() for path in PAGES.glob("*.md"))
 OF_OTHERS = {
+    "--array",
     "--hard",
     "--lr",
     "--act",

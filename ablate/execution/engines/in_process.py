@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ablate.core.events import Ended, Engine, EngineEvent, Idle, OnEvent, Started
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
+from ablate.execution.devices import refuse_too_few, visible_devices
 from ablate.execution.run_trial import WorkloadRef, run_trial
 
 
@@ -17,7 +18,12 @@ class InProcess(Engine):
         self.workload = workload or reference.load()
 
     def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
-        """Runs one trial after the other; see `Engine.run`."""
+        """Runs one trial after the other; see `Engine.run`.
+
+        Raises `AblateError` where a trial takes more GPUs than are visible.
+        """
+        if self.reference.gpus is not None and self.reference.device == "cuda":
+            refuse_too_few(self.reference.gpus, visible_devices())
 
         def hear_within_trial(event: EngineEvent) -> bool:
             try:

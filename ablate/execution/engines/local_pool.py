@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing.connection import wait
 from multiprocessing.reduction import send_handle
 
+from ablate.base.wording import counted
 from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEvent, Progress, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution import driver_fork, forking
 from ablate.execution.child import Child, Forked, Keeper, fresh
+from ablate.execution.devices import refuse_too_few, shares_of, visible_devices
 from ablate.execution.run_trial import WorkloadRef
 
 
@@ -34,18 +37,25 @@ class LocalPool(Engine):
         reference: WorkloadRef,
         jobs: int | None = None,
         server: Server | None = None,
-        devices: int | None = None,
+        visible: Sequence[str] | None = None,
     ) -> None:
-        """`jobs`: most processes, by default one a GPU or one a core. `server`: which may have begun.
+        """`jobs`: most processes, by default one a share of the GPUs, or one a core. `server`: which may have begun.
 
-        `devices`: GPUs, of which each worker sees one, by default all that a study needs; 0: what this process sees.
+        `visible`: the GPUs of which each worker sees a share, by default all that a study needs; empty: what this
+        process sees.
         """
-        if devices is None:
-            devices = _num_devices(reference)
+        if visible is None:
+            visible = _visible_devices(reference)
+            self._gpus = reference.gpus or 0
+        else:
+            self._gpus = 0
+        self._visible = visible
+        self._shares = shares_of(visible, reference.gpus or 1)
         if jobs is None:
-            jobs = (devices or default_jobs()) if reference.parallel else 1
+            jobs = (len(self._shares) or default_jobs()) if reference.parallel else 1
+        if reference.gpus is not None and self._shares:
+            jobs = min(jobs, len(self._shares))
         self.reference = reference
-        self.devices = devices
         self.jobs = jobs
         self.server = server or Server()
         self._workers: list[_Worker] = []
@@ -53,11 +63,19 @@ class LocalPool(Engine):
         self._waiting: list[Trial] = []
 
     def capacity(self) -> Capacity:
-        """Returns the number of processes."""
-        return Capacity(self.jobs)
+        """Returns the number of processes, and what each has of the GPUs where the study says so."""
+        if not self._gpus:
+            return Capacity(self.jobs)
+        return Capacity(
+            self.jobs, f", each with {self._gpus:g} of {counted(len(self._visible), 'visible GPU')}"
+        )
 
     def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
-        """Hands out trials in order, as workers come free; see `Engine.run`."""
+        """Hands out trials in order, as workers come free; see `Engine.run`.
+
+        Raises `AblateError` where a trial takes more GPUs than are visible.
+        """
+        refuse_too_few(self._gpus, self._visible)
         self._on_event = on_event
         self._waiting = list(reversed(trials))
         while len(self._workers) < min(self.jobs, len(trials)):
@@ -78,8 +96,8 @@ class LocalPool(Engine):
     def _start(self, index: int, trial: Trial) -> _Worker:
         """Starts the worker at a place in the pool, which will train trials such as this one."""
         worker = _Worker(partial(self.server.fork, self.reference, trial))
-        device = index % self.devices if self.devices else None
-        worker.send((self.reference, device))
+        share = self._shares[index % len(self._shares)] if self._shares else None
+        worker.send((self.reference, share))
         return worker
 
     def _receive(self, worker: _Worker) -> None:
@@ -164,13 +182,17 @@ def _ask(server: Child, message: object, *descriptors: int) -> int | None:
         return None
 
 
-def _num_devices(reference: WorkloadRef) -> int:
-    """Returns the number of GPUs that trials of a workload may use."""
+def _visible_devices(reference: WorkloadRef) -> list[str]:
+    """Returns the GPUs that trials of a workload may use."""
     if reference.device != "cuda":
-        return 0
+        return []
+    visible = visible_devices()
+    if visible or find_spec("torch") is None:
+        return visible
     import torch
 
-    return torch.cuda.device_count()
+    # Where the driver has no `nvidia-smi`, as with GPUs of another make.
+    return [str(index) for index in range(torch.cuda.device_count())]
 
 
 def default_jobs() -> int:
