@@ -280,7 +280,7 @@ class StudyFacts:
         """
         if self.is_given or variant.placebo or variant.name == self.variants[0].name:
             return False
-        first_look = self.looks[0] if self.looks else len(self.seeds)
+        first_look = self.plan.looks[0] if self.plan.looks else len(self.seeds)
         return len(self.seeds_of(variant.name, task)) < first_look
 
     def lost_of(self, variant: str, task: str) -> list[LostRun]:
