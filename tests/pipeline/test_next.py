@@ -19,11 +19,12 @@ OPEN = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.52, 0.63, 0.54, 0.55]}
 HOPELESS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.51, 0.58, 0.56, 0.52]}
 
 
-def folder(results, values, name="x", **facts):
+def folder(results, values, name="x", labels=None, **planned):
     evidence = made(values)
     study = StudyFolder(results, name)
     (results / "x.yaml").write_text("name: x\n")
-    changed = replace(evidence.facts, **({"study": name, "source": "../x.yaml"} | facts))
+    plan = replace(evidence.facts.plan, **({"source": "../x.yaml"} | planned))
+    changed = replace(evidence.facts, study=name, labels=labels or {}, provenance=plan)
     study.save_evidence(replace(evidence, facts=changed))
     write_report(study, pytest.fail)
     return study
@@ -68,7 +69,7 @@ def test_what_is_open_gets_looks_for_a_study_to_come_and_the_level_of_more_seeds
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
-    ("values", "facts", "name"),
+    ("values", "planned", "name"),
     [
         (HOPELESS, {}, "x"),
         (DECIDED, {"differs": ["seeds=4"]}, "x"),
@@ -76,8 +77,8 @@ def test_what_is_open_gets_looks_for_a_study_to_come_and_the_level_of_more_seeds
         (DECIDED, {}, "x@confirm"),
     ],
 )
-def test_nothing_is_advised_where_it_would_not_help(results, values, facts, name):
-    assert len(lines(folder(results, values, name, **facts))) == 2
+def test_nothing_is_advised_where_it_would_not_help(results, values, planned, name):
+    assert len(lines(folder(results, values, name, **planned))) == 2
 
 
 def test_an_answer_is_a_line_whatever_a_label_says_and_damage_is_shown(results):
