@@ -1,4 +1,6 @@
+import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +39,37 @@ def test_every_code_that_is_said_has_a_template():
     for path in ROOT.rglob("*.py"):
         for file, name in re.findall(r"\bmessage\(\s*[\"'](\w+)\.(\w+)[\"']", path.read_text()):
             assert name in codes_by_file[file], f"{path}: {file}.{name}"
+
+
+def said_calls() -> Iterator[tuple[Path, ast.Call, str]]:
+    """Yields each call of `message` that names its code, with its file and that code."""
+    for path in ROOT.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "message":
+                if call.args and isinstance(call.args[0], ast.Constant):
+                    yield path, call, call.args[0].value
+
+
+@cache
+def wanted() -> dict[str, list[str]]:
+    """Code → the names of the values that its template takes."""
+    found = {}
+    for file in FILES:
+        tree = Environment().parse((ROOT / "report" / "words" / f"{file}.j2").read_text())
+        for macro in tree.find_all(nodes.Macro):
+            found[f"{file}.{macro.name}"] = [argument.name for argument in macro.args]
+    return found
+
+
+def test_a_sentence_gets_the_values_that_its_template_takes():
+    wrong = []
+    for path, call, code in said_calls():
+        if any(isinstance(value, ast.Starred) for value in call.args):
+            continue
+        named = {keyword.arg for keyword in call.keywords}
+        if named != set(wanted()[code][len(call.args) - 1 :]) and None not in named:
+            wrong.append(f"{path}:{call.lineno}: {code} takes {wanted()[code]}")
+    assert wrong == []
 
 
 @pytest.mark.parametrize("file", FILES)
