@@ -78,12 +78,12 @@ def test_nothing_is_installed_by_a_name_that_is_not_ours():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_its_commands_run_in_their_order(tmp_path):
     studies(tmp_path)
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for line in commands("ablate"):
-        done = ablate(*line[1:], cwd=tmp_path, timeout=400, env=os.environ | {"PATH": programs})
+        done = ablate(*line[1:], cwd=tmp_path, timeout=1200, env=os.environ | {"PATH": programs})
         assert done.returncode == 0, (line, done.stderr)
     assert (tmp_path / "results/mine/report.html").is_file()
     (row,) = load(tmp_path / "results/gelu").comparisons.itertuples()
