@@ -45,9 +45,9 @@ def said_calls() -> Iterator[tuple[Path, ast.Call, str]]:
     """Yields each call of `message` that names its code, with its file and that code."""
     for path in ROOT.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text())):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "message":
-                if call.args and isinstance(call.args[0], ast.Constant):
-                    yield path, call, call.args[0].value
+            match call:
+                case ast.Call(func=ast.Name(id="message"), args=[ast.Constant(value=str(code)), *_]):
+                    yield path, call, code
 
 
 @cache

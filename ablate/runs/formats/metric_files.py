@@ -16,7 +16,7 @@ from ablate.core.ending import UNKNOWN, Ending
 from ablate.runs.cells import are_plain, as_text, cleaned, is_number
 from ablate.runs.ends.statuses import STATUSES, ending_of_fields
 from ablate.runs.formats.flat_objects import cells_of, flat_row
-from ablate.runs.formats.lists_in_records import runs_by_seed
+from ablate.runs.formats.runs_in_records import runs_by_seed
 from ablate.runs.formats.tables import read_table_file
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
