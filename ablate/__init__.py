@@ -48,7 +48,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    """Imports each name when it is first used: the command line needs none of them."""
+    """Imports a public name on first use, so that the command line starts without any of them."""
     if name == "DataFile":
         from ablate.base.datafile import DataFile
 

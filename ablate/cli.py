@@ -46,7 +46,7 @@ class Commands(Mapping[str, click.Command]):
 
 @dataclass(frozen=True)
 class Failure:
-    """The message and exit code of a command that could not do what it was asked."""
+    """Holds the message, exit code and single problems of a command that could not do what it was asked."""
 
     message: str
     exit_code: int
@@ -74,7 +74,9 @@ class Group(click.Group):
             raise
 
     def invoke(self, ctx: click.Context) -> None:
-        """Runs the command and exits."""
+        """Runs a command, prints a foreseen failure as one message (with `--json` also as an object), and exits with
+        its exit code.
+        """
         as_json = "--json" in ctx.args
         failure = None
         try:

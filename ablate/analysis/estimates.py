@@ -148,7 +148,7 @@ def least_count(n: int, alpha: float = ALPHA) -> float:
 
 
 def detectable_failure_rate(n: int, alpha: float = ALPHA) -> float:
-    """Returns the smallest failure rate that n seeds tell, with 80 % power, from a side that never fails.
+    """Returns the smallest failure rate that n seeds detect with 80 % power where the other side never fails.
 
     NaN where even n failures of n are not significant at `alpha`.
     """

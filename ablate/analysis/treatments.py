@@ -198,7 +198,7 @@ def _mean_compute(side: list[VariantFacts], task: str) -> float | None:
 
 
 def _levels(a: list[VariantFacts], b: list[VariantFacts], path: str) -> tuple[str, str] | None:
-    """Returns the levels of both sides at a path, where they differ; else None."""
+    """Returns the levels of both sides at `path` as text; None where they are equal or a variant has none."""
     return _values(a, b, lambda variant: variant.levels.get(path))
 
 

@@ -208,7 +208,7 @@ def users_modules(before: Collection[str] = ()) -> dict[str, str]:
 
 
 def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
-    """Returns module → file of the loaded plugins with what came with them.
+    """Returns module → file of each loaded plugin and of the user's modules that were imported with it.
 
     modules: leaves out the plugins that have none of these; all plugins without any.
     """

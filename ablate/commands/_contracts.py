@@ -53,7 +53,7 @@ def check_file(file: Path) -> Iterator[CheckedRule]:
 
 
 def _registered_by(file: Path, slots: list[str]) -> list[Any]:
-    """Returns the classes that a file registers in some slots."""
+    """Returns the registered classes of `slots` whose source is `file`; does not load it."""
     source = str(file.resolve())
     parts: list[Any] = []
     for slot in slots:

@@ -125,7 +125,7 @@ def _kept(bench: Bench, state_lines: Sequence[StateLine]) -> dict[str, Any] | No
 
 
 def _judge(bench: Bench, state_lines: Sequence[StateLine]) -> tuple[Answer, State]:
-    """Runs a try, and returns the answer and the state after it."""
+    """Screens the head commit, confirms it if it is promising, and returns the answer and the state after it."""
     head = bench.head
     before = list(state_lines)
     # A confirmation that was killed starts again from the state before it.

@@ -178,7 +178,9 @@ class LogEnd:
         self.lines: deque[str] = deque(maxlen=_END_LINES)
 
     def add(self, line: str) -> None:
-        """Adds a line, of which the beginning is kept."""
+        """Adds a line, cut to its first `_MAX_CHARACTERS` characters; the oldest line is dropped when there are too
+        many.
+        """
         self.lines.append(line[:_MAX_CHARACTERS])
 
     def clear(self) -> None:

@@ -78,7 +78,7 @@ def _items(name: str) -> list[str]:
 
 
 def _joined(name: str, items: Sequence[str]) -> str:
-    """Returns the name of a report from that of the study and its differences."""
+    """Returns the report name `name@item,item`; `name` alone without items."""
     return f"{name}@{','.join(items)}" if items else name
 
 

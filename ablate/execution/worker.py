@@ -94,7 +94,7 @@ def _forget_output() -> None:
 
 
 def _printed() -> str:
-    """Returns the end of what the trial has printed."""
+    """Returns the end of what the trial has written to standard output and error."""
     sys.stdout.flush()
     sys.stderr.flush()
     return read_output(1)

@@ -232,7 +232,9 @@ def _with_parents(paths: Iterable[str]) -> set[str]:
 
 
 def _refuse_too_much(sizes: Mapping[str, int]) -> None:
-    """Raises `AblateError` that names the heaviest folders where there is too much to copy for each trial."""
+    """Raises `AblateError`, naming the heaviest folders, when a trial would copy more than `MAX_FILES` or
+    `MAX_BYTES`.
+    """
     total = sum(sizes.values())
     if len(sizes) <= MAX_FILES and total <= MAX_BYTES:
         return

@@ -326,7 +326,9 @@ class StudyFolder(EvidenceFolder):
         )
 
     def _frame(self, name: str, columns: Sequence[str] = ()) -> pd.DataFrame:
-        """Returns a CSV file of the folder as a frame, an empty one without a file. Raises `AblateError`."""
+        """Returns a CSV file of the folder as a frame, empty if there is no such file. Raises `AblateError` when it
+        cannot be read, lacks one of `columns`, or holds a faulty cell.
+        """
         import pandas as pd
 
         path = self.path / name

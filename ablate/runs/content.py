@@ -134,7 +134,7 @@ def digests_of_values(values: Floats) -> set[str]:
 
 
 def row_chance(table: pd.DataFrame) -> float:
-    """Returns the probability that a row of a table of text is equal to one of other runs, named alike.
+    """Returns the probability that a row equals, by chance, a row of other runs with the same names and seeds.
 
     Runs are taken as normal; see `equal_values`. Of several numbers the finest counts alone, since they depend on one
     another. Of standard deviations, the smallest within the groups of any column is taken. Whole numbers, such as seeds

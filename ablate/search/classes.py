@@ -54,7 +54,7 @@ class OptunaSlot(Slot):
     unusable: Collection[str]
 
     def names(self) -> list[str]:
-        """Returns the names of the classes that a study can use."""
+        """Returns the sorted names of Optuna's classes that a study can use."""
         return sorted(self.classes().keys() - {*self.unusable})
 
     def part(self, name: str) -> type:

@@ -39,7 +39,7 @@ MAX_FAILED = 12
 
 
 class IncompleteSelection(Exception):
-    """The end of a run whose selection of variants lacks trials; it carries the outcome."""
+    """Ends a run in which variants could not be selected because trials are missing; carries the outcome."""
 
     def __init__(self, outcome: RunOutcome) -> None:
         self.outcome = outcome

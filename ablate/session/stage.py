@@ -141,7 +141,7 @@ class Stage(ABC):
         return judged
 
     def preview(self, study: Study, store: Store) -> Preview:
-        """Describes for `ablate plan` what the stage will do; writes nothing."""
+        """Returns what `ablate plan` shows of this stage, by default nothing; writes nothing."""
         return Preview()
 
     # During a run. `companions` is asked before and after `select`, and `follow_up` and `collect` at every look.

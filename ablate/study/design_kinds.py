@@ -69,7 +69,7 @@ class Path(Kind):
     """
 
     class Config(PartConfig):
-        """Where the path leads, and how much its choices may cost."""
+        """Names the variant at the end of the path, and how many tuning seeds choose each step."""
 
         to: str
         "The variant, named under `variants:`, that changes several paths."

@@ -125,7 +125,9 @@ def part_hint(slot: str, name: object, names: Sequence[str], command: str = "") 
 
 
 def elsewhere(path: str, paths: Iterable[str]) -> str:
-    """Returns `Did you mean 'training.lr'?` for the one of the dotted `paths` that ends as `path` does, or nothing."""
+    """Returns `Did you mean 'training.lr'?` for a path of `paths` whose last key is that of `path` or another word
+    for it; empty if there is none. Of several, the one that shares most outer keys is named.
+    """
     *outer, last = path.split(".")
     ends = {other: other.rpartition(".")[2] for other in paths if other != path}
     alike = [last] if last in ends.values() else meanings(last, ends.values())

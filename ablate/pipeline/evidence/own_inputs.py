@@ -55,7 +55,7 @@ def _differing_variables(records: Mapping[str, Record]) -> list[str]:
 
 
 def changed_variables(records: Mapping[str, Record]) -> list[str]:
-    """Returns the variables of the environment that all trials have read with one value, which is another now."""
+    """Returns the environment variables that had one value in all trials that read them, and have another now."""
     changed: list[str] = []
     for name, digests in _variables(records).items():
         if len(digests) == 1 and digest_of_variable(name) not in next(iter(digests)).split():

@@ -68,7 +68,7 @@ def _seeds_seen(other: StudyFolder, pairs: set[tuple[str, str]], store: Store, b
 
 
 def _planned_at(other: StudyFolder) -> str:
-    """Returns when the last plan of a study was dated; of a folder that was removed, when it was reported."""
+    """Returns the date of a study's last plan; without a readable plan, that of its report; else an empty text."""
     plans = other.readable_plans()
     if plans:
         return plans[-1].declared

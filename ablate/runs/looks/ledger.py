@@ -78,7 +78,7 @@ class Analysis:
         return (self.runs, self.num_runs) == (other.runs, other.num_runs)
 
     def is_within(self, other: Analysis) -> bool:
-        """Returns whether another has all its runs, and perhaps more."""
+        """Returns whether `other` covers all runs of this analysis, as far as the kept samples of digests tell."""
         return self.judged_as(other) or _are_within(self.runs, other.runs)
 
     def is_part_of(self, other: Analysis) -> bool:

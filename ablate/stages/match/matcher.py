@@ -81,7 +81,9 @@ class Matcher:
         return replace(variant, configs=[self(config, i) for i, config in enumerate(variant.configs)])
 
     def row(self, variant: str, task: str, config: Config, task_index: int = 0) -> MatchedRow:
-        """Returns what the config of a variant on a task was given, once it is matched."""
+        """Returns the changed value of a matched config, its quantity, and the error of that as a share of the
+        target.
+        """
         achieved = self._amount(config)
         residual = achieved / self.targets[task_index] - 1
         return MatchedRow(variant, task, self._number(config), achieved, residual)
