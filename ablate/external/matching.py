@@ -16,6 +16,9 @@ _PER_CHARACTER = 1e-5
 """Seconds that a character of a line gives: hundreds of times what an ordinary pattern takes."""
 _PER_LINE = 0.5
 """The most seconds that a line gives; what it does not use refills the spare ones, never beyond them."""
+_BEFORE = re.compile(r"[\w./-]*\Z")
+"""The beginning of a word, up to a place in it."""
+_LONGEST_WORD = 200
 
 
 def check_pattern(pattern: str) -> None:
@@ -42,9 +45,15 @@ class Matching:
         self._patterns = {name: re.compile(pattern) for name, pattern in patterns.items()}
         self._spare = spare
         self._left = spare
+        # Name → the whole of its first match: the beginning of the word in which it stands, and what it matched.
+        self._first: dict[str, tuple[str, str]] = {}
 
     def found(self, line: str) -> dict[str, str]:
-        """Returns name → the last match of its pattern in a line. Raises `AblateError` where that takes too long."""
+        """Returns name → the last match of its pattern in a line.
+
+        Raises `AblateError` where that takes too long, and for a pattern that matches within words that begin
+        otherwise, as `loss=` in `val_loss=`: these are several numbers.
+        """
         if not self._patterns:
             return {}
         if threading.current_thread() is not threading.main_thread():
@@ -73,8 +82,25 @@ class Matching:
         found: dict[str, str] = {}
         for name, pattern in self._patterns.items():
             for match in pattern.finditer(line):
+                self._check_word(name, match)
                 found[name] = match[1]
         return found
+
+    def _check_word(self, name: str, match: re.Match[str]) -> None:
+        """Raises `AblateError` for a match in a word that begins otherwise than the one of the first match."""
+        text = match[0]
+        if not text[:1].isalpha():
+            return
+        before = match.string[max(0, match.start() - _LONGEST_WORD) : match.start()]
+        beginning = _BEFORE.search(before)
+        word = re.sub(r"\d+", "#", beginning[0] if beginning else "")
+        first, of_first = self._first.setdefault(name, (word, text))
+        if word != first:
+            names = f"`{first[-40:]}{of_first[:40]}` and in `{word[-40:]}{text[:40]}`"
+            raise AblateError(
+                f"the pattern of {name} matches in {names}, which are two numbers: write the whole name, or begin the "
+                "pattern with `(?:^|\\s)`"
+            )
 
 
 def _stop(*_: object) -> None:

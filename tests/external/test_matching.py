@@ -53,4 +53,34 @@ def test_much_output_is_in_time():
             "loss": "0.5",
             "step": str(step),
         }
-    assert matching.found("x" * 5_000_000 + "loss: 2 loss: 3") == {"loss": "3"}
+    assert matching.found("x" * 5_000_000 + " loss: 2 loss: 3") == {"loss": "3"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        (r"loss=(\S+)", ["loss=2.71 val_loss=3.71"]),
+        (r"loss=(\S+)", ["val_loss=3.71", "loss=2.71"]),
+        (r"loss (\S+)", ["train/loss 1.0", "val/loss 2.0"]),
+    ],
+)
+def test_a_pattern_that_matches_in_two_names_is_refused(pattern, lines):
+    matching = Matching({"loss": pattern})
+    with pytest.raises(AblateError, match="which are two numbers"):
+        [matching.found(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines", "last"),
+    [
+        (r"loss=(\S+)", ["val_loss=3.71", "val_loss=3.5"], "3.5"),
+        (r"\bloss=(\S+)", ["loss=2.71 val_loss=3.71"], "2.71"),
+        (r"(?:^|\s)loss (\S+)", ["loss 2.7 val/loss 3.7"], "2.7"),
+        (r"(\d+\.\d+)", ["v1.5", "2.5"], "2.5"),
+        (r"loss (\S+)", ["12/100/loss 1.0", "13/100/loss 0.5"], "0.5"),
+        (r"loss (\S+)", ["epoch 1, loss 1.0", "[epoch 2] loss 0.5"], "0.5"),
+    ],
+)
+def test_a_pattern_that_matches_in_one_name_has_its_last_number(pattern, lines, last):
+    matching = Matching({"loss": pattern})
+    assert [matching.found(line) for line in lines][-1] == {"loss": last}
