@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,18 @@ from ablate.external.passing import check_exists
 from ablate.external.script import UNREADABLE, explained
 from ablate.external.sources import MAX_SOURCE
 from ablate.external.workload import External
+
+
+@dataclass(frozen=True)
+class GivenConstants(Given):
+    """The variables and files of a trial, among them one with constants, in which braces are its own."""
+
+    constants: Mapping[str, str]
+    """Path of that file → its text."""
+
+    def at(self, place: str, run: str) -> Given:
+        given = super().at(place, run)
+        return Given(given.env, {**given.files, **self.constants})
 
 
 class ConstantsWorkload(External):
@@ -92,7 +104,7 @@ class ConstantsWorkload(External):
         except UNREADABLE as error:
             rule = f"cannot be written with other constants: {explained(error)}"
             raise Invalid(f"workload.{self.constants_place(config)}", rule) from None
-        return replace(given, files={**given.files, file.written_as: text})
+        return GivenConstants(given.env, {**given.files, file.written_as: text}, {file.written_as: text})
 
     def beside_command(self, config: Mapping[str, Any], seed: int) -> Sequence[str]:
         beside = super().beside_command(config, seed)
@@ -222,6 +234,8 @@ class ConstantsWorkload(External):
         with Gather() as at:
             rule = "needs a copy of your folder for each trial"
             at.refuse(not section["isolate"], place, rule, file.name, hint="Remove `isolate: off`")
+            rule = "is an absolute path, of which a trial has no copy"
+            at.refuse(os.path.isabs(file.name), place, rule, file.name, "a path relative to the study")
             is_outside = not (self.folder / file.name).resolve().is_relative_to(root)
             at.refuse(is_outside, place, f"lies outside of {root}, of which trials get copies", file.name)
             rule = "is a file that `files:` writes, too"

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from harness import ablate_here, plan_here, problems, with_database
+from harness import ablate_here, plan_here, prepare, problems, with_database
 
 from ablate import load
 from ablate.external.constants_file import constants_file, toml_text
@@ -349,6 +349,23 @@ def test_a_class_of_a_script(written):
     assert differences(study) == {"config.C.lr=0.2": -0.1}
 
 
+def test_braces_of_a_file_with_constants_are_its_own(written):
+    study = written(
+        "class",
+        {"script": "train.py", "seed": "C.seed"},
+        {"C": {"lr": 0.1}},
+        {"config.C.lr": [0.2]},
+        files={
+            "train.py": "class C:\n    lr = 0.1\n    seed = 0\nrun = 1\nprint(f'{run} {dir}', C.lr, C.seed)\n"
+        },
+    )
+    workload = prepare(study, []).workload
+    config = prepare(study, []).variants[0].configs[0]
+    given = workload.given(config, 3).at("a/b", "abcd")
+    assert given.files["train.py"].endswith("print(f'{run} {dir}', C.lr, C.seed)\n")
+    assert "seed = 3" in given.files["train.py"]
+
+
 TORCHRUN = {
     "command": "torchrun --nproc_per_node=2 train_gpt.py",
     "constants": "train_gpt.py",
@@ -421,6 +438,17 @@ def test_what_cannot_be_given_is_refused(written, workload, said):
     }
     found = problems(written("refused", workload, {"lr": 1}, {"config.lr": [2]}, files=files))
     assert any(said in problem for problem in found), found
+
+
+def test_the_file_of_an_absolute_path_is_never_written(written):
+    study = written(
+        "absolute", {"script": "train.py"}, {"lr": 1}, {"config.lr": [2]}, files={"c.toml": "lr = 1"}
+    )
+    (study.parent / "train.py").write_text("print(1)")
+    place = study.parent / "c.toml"
+    study.write_text(study.read_text().replace('"script"', f'"constants": "{place}", "script"'))
+    found = problems(study)
+    assert any("is an absolute path, of which a trial has no copy" in problem for problem in found), found
 
 
 @pytest.mark.slow
