@@ -208,8 +208,9 @@ class ConstantsWorkload(External):
                 places[seed] = "workload.seed"
             for path, place in places.items():
                 fault = file.fault(path, settings.get(path, 0))
-                hint = nearest(path, names) or self._other_file(config, path)
-                at.refuse(fault, place, fault, path, listed(names), hint)
+                if fault:
+                    elsewhere = "" if file.has(path) else self._other_file(config, path)
+                    at.refuse(fault, place, fault, path, listed(names), elsewhere or nearest(path, names))
 
     def _other_file(self, config: Mapping[str, Any], path: str) -> str:
         """Returns which other file of the program has a constant; empty where none has it."""

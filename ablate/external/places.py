@@ -6,6 +6,7 @@ import ast
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ablate.base.errors import listed
 from ablate.external.edits import Edit
@@ -15,6 +16,15 @@ from ablate.external.script import Constants, literal
 _FIELDS = ("field", "Field")
 """Functions that make a field of a class: of dataclasses, attrs and pydantic."""
 _FACTORIES = ("default_factory", "factory")
+
+
+@dataclass(frozen=True)
+class _Default:
+    """The default of a field."""
+
+    node: ast.expr
+    is_made: bool = False
+    """Whether it is a function that makes the value anew for each instance."""
 
 
 class Place(ABC):
@@ -121,20 +131,20 @@ class ClassFields(Place):
         if lines:
             return f"gets another value in {self.file}, {_lines(lines)}, so that its default may never count"
         node = self._fields[name].values[field]
-        if _is_call_of_field(node) and _argument_of_field(node) is None:
+        default = _default_of(node)
+        if default is None:
             return f"has no default in {self.file}, line {node.lineno}"
-        if self._is_mutable(name, node, value):
+        if self._is_mutable(name, default, value):
             return f"can be no list or section in {self.file}: write field(default_factory=…) in line {node.lineno}"
         return ""
 
     def edit(self, path: str, value: object) -> Edit:
         name, _, field = path.partition(".")
-        node = self._fields[name].values[field]
-        argument = _argument_of_field(node) if _is_call_of_field(node) else None
-        if isinstance(argument, ast.keyword) and argument.arg in _FACTORIES:
-            return Edit(argument.value, f"lambda: {literal(value)}")
-        target = argument.value if isinstance(argument, ast.keyword) else argument or node
-        return Edit(target, _like(target, value))
+        default = _default_of(self._fields[name].values[field])
+        assert default is not None
+        if default.is_made:
+            return Edit(default.node, f"lambda: {literal(value)}")
+        return Edit(default.node, _like(default.node, value))
 
     def _lines_of_others(self, name: str, field: str) -> Iterator[int]:
         """Yields the lines that assign an attribute of a class from outside, or give an instance its own."""
@@ -147,12 +157,12 @@ class ClassFields(Place):
                     if any(keyword.arg == field for keyword in keywords):
                         yield node.lineno
 
-    def _is_mutable(self, name: str, node: ast.expr, value: object) -> bool:
+    def _is_mutable(self, name: str, default: _Default, value: object) -> bool:
         """Returns whether a dataclass refuses a value as the default of a field."""
         decorators = [ast.unparse(decorator) for decorator in self._classes[name].decorator_list]
         is_dataclass = any("dataclass" in decorator for decorator in decorators)
-        is_refused = isinstance(value, dict) or (isinstance(value, list) and not isinstance(node, ast.Tuple))
-        return is_dataclass and is_refused and not _is_call_of_field(node)
+        is_tuple = isinstance(default.node, ast.Tuple) and isinstance(value, list)
+        return is_dataclass and isinstance(value, list | dict) and not (is_tuple or default.is_made)
 
 
 class ParserDefaults(Place):
@@ -218,20 +228,14 @@ def _like(node: ast.expr, value: object) -> str:
     return literal(value)
 
 
-def _is_call_of_field(node: ast.expr) -> bool:
-    """Returns whether an expression makes a field of a class, as `field(default=0.1)` does."""
-    if not isinstance(node, ast.Call):
-        return False
-    return ast.unparse(node.func).rpartition(".")[2] in _FIELDS
-
-
-def _argument_of_field(node: ast.expr) -> ast.keyword | ast.expr | None:
-    """Returns the argument of a call that gives a field its default; None where there is none."""
-    assert isinstance(node, ast.Call)
-    for keyword in node.keywords:
+def _default_of(value: ast.expr) -> _Default | None:
+    """Returns the default of a field by the value that its class assigns; None of a call such as `field()`."""
+    if not isinstance(value, ast.Call) or ast.unparse(value.func).rpartition(".")[2] not in _FIELDS:
+        return _Default(value)
+    for keyword in value.keywords:
         if keyword.arg == "default" or keyword.arg in _FACTORIES:
-            return keyword
-    return node.args[0] if node.args else None
+            return _Default(keyword.value, is_made=keyword.arg != "default")
+    return _Default(value.args[0]) if value.args else None
 
 
 def _name_of_option(call: ast.Call) -> str:
