@@ -1,25 +1,28 @@
 """The workload of a user's command, whose placeholders are filled in with settings and seeds."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import register
 from ablate.core.code_note import CodeNote
-from ablate.external import options
+from ablate.external import launchers, options
 from ablate.external.command import filled
+from ablate.external.constants_file import ConstantsFile
+from ablate.external.constants_workload import ConstantsWorkload
 from ablate.external.dialect import Unwritten, described
-from ablate.external.given import SEED, WHOLE, settings_of, values_of
+from ablate.external.given import SEED, WHOLE, Given, settings_of, values_of
 from ablate.external.interpreter import check_found
 from ablate.external.passing import check_program
 from ablate.external.told_dialect import ToldDialect, always_true, options_with, told_dialect
-from ablate.external.twins import unused_setting, unused_settings
-from ablate.external.workload import UNSEEDED, External
+from ablate.external.twins import unused_setting, unused_settings, without
+from ablate.external.workload import UNSEEDED
 
 
 @register("workload", "command")
-class CommandWorkload(External):
+class CommandWorkload(ConstantsWorkload):
     """A command of the user's, in which `{name}` stands for a setting and `{seed}` for the seed."""
 
     Options = options.CommandOptions
@@ -32,13 +35,14 @@ class CommandWorkload(External):
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
         names = self.placeholders(config)
+        has_constants = bool(self.constants_place(config))
         with Gather() as at:
             words = self.command_line(config, 0)
             with at():
                 check_program(words, self.folder, "workload.command")
             with at("workload", "command"):
                 check_found(words[0], self.folder)
-            unused = [] if WHOLE in names else list(unused_settings(config, names))
+            unused = [] if WHOLE in names or has_constants else list(unused_settings(config, names))
             if unused and not self.may_read_config(config):
                 for setting in unused:
                     with at():
@@ -47,15 +51,36 @@ class CommandWorkload(External):
             hint = "Add it, as in --seed {seed}, or have your code read $ABLATE_SEED"
             at.refuse(not self._may_get_seed(config), "workload.command", rule, hint=hint)
 
+    def irrelevant(self) -> tuple[str, ...]:
+        # The text of the file is in the identity.
+        return (*super().irrelevant(), "workload.constants", "workload.seed")
+
+    def settings(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        return without(config["config"], self.placeholders(config))
+
+    def constants_file(self, config: Mapping[str, Any]) -> ConstantsFile | None:
+        file = super().constants_file(config)
+        if file is not None and file.written_as != file.name:
+            rule = "is a notebook, which a command cannot run with other constants"
+            raise Invalid("workload.constants", rule, file.name, hint=f"Write script: {file.name}")
+        return file
+
+    def given(self, config: Mapping[str, Any], seed: int) -> Given:
+        variables = launchers.variables(self.command_line(config, seed))
+        given = super().given(config, seed)
+        return replace(given, env={**variables, **given.env})
+
     def code_notes(self, config: Mapping[str, Any]) -> list[CodeNote]:
         notes = super().code_notes(config)
-        if SEED not in self.placeholders(config) and self.lacks_seed(config):
+        has_seed = SEED in self.placeholders(config) or config["workload"]["seed"]
+        if not has_seed and self.lacks_seed(config):
             notes.append(CodeNote(f"the command has no `{{seed}}`, {UNSEEDED}", "seeds"))
         return [*notes, *self._notes_on_types(config)]
 
     def _may_get_seed(self, config: Mapping[str, Any]) -> bool:
         """Returns whether the seed of a trial may reach the code."""
-        return SEED in self.placeholders(config) or self.may_read_seed(config)
+        has_seed = SEED in self.placeholders(config) or bool(config["workload"]["seed"])
+        return has_seed or self.may_read_seed(config)
 
     def _notes_on_types(self, config: Mapping[str, Any]) -> Iterator[CodeNote]:
         """Yields a note on each switch that goes to an option of argparse to which False is true."""

@@ -110,7 +110,21 @@ class FunctionOptions(Options):
     ]
 
 
-class CommandOptions(Options):
+class ConstantsOptions(Options):
+    """Settings of code whose constants are replaced."""
+
+    constants: Annotated[
+        str | None,
+        Field(
+            description="The file that has the constants which `config:` sets, relative to the study: .py or .toml; by "
+            "default that of `script:`. They are names of the top level, `Config.lr` of a class, names of options of "
+            "argparse, or keys of TOML."
+        ),
+    ] = None
+    seed: Annotated[str | None, Field(description="The constant that gets the seed.")] = None
+
+
+class CommandOptions(ConstantsOptions):
     """Options of `workload: {command: …}`."""
 
     command: Annotated[
@@ -126,11 +140,10 @@ class CommandOptions(Options):
     ] = None
 
 
-class ScriptOptions(Options):
+class ScriptOptions(ConstantsOptions):
     """Options of `workload: {script: …}`."""
 
-    script: Annotated[str, Field(description="A Python file, relative to the study.")]
-    seed: Annotated[str | None, Field(description="The constant that gets the seed.")] = None
+    script: Annotated[str, Field(description="A Python file or a notebook, relative to the study.")]
 
 
 class OwnMetric(StrictModel):

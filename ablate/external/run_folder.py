@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file, remove_tree
+from ablate.base.process import THREADS
 from ablate.base.text import to_add
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
@@ -177,12 +178,14 @@ class RunFolder:
     def variables(self) -> dict[str, str]:
         """Returns variable that its code has read → digest of its value, but for those of a place.
 
-        Left out is what the trial's own scripts have set: it is part of their code.
+        Left out is what the trial's own scripts have set: it is part of their code. So are threads, which the study
+        sets.
         """
         inherited: dict[str, str] = {}
         for name, digests in Trace.read(self.trace_folder).variables.items():
             digest = digest_of_variable(name)
-            if digest in digests.split() and not (_OF_A_PLACE.match(name) or _SECRETS.match(name)):
+            is_left_out = name in THREADS or _OF_A_PLACE.match(name) or _SECRETS.match(name)
+            if digest in digests.split() and not is_left_out:
                 inherited[name] = digest
         return inherited
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.plugins import named_by
+from ablate.external.notebook import SUFFIX, script_of
 from ablate.external.script import UNREADABLE, parsed_source
 
 LOCKS = (
@@ -60,8 +61,9 @@ def locks_of(folder: Path) -> dict[str, str]:
 
 
 def parsed(file: Path) -> ast.Module:
-    """Returns the syntax tree of a file; an empty one where it cannot be read as Python."""
+    """Returns the syntax tree of a file, of a notebook that of its cells; an empty one where it is not Python."""
     try:
-        return parsed_source(read_plain(file, MAX_SOURCE))
+        source = read_plain(file, MAX_SOURCE)
+        return parsed_source(script_of(source).source if file.suffix == SUFFIX else source)
     except (NotReadableError, *UNREADABLE):
         return ast.Module([], [])

@@ -54,6 +54,20 @@ def unused_settings(config: Mapping[str, Any], placeholders: Collection[str]) ->
             yield name
 
 
+def without(settings: Mapping[str, Any], paths: Collection[str], prefix: str = "") -> dict[str, Any]:
+    """Returns settings without those at some paths, and without the sections that then are empty."""
+    others: dict[str, Any] = {}
+    for key, value in settings.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            inner = without(value, paths, f"{path}.")
+            if inner:
+                others[key] = inner
+        elif path not in paths:
+            others[key] = value
+    return others
+
+
 def unused_setting(setting: str) -> Invalid:
     """Returns the refusal of a setting that never reaches the code."""
     rule = f"changes nothing: workload.command has no {{{setting}}}"

@@ -190,7 +190,10 @@ def _own_code(document: Document, results: Path) -> object:
     words = shlex.split(command) if isinstance(command, str) else command
     place = python_of(words, base) if words else python_of_code()
     code = read_snapshot(base, results.absolute(), Scope.written(options)).identity(own_interpreter())
-    return [code, state_of(place) if place else []]
+    # A notebook is no code by its name, and git may ignore a file of constants.
+    files = [base / options[key] for key in ("script", "constants") if isinstance(options.get(key), str)]
+    digests = [digest_of_file(str(file)) for file in files if file.is_file()]
+    return [code, digests, state_of(place) if place else []]
 
 
 def _data_of(document: Document) -> Mapping[str, Any]:
