@@ -240,6 +240,8 @@ def test_a_column_called_std_has_the_deviations_of_the_only_mean():
         AblateError, match=r"has deviations in std, and does not say of which means.*acc, loss"
     ):
         table_of(frame.assign(loss=[0.3, 0.4]), ACC)
+    setting = table_of(frame.rename(columns={"std": "sigma"}), ACC)
+    assert not setting.are_summaries
 
 
 BAD = {

@@ -29,6 +29,8 @@ from ablate.runs.summary_words import (
 
 COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count", "n_trials", "repeats")
 """Names of columns that say over how many runs a mean was taken."""
+_BARE_SPREADS = frozenset({*SPREADS, *ERRORS} - {"sigma", "deviation", "se"})
+"""Words that name the spread of runs where a column is called so and no more: `sigma` may be a setting."""
 _AT_START = re.compile(r"([A-Za-z]+)[_ ./](.+)")
 _COUNT_AT_END = re.compile(
     rf"(.+?)[_ ./-](?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})", re.IGNORECASE
@@ -194,13 +196,8 @@ def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
     found = []
     for metric, spreads in words.spreads.items():
         kind = next(kind for kind in _KINDS if kind in spreads)
-        if metric or metric in words.means:
-            counts = _counts_of(table, metric)
-            means = [words.means.get(metric) or (metric if metric in table and counts else "")]
-        else:
-            counts = _counts_of(table, "")
-            means = _means_of_bare_spread(table, words, asked) if counts else []
-        for mean in filter(None, means):
+        means = _means_of(table, words, metric, spreads[kind], asked)
+        for mean in means:
             columns = _of_columns(read, metric, mean, spreads[kind], kind)
             if len(means) > 1:
                 rule = f"has deviations in {spreads[kind]}, and does not say of which means they are"
@@ -208,6 +205,20 @@ def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
                 columns = replace(columns, mistake=Problem(rule, ("RUNS",), listed(means), hint=hint))
             found.append(columns)
     return found
+
+
+def _means_of(table: pd.DataFrame, words: _Words, metric: str, spread: str, asked: str) -> list[str]:
+    """Returns the columns of means of which a column may have the spread, one where its name says which.
+
+    metric: that of the spread; empty where its column is called `std` and no more.
+    """
+    if metric in words.means:
+        return [words.means[metric]]
+    if not _counts_of(table, metric):
+        return []
+    if metric:
+        return [metric] if metric in table else []
+    return _outcomes(table, words, asked) if statistic_word(spread) in _BARE_SPREADS else []
 
 
 def _words_of(table: pd.DataFrame) -> _Words:
@@ -226,9 +237,9 @@ def _words_of(table: pd.DataFrame) -> _Words:
     return _Words(means, spreads)
 
 
-def _means_of_bare_spread(table: pd.DataFrame, words: _Words, asked: str) -> list[str]:
-    """Returns the columns of which a column `std` may have the spread: outcomes, and the metric of the call."""
-    taken = {*words.means.values()}
+def _outcomes(table: pd.DataFrame, words: _Words, asked: str) -> list[str]:
+    """Returns the columns of numbers that are outcomes, or the metric of the call, and have no spread of their own."""
+    taken = {*words.means.values(), *words.spreads}
     for spreads in words.spreads.values():
         taken |= {*spreads.values()}
     names = [name for name in map(str, table) if name not in taken and _holds_numbers(table[name])]
