@@ -268,6 +268,7 @@ def test_an_empty_mean_is_none(tmp_path):
     frame.to_csv(tmp_path / "table.csv", index=False)
     rows, _ = judged(tmp_path, tmp_path / "table.csv", "--baseline", "baseline", "--metric", "acc")
     assert rows["c"]["reason"].startswith("incomplete")
+    assert "over 0 runs of each" in (tmp_path / "table" / "card.md").read_text()
 
 
 def _with(mean, sd, count):
