@@ -43,26 +43,19 @@ def with_columns_of_means(found: RunsFound, options: AnalysisOptions) -> RunsFou
 
     Runs stay as they are where each row is one. Raises `Invalid` where the metric of the call is a spread.
     """
-    if not found.means:
-        return found
-    names = _columns_beside(found, options)
-    columns = identifying_columns(replace(found, table=found.table.drop(columns=names)), options)
-    roles = columns.roles
-    are_told_apart = "seed" in roles or "example" in roles or bool(varying_folds(columns.table))
-    is_of_spread = options.metric in [each.spread for each in found.means if not each.is_in_cells]
-    if are_told_apart or (is_of_spread and _are_repeated(columns)):
+    means = _of_call(found.means, options.metric)
+    of_spread = [each for each in found.means if options.metric == each.spread and not each.is_in_cells]
+    if not means and not of_spread:
+        return replace(found, means=[])
+    table = found.table.drop(columns=_columns_beside(found, options))
+    columns = identifying_columns(replace(found, table=table), options)
+    are_told_apart = not {"seed", "example"}.isdisjoint(columns.roles) or bool(varying_folds(columns.table))
+    if are_told_apart or (of_spread and _are_repeated(columns)):
         return _single_runs(found, options.metric)
-    if is_of_spread:
-        metric = next(each.metric for each in found.means if each.spread == options.metric)
-        raise Invalid(
-            "--metric", "is a spread over runs, and no metric", options.metric, hint=f"Name {metric}"
-        )
-    is_by_mean = options.metric in [each.mean for each in found.means]
-    means = [replace(each, metric=each.mean) if is_by_mean else each for each in found.means]
-    columns_of_means = {each.metric: found.table[each.mean] for each in means}
-    kept = found.table.drop(columns=[*names, *(each.mean for each in means)])
-    metrics = [*columns_of_means]
-    return replace(found, table=kept.assign(**columns_of_means), means=means, metrics=metrics)
+    if of_spread:
+        rule = "is a spread over runs, and no metric"
+        raise Invalid("--metric", rule, options.metric, hint=f"Name {of_spread[0].metric}")
+    return _joined(found, means, options)
 
 
 def judged_means(
@@ -94,6 +87,25 @@ def judged_means(
     notes += _notes_on(judged)
     table = _without_lone_means(table, spreads, notes)
     return replace(columns, table=table), rows
+
+
+def _of_call(means: Sequence[MeanColumns], metric: str) -> list[MeanColumns]:
+    """Returns the means that a call may judge: of columns beside columns of spreads, all where it names one of these.
+
+    Where the call names no metric, these say over how many runs they are.
+    """
+    is_named = any(metric in (each.metric, each.mean) for each in means if not each.is_in_cells)
+    return [each for each in means if each.is_in_cells or is_named or (not metric and each.count)]
+
+
+def _joined(found: RunsFound, means: Sequence[MeanColumns], options: AnalysisOptions) -> RunsFound:
+    """Returns runs with a column for each of these means, named as the call does: by its metric, or as it is."""
+    is_by_mean = options.metric in [each.mean for each in means]
+    named = [replace(each, metric=each.mean) if is_by_mean else each for each in means]
+    columns = {each.metric: found.table[each.mean] for each in named}
+    dropped = [*_columns_beside(found, options), *(each.mean for each in means)]
+    table = found.table.drop(columns=dropped).assign(**columns)
+    return replace(found, table=table, means=named, metrics=[*columns])
 
 
 def _columns_beside(found: RunsFound, options: AnalysisOptions) -> list[str]:

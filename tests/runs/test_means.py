@@ -275,3 +275,16 @@ def test_intervals_of_another_metric_do_not_matter():
     asked = AnalysisOptions(baseline="base", metric="f1 (95% CI)", direction="max")
     with pytest.raises(AblateError, match="the level or the kind is not known"):
         table_of(frame, asked)
+
+
+def test_columns_of_means_that_no_call_can_judge_keep_their_names():
+    frame = in_columns(MEANS, time=[1.5, 2.5]).rename(columns=lambda name: name.replace("acc", "stats"))
+    for metric in ("time", "stats_max"):
+        with pytest.raises(AblateError, match="stats_mean, stats_std"):
+            table_of(
+                frame.drop(columns="time"), AnalysisOptions(baseline="base", metric=metric, direction="max")
+            )
+    options = AnalysisOptions(baseline="base", metric="time", direction="max")
+    assert not table_of(frame.assign(n=5), options).are_summaries
+    with pytest.raises(AblateError, match="stats_mean"):
+        table_of(frame.drop(columns="time"), AnalysisOptions(baseline="base", direction="max"))
