@@ -346,12 +346,11 @@ class Summarised(Side):
         return np.where(self.asked, "completed", NOT_RUN).astype(object)
 
     def values(self, metric: str) -> Floats:
-        """Returns the known mean for the first n seeds that were asked for, n being how many it is over; else NaN."""
+        """Returns the known mean for all seeds that were asked for, whose number is that of the judged metric."""
         summary = self.runs.summary(self.variant, self.task.name, metric)
         if summary is None:
             return np.full(len(self.asked), np.nan)
-        is_in_mean = self.asked & (np.cumsum(self.asked) <= summary.n)
-        return np.where(is_in_mean, summary.mean, np.nan)
+        return np.where(self.asked, summary.mean, np.nan)
 
     def sd(self, metric: str) -> float:
         """Returns the standard deviation of the runs; NaN where it is not known."""

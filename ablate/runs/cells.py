@@ -39,6 +39,8 @@ class Cleaned:
 
     table: pd.DataFrame
     notes: list[str]
+    percent: Sequence[str] = ()
+    """The columns whose percent signs were left out."""
 
 
 def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
@@ -86,15 +88,15 @@ def cleaned(table: pd.DataFrame, delimiter: str, baseline: str = "") -> Cleaned:
     if percent:
         notes.append(message("analyse.percent_signs", percent))
     notes += _without_marks(columns, numbers, delimiter)
-    return Cleaned(pd.DataFrame(columns, table.index), notes)
+    return Cleaned(pd.DataFrame(columns, table.index), notes, percent)
 
 
 def _are_spreads_with_commas(present: pd.Series) -> bool:
-    """Returns whether the cells of a column are `91,2 ± 0,4`, and some comma marks no thousands."""
+    """Returns whether most cells of a column are `91,2 ± 0,4`, none has a point, and some comma marks no thousands."""
     if not present.str.contains(",").any() or present.str.contains(".", regex=False).any():
         return False
-    are_spreads = present.map(lambda text: mean_and_spread(text.replace(",", ".")) is not None).all()
-    return bool(are_spreads and present.str.contains(_NO_THOUSANDS).any())
+    is_spread = present.map(lambda text: mean_and_spread(text.replace(",", ".")) is not None)
+    return bool(2 * is_spread.sum() >= len(present) and present.str.contains(_NO_THOUSANDS).any())
 
 
 def are_plain(cells: Iterable[object]) -> bool:

@@ -33,6 +33,7 @@ NO_SEED = ("is missing, which other runs have", "Leave the run out: remove it fr
 """The rule and the hint for a run without a seed."""
 NAMED_SEEDS = "has names, and seeds are whole numbers"
 NUMBER_SEEDS = "Number them, one number for each name, so that runs with the same one are a pair"
+MEAN = "Write a mean with its deviation as 91.2 ± 0.4"
 MARKS = "A comma may be a decimal point or a mark of thousands: write 12901 or 12.901"
 NUMBER = "must be a number; nan for a run that diverged; empty for one that failed"
 _NO_NUMBER = ("", "nan", "-nan")
@@ -135,7 +136,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
             is_wrong["seed"] &= texts["seed"] == ""
         for name in is_wrong:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
-                hint = MARKS if name in metrics and is_marked_number(given) else ""
+                hint = _hint(given) if name in metrics else ""
                 rule = RULES.get(name, NUMBER)
                 if name == "seed" and given == "":
                     rule, hint = NO_SEED
@@ -148,6 +149,13 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
     return texts.assign(**numbers, seed=seeds.astype("int64"), ended=ends)
+
+
+def _hint(given: str) -> str:
+    """Returns how to write the number that a cell may be meant to be; empty where it looks like none."""
+    if is_marked_number(given):
+        return MARKS
+    return MEAN if "±" in given else ""
 
 
 def _refuse_names_of_seeds(at: Gather, seeds: pd.Series) -> bool:

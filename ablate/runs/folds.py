@@ -28,8 +28,13 @@ def run_name_of(columns: RunColumns) -> RunName:
 def fold_columns(columns: RunColumns) -> list[str]:
     """Returns the columns with no role that tell folds apart."""
     taken = {*itertools.chain(*columns.roles.values()), *columns.options.metrics()}
-    names = [str(name) for name in columns.table if is_fold(str(name)) and not is_outcome(str(name))]
-    return [name for name in names if name not in taken and columns.table[name].nunique() > 1]
+    return [name for name in varying_folds(columns.table) if name not in taken]
+
+
+def varying_folds(table: pd.DataFrame) -> list[str]:
+    """Returns the columns that have the names of folds, and not the same fold in all rows."""
+    names = [str(name) for name in table if is_fold(str(name)) and not is_outcome(str(name))]
+    return [name for name in names if table[name].nunique() > 1]
 
 
 def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunColumns:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from ablate.core.ending import Ending
+from ablate.runs.mean_columns import MeanColumns
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.row_summary import RowSummaries
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RunsFound:
     - rows_are_runs: whether the format says that each row is a run, whatever its columns are called.
     - last_steps: place of a row → the last step of its run, as far as the format says it; empty where the column of
       steps has all.
-    - summaries: place of a row → what it says beside its means, where runs are known by mean and deviation alone.
+    - means: the metrics that have spreads beside their values, so that a row may be the mean of several runs.
     """
 
     table: pd.DataFrame
@@ -46,7 +46,7 @@ class RunsFound:
     content: Sequence[str] = ()
     rows_are_runs: bool = False
     last_steps: Mapping[str, float] = field(default_factory=dict)
-    summaries: RowSummaries = field(default_factory=dict)
+    means: Sequence[MeanColumns] = ()
     declared: Mapping[str, Any] = field(default_factory=dict)
 
 

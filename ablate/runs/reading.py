@@ -33,6 +33,7 @@ from ablate.runs.folds import fold_columns, run_name_of, with_folds
 from ablate.runs.histories import Steps, steps_in
 from ablate.runs.looks.calls import call_of
 from ablate.runs.looks.kept_runs import KeptRuns, kept_runs
+from ablate.runs.means import judged_means, with_columns_of_means
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.own_best import own_best
 from ablate.runs.reader import RunsFound
@@ -121,7 +122,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by the roles of their columns, one row a run or an example. Raises `AblateError`."""
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
-    found = visible_runs(found)
+    found = with_columns_of_means(visible_runs(found), visible_options(options))
     columns = _checked_columns(found, options)
     metrics = [*columns.options.metrics()]
     notes = [*guesses_in_words(columns), *found.notes]
@@ -131,7 +132,9 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     filtered = _kept_rows(columns, ends, notes)
     counts = kept_runs(columns, filtered, {*metrics, *found.metrics})
     kept, steps = _one_row_each(replace(columns, table=filtered), ends[filtered.index], found, notes)
-    columns = with_folds(replace(columns, table=kept), ends[kept.index], notes)
+    columns, summaries = judged_means(replace(columns, table=kept), found.means, notes)
+    columns = with_folds(columns, ends[kept.index], notes)
+    kept = columns.table
     notes += _notes_on_rows(columns, ends[kept.index], found, steps)
     roles = columns.roles
     rows = _rows(kept, roles, metrics).assign(ended=ends[kept.index])
@@ -143,7 +146,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     return RunTable(
         rows,
         columns.options,
-        kind=found.kind,
+        kind="a table of means with deviations" if summaries else found.kind,
         run_name=run_name_of(columns),
         notes=notes,
         lengths=lengths,
@@ -155,7 +158,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         numbers=digests_of_numbers(found.table),
         call=call_of(columns.options, roles),
         length_columns=_length_columns(found, replace(columns, table=filtered), kept, steps),
-        summaries=found.summaries,
+        summaries=summaries,
         kept_runs=counts,
     )
 

@@ -74,28 +74,48 @@ def plain_name(name: object) -> str:
 
 def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     """Returns the columns of runs by their roles. Raises `Invalid`."""
+    columns = identifying_columns(found, options)
+    table = columns.table
+    roles = {**columns.roles}
+    guessed = [*columns.guessed]
+    if "status" not in roles:
+        taken = {*_taken(roles), *_named_metrics(options)}
+        statuses = status_columns(table, taken, has_examples="example" in roles)
+        if statuses:
+            roles["status"] = statuses
+            guessed += _guess("status", statuses)
+    options = with_metric(options, table, _taken(roles), guessed)
+    if not options.baseline:
+        is_stream = bool(is_kept(table, roles.get("status", ())).any())
+        variants = joined_column(table, roles["variant"])
+        options = with_baseline(options, variants, guessed, is_stream=is_stream)
+    return RunColumns(table, options, roles, guessed)
+
+
+def identifying_columns(found: RunsFound, options: AnalysisOptions) -> RunColumns:
+    """Returns the columns that say of which run a row is, with those that call and format name. Raises `Invalid`.
+
+    These are the columns of variants, seeds, tasks and examples.
+    """
     table = found.table
     roles = _given(table, options)
     guessed: list[str] = []
-
-    def guess(role: str, names: Sequence[str]) -> None:
-        roles[role] = list(names)
-        if names != [role]:
-            guessed.append(f"--column {role} {shlex.quote(','.join(names))}")
-
     for role, names in found.roles.items():
         roles.setdefault(role, list(names))
     if "variant" not in roles:
-        guess("variant", _variant_columns(table, options, _taken(roles)))
+        roles["variant"] = _variant_columns(table, options, _taken(roles))
+        guessed += _guess("variant", roles["variant"])
     if options.seed in table:
         roles["seed"] = [options.seed]
     elif options.seed and "seed" not in roles:  # A reader may have found them in the names of folders.
         table = with_seeds(table, roles["variant"], options.seed)
         roles["seed"] = ["seed"]
     elif "seed" not in roles:
-        seeds = _seed_columns(table, _taken(roles))
+        measured = {*_named_metrics(options), *(each.metric for each in found.means)}
+        seeds = _seed_columns(table, _taken(roles) | measured)
         if seeds:
-            guess("seed", seeds)
+            roles["seed"] = seeds
+            guessed += _guess("seed", seeds)
         elif ends_with_seeds(table, roles["variant"]):
             table = with_seeds(table, roles["variant"], SEED_AT_END)
             roles["seed"] = ["seed"]
@@ -104,18 +124,14 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         named = [str(name) for name in table if bare(name) == role and name not in _taken(roles)]
         named = [name for name in named if (table[name] != "").any()]
         if role not in roles and named:
-            guess(role, [role] if role in named else named[:1])
-    if "status" not in roles:
-        taken = {*_taken(roles), *_named_metrics(options)}
-        statuses = status_columns(table, taken, has_examples="example" in roles)
-        if statuses:
-            guess("status", statuses)
-    options = with_metric(options, table, _taken(roles), guessed)
-    if not options.baseline:
-        is_stream = bool(is_kept(table, roles.get("status", ())).any())
-        variants = joined_column(table, roles["variant"])
-        options = with_baseline(options, variants, guessed, is_stream=is_stream)
+            roles[role] = [role] if role in named else named[:1]
+            guessed += _guess(role, roles[role])
     return RunColumns(table, options, roles, guessed)
+
+
+def _guess(role: str, names: Sequence[str]) -> list[str]:
+    """Returns the option that says outright which columns have a role; none where they have its name."""
+    return [] if [*names] == [role] else [f"--column {role} {shlex.quote(','.join(names))}"]
 
 
 def _named_metrics(options: AnalysisOptions) -> list[str]:

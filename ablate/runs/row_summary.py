@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -13,12 +13,21 @@ from ablate.core.summary import Summary
 
 
 @dataclass(frozen=True)
+class Spread:
+    """What stands beside a mean: the standard deviation of its runs, as of a sample, and their number."""
+
+    sd: float
+    n: int
+
+
+@dataclass(frozen=True)
 class RowSummary:
-    """The number of runs of a row, and their standard deviations."""
+    """What a row of means says beside them."""
 
     n: int
-    sds: Mapping[str, float]
-    """Metric → standard deviation of a sample; metrics that have none beside their mean are missing."""
+    """The number of runs over which the mean of the judged metric is."""
+    spreads: Mapping[str, Spread]
+    """Metric → what stands beside its mean; metrics of which the row has no mean are missing."""
 
 
 RowSummaries = Mapping[str, RowSummary]
@@ -33,11 +42,20 @@ def numbered_runs(rows: pd.DataFrame, summaries: RowSummaries) -> pd.DataFrame:
 
 
 def with_spreads(rows: pd.DataFrame, summaries: RowSummaries) -> pd.DataFrame:
-    """Returns the rows with columns `sd of METRIC`, empty where none is known, and `number of runs`."""
+    """Returns the rows with columns `sd of METRIC`, empty where none is known, and `number of runs`.
+
+    A metric whose means are over other numbers of runs than those of the judged one has `number of runs of METRIC`.
+    """
     beside = [summaries[place] for place in rows["id"]]
-    names = dict.fromkeys(name for row in beside for name in row.sds)
-    spreads = {f"sd of {name}": [row.sds.get(name, "") for row in beside] for name in names}
-    return rows.assign(**spreads, **{"number of runs": [row.n for row in beside]})
+    names = dict.fromkeys(name for row in beside for name in row.spreads)
+    columns: dict[str, list[object]] = {}
+    for name in names:
+        spreads = [row.spreads.get(name) for row in beside]
+        columns[f"sd of {name}"] = ["" if spread is None else spread.sd for spread in spreads]
+        counts = [row.n if spread is None else spread.n for row, spread in zip(beside, spreads, strict=True)]
+        if counts != [row.n for row in beside]:
+            columns[f"number of runs of {name}"] = [*counts]
+    return rows.assign(**columns, **{"number of runs": [row.n for row in beside]})
 
 
 def frame_of_summaries(
@@ -45,33 +63,21 @@ def frame_of_summaries(
 ) -> pd.DataFrame:
     """Returns a row of `Summary` for each variant, task and metric that has a mean.
 
-    trials: those of which runs have a result, a row for each of a table of means.
+    trials: those of which runs have a result, one of each variant and task.
     """
     rows: list[Summary] = []
-    for (variant, task), of_variant in trials.groupby(["variant", "task"], sort=False):
+    for trial in trials.to_dict("records"):
         for metric in metrics:
-            parts = [*_parts(of_variant, summaries, metric, str(variant), str(task))]
-            if parts:
-                rows.append(pooled(parts))
+            spread = summaries[trial["id"]].spreads.get(metric)
+            if spread is not None:
+                rows.append(
+                    Summary(
+                        variant=trial["variant"],
+                        task=trial["task"],
+                        metric=metric,
+                        mean=float(trial[metric]),
+                        sd=spread.sd,
+                        n=spread.n,
+                    )
+                )
     return frame_of_rows(rows, Summary)
-
-
-def _parts(
-    trials: pd.DataFrame, summaries: RowSummaries, metric: str, variant: str, task: str
-) -> Iterator[Summary]:
-    """Yields the summary of each row of a variant that has a mean; the deviation is 0 where none is given."""
-    for place, mean in zip(trials["id"], trials[metric], strict=True):
-        beside = summaries[place]
-        if not pd.isna(mean):
-            yield Summary(variant, task, metric, float(mean), beside.sds.get(metric, 0.0), beside.n)
-
-
-def pooled(parts: Sequence[Summary]) -> Summary:
-    """Returns the mean and the deviation of the runs of several summaries of one variant, task and metric together."""
-    first, *others = parts
-    if not others:
-        return first
-    n = sum(part.n for part in parts)
-    mean = sum(part.n * part.mean for part in parts) / n
-    squares = sum((part.n - 1) * part.sd**2 + part.n * (part.mean - mean) ** 2 for part in parts)
-    return Summary(first.variant, first.task, first.metric, mean, (squares / (n - 1)) ** 0.5, n)

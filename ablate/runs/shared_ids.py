@@ -52,7 +52,7 @@ def shared_id(columns: RunColumns, found: RunsFound) -> SharedId | None:
     table, roles = columns.table, columns.roles
     has_folds = any(is_fold(str(name)) for name in table)
     is_told = has_folds or not {"seed", "example", "step", "run"}.isdisjoint(roles)
-    if is_told or found.rows_are_runs or found.summaries or columns.options.replicates:
+    if is_told or found.rows_are_runs or found.means or columns.options.replicates:
         return None
     taken = {*itertools.chain(*roles.values()), *columns.options.metrics()}
     variants = joined_column(table, roles["variant"])

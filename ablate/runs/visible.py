@@ -7,9 +7,9 @@ from dataclasses import replace
 import pandas as pd
 
 from ablate.base.text import printable
+from ablate.runs.mean_columns import MeanColumns
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
-from ablate.runs.row_summary import RowSummary
 from ablate.session.option import as_texts
 
 _ESCAPE = "\x1b"
@@ -35,13 +35,21 @@ def visible_runs(found: RunsFound) -> RunsFound:
         roles={role: [visible(name) for name in names] for role, names in found.roles.items()},
         metrics=[visible(name) for name in found.metrics],
         notes=[visible(note) for note in found.notes],
-        summaries={visible(place): _visible_names(row) for place, row in found.summaries.items()},
+        means=[_visible_means(each) for each in found.means],
     )
 
 
-def _visible_names(row: RowSummary) -> RowSummary:
-    """Returns what a row says beside its means, with the names of metrics that its columns have."""
-    return replace(row, sds={visible(name): sd for name, sd in row.sds.items()})
+def _visible_means(means: MeanColumns) -> MeanColumns:
+    """Returns the columns of means by the names, places and cells that they have in the table."""
+    return replace(
+        means,
+        metric=visible(means.metric),
+        mean=visible(means.mean),
+        spread=visible(means.spread),
+        count=visible(means.count),
+        spreads={visible(place): visible(cell) for place, cell in means.spreads.items()},
+        counts={visible(place): visible(cell) for place, cell in means.counts.items()},
+    )
 
 
 def visible_options(options: AnalysisOptions) -> AnalysisOptions:

@@ -98,7 +98,8 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
     assert of_judge <= codes("reasons")
     # These have several sentences.
     others = codes("reasons") - of_judge
-    assert {name.partition("_")[0] for name in others} == {"few", "groups", "open", "unseen", "unstable"}
+    several = {"ceiling", "few", "groups", "open", "seedless", "unseen", "unstable"}
+    assert {name.partition("_")[0] for name in others} == several
     assert {name.partition("_")[0] for name in codes("inconclusive")} <= of_judge
 
 
@@ -133,6 +134,17 @@ def test_the_answer_has_reasons_in_few_words():
     assert because("open seeds=34", short=True) == because("examples", short=True) == ""
     assert because("degenerate n=3", short=True) == "all differences are the same"
     assert because("unsolved n=3", short=True) == "no run solved the task"
+
+
+def test_runs_and_folds_are_not_called_seeds():
+    for unit in ("run", "fold"):
+        for reason in ("few n=1 least=2", "ceiling failures=0.45 n=5", "seedless"):
+            for is_short in (False, True):
+                said = because(reason, short=is_short, unit=unit)
+                assert "seed" not in said
+                assert "seed" in because(reason, short=is_short) or reason.startswith("ceiling")
+    assert "with 5 runs, failures" in because("ceiling failures=0.45 n=5", unit="run")
+    assert "with 5 seeds, failures" in because("ceiling failures=0.45 n=5")
 
 
 def test_lists_and_levels():

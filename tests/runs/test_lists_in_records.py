@@ -182,3 +182,10 @@ def test_lists_of_other_lengths_stay_beside(tmp_path):
     found = read(tmp_path, document)
     assert found.table["curve"].tolist() == ["[1, 2, 3]"] * 2
     assert found.table["seed"].tolist() == ["1", "2"]
+
+
+def test_statistics_beside_a_list_are_named_in_the_order_of_the_file(tmp_path):
+    names = ["stddev", "mean", "max", "median", "min"]
+    records = [{"model": name, "acc": of, **dict.fromkeys(names, 0.5)} for name, of in (("a", A), ("b", B))]
+    found = read(tmp_path, records, replicates=True)
+    assert any("stddev, mean, max, median and min" in note for note in found.notes)

@@ -35,6 +35,8 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
     match reason.code:
         case "few":
             return _few(numbers, unit)
+        case "ceiling" | "seedless" if unit != "seed":
+            return f"{reason.code}_{unit}s", numbers
         case "open" if numbers:
             return _needed(numbers)
         case "unstable" if "counted" in numbers:

@@ -162,10 +162,12 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
 def num_pairs(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns `5` or `3 to 5`: over how many pairs the rows of a table are.
 
-    A row without one says why below the table; where all are without, it is the planned number.
+    A row without one says why below the table; where all are without, it is the planned number, and 0 where nobody
+    planned one.
     """
     counts = [int(number(row["n"]) or 0) for row in rows]
-    return from_to([count for count in counts if count] or [len(facts.seeds)])
+    planned = 0 if facts.is_given else len(facts.seeds)
+    return from_to([count for count in counts if count] or [planned])
 
 
 def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:

@@ -40,7 +40,7 @@ def runs_in_frame(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     places = [f"row {label}" for label in (frame.index if frame.index.is_unique else range(len(frame)))]
     columns = {name: _cells(frame.iloc[:, place]) for place, name in enumerate(names)}
     clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
-    read = ReadTable(clean.table, "a DataFrame", [*notes, *clean.notes])
+    read = ReadTable(clean.table, "a DataFrame", [*notes, *clean.notes], clean.percent)
     with refusing_twice("runs", "a DataFrame"):
         return shaped(read, options.metric, options.baseline)
 

@@ -14,24 +14,16 @@ from pathlib import Path
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed
-from ablate.base.numerals import whole_in
 from ablate.base.once import put_once
 from ablate.report.words import message
-from ablate.runs.cells import is_number, is_spread_of_last_digits, mean_and_spread
+from ablate.runs.cells import is_number
 from ablate.runs.content import digests_of_rows
-from ablate.runs.formats.summary_columns import (
-    COUNTS,
-    joined_summaries,
-    kind_of_header,
-    with_counts_of_names,
-    with_deviations,
-)
+from ablate.runs.formats.summary_columns import with_mean_columns
 from ablate.runs.formats.summary_rows import summary_columns, without_summaries
 from ablate.runs.formats.tables import ReadTable, read_table_file
 from ablate.runs.no_variants import columns_without_variants
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
-from ablate.runs.row_summary import RowSummary
 
 _BOUND = re.compile(r".+__(MIN|MAX)")
 _OF_TIME = (
@@ -93,13 +85,16 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
             return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric, baseline)
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value", baseline)
-    read = joined_summaries(read, metric)
-    summaries = [str(name) for name in read.table if _is_summary(read.table[name])]
-    if summaries:
-        return _of_means(*with_counts_of_names(read, summaries), metric)
-    if "Name" in names and "State" in names:
-        return RunsFound(read.table, "a W&B runs export", notes=read.notes, rows_are_runs=True)
-    return RunsFound(read.table, read.kind, notes=read.notes)
+    is_of_wandb = "Name" in names and "State" in names
+    read, means = with_mean_columns(read, metric, baseline)
+    return RunsFound(
+        read.table,
+        "a W&B runs export" if is_of_wandb else read.kind,
+        metrics=[each.metric for each in means if each.is_in_cells],
+        notes=read.notes,
+        rows_are_runs=is_of_wandb,
+        means=means,
+    )
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -267,51 +262,3 @@ def _of_variant_columns(read: ReadTable, metric: str, baseline: str) -> RunsFoun
         notes.append(message("analyse.no_variants", others))
     roles = {"variant": ["variant"], "seed": ["seed"]}
     return RunsFound(pd.concat(tables), f"{read.kind} with a column a variant", roles, [metric], notes)
-
-
-def _is_summary(column: pd.Series) -> bool:
-    present = column[column != ""]
-    return len(present) > 0 and bool(present.map(lambda text: mean_and_spread(text) is not None).all())
-
-
-def _of_means(read: ReadTable, summaries: Sequence[str], metric: str) -> RunsFound:
-    """Returns the means of a table of `MEAN ± SD`, and beside each row its deviations and its number of runs.
-
-    Welch's t depends on nothing else. Raises `Invalid` where no column says over how many runs.
-    """
-    counts = [name for name in read.table if str(name).lower() in COUNTS]
-    if not counts:
-        rule = (
-            f"has means with deviations, {listed(summaries)}, and must say over how many runs each was taken"
-        )
-        raise Invalid("RUNS", rule, hint="Add a column `n` with the number of runs")
-    for name in summaries:
-        unclear = read.table[name][read.table[name].map(is_spread_of_last_digits)]
-        if len(unclear):
-            rule = "may have an error of its last digits in brackets, or a deviation"
-            raise Invalid(f"{unclear.index[0]}: {name}", rule, unclear.iloc[0], hint="Write 91.2 ± 0.4")
-    read = with_deviations(read, summaries, counts[0], metric)
-    others = [name for name in read.table if name not in summaries and name != counts[0]]
-    beside: dict[str, RowSummary] = {}
-    means: dict[str, list[str]] = {name: [] for name in summaries}
-    for place, row in read.table.iterrows():
-        count = whole_in(row[counts[0]])
-        if count is None or count < 2:
-            raise Invalid(
-                f"{place}: {counts[0]}", "must be a whole number of runs, two or more", row[counts[0]]
-            )
-        sds = {}
-        for name in summaries:
-            mean, deviation = mean_and_spread(row[name]) or ("", "")
-            means[name].append(mean)
-            if deviation:
-                sds[name] = float(deviation)
-        beside[str(place)] = RowSummary(count, sds)
-    table = read.table[others].assign(**means)
-    deviations = [name for name in summaries if kind_of_header(name) != "error"]
-    notes = [*read.notes]
-    if deviations:
-        notes.append(message("analyse.summaries", deviations, counts[0]))
-    return RunsFound(
-        table, "a table of means with deviations", metrics=list(summaries), notes=notes, summaries=beside
-    )

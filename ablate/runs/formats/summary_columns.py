@@ -1,7 +1,7 @@
-"""Columns of means beside columns of their deviations, in a table of one row a variant: summaries of several runs.
+"""Columns of means beside their spreads, in a table of one row a variant: `acc_mean, acc_std, n_seeds`, `91.0 ± 0.4`.
 
-`acc_mean, acc_std, n_seeds` become one column `acc` of `MEAN ± SD`. A standard error is turned into a deviation by the
-number of runs; an interval is refused, since its level and its kind are not known.
+Both ways of writing them become `MeanColumns`. Whether rows are means of several runs, or single runs beside which the
+spread of their own episodes stands, is not told here: `runs.means` does.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never
 
 import pandas as pd
 
-from ablate.base.errors import Invalid, listed
-from ablate.base.numerals import whole_in
-from ablate.report.words import message
-from ablate.runs.cells import is_number, mean_and_spread, number_in
+from ablate.base.errors import Problem, listed
+from ablate.runs.cells import MISSING, is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.formats.tables import ReadTable
-from ablate.runs.settings import is_seed
+from ablate.runs.mean_columns import Kind, MeanColumns
+from ablate.runs.settings import in_one_form_each, is_outcome
 from ablate.runs.summary_words import (
     ERRORS,
     INTERVALS,
@@ -29,10 +27,14 @@ from ablate.runs.summary_words import (
     word_at_end,
 )
 
-Kind = Literal["deviation", "error", "variance", "interval"]
 COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count", "n_trials", "repeats")
 """Names of columns that say over how many runs a mean was taken."""
+_BARE_SPREADS = frozenset({*SPREADS, *ERRORS} - {"sigma", "deviation", "se"})
+"""Words that name the spread of runs where a column is called so and no more: `sigma` may be a setting."""
 _AT_START = re.compile(r"([A-Za-z]+)[_ ./](.+)")
+_COUNT_AT_END = re.compile(
+    rf"(.+?)[_ ./-](?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})", re.IGNORECASE
+)
 _COUNT_IN_NAME = re.compile(r"[\s,]*\b(?:n\s*=\s*(\d+)|(\d+)\s*(?:seeds|runs|trials|repeats|repetitions))\b")
 _KINDS: Mapping[Kind, Sequence[str]] = {
     "deviation": SPREADS,
@@ -47,69 +49,42 @@ _BESIDE_KIND = re.compile(
     r"_(?:mean|average|avg|and|in|percent|1|(?:over_)?(?:\d+_)?(?:seeds|runs)|(?:over|of|n)_\d+)(?=_)"
 )
 _CI_IN_HEADER = re.compile(r"(?:\d\d_)?(?:ci_?\d*|cis|conf_int|confidence(?:_intervals?)?)")
+_AFTER_NAME = re.compile(r"\s*(?:[(\[±,]|\+/?-|\\pm).*$")
+"""What follows the name of a metric in a header: ` (mean ± SE)`."""
 _NO_INTERVALS = (
     "has intervals, of which the level or the kind is not known, and no standard deviation beside them"
 )
-_DEVIATION_HINT = "Add a column with the standard deviation of the runs"
+_LEAST = 0.5
+"""The least share of the cells of a column that are what it holds: of others each is told by its line."""
+Counts = Mapping[str, pd.Series]
+"""What says over how many runs means are, a column or a header → its cells."""
 
 
-@dataclass(frozen=True)
-class MeanColumns:
-    """A metric that is known by a column of means and one of their spread."""
+def with_mean_columns(read: ReadTable, metric: str, baseline: str) -> tuple[ReadTable, list[MeanColumns]]:
+    """Returns a table with plain means in cells that had spreads too, and the means that have spreads beside them.
 
-    metric: str
-    """What both columns name: `acc` of `acc_mean` and `acc_std`."""
-    mean: str
-    spread: str
-    kind: Kind
-    count: str
-    """The column with the number of runs; empty where there is none."""
-
-
-def joined_summaries(read: ReadTable, metric: str) -> ReadTable:
-    """Returns a table with one column of `MEAN ± SD` for each mean and its spread, where rows are summaries of runs.
-
-    Raises `Invalid` where the metric of the call is a spread, or a mean of which the number of runs is not known.
+    metric, baseline: as the call names them; empty where it does not.
     """
+    beside = _means_beside_spreads(read, metric)
     table = read.table
-    columns = _mean_columns(table)
-    if not columns or not _are_summaries(table):
-        return read
-    _refuse_spread(columns, metric)
-    asked = [each for each in columns if metric in (each.metric, each.mean)]
-    if metric and not asked:
-        return read
-    count = next((each.count for each in asked or columns if each.count), "")
-    if not count:
-        _refuse_uncounted(asked)
-        return read
-    _refuse_intervals(asked)
-    is_by_mean = any(each.mean == metric for each in asked)
-    joined = {}
-    for each in columns:
-        if each.kind != "interval":
-            joined[each.mean if is_by_mean else each.metric] = _joined(table, each, count)
-    errors = [each.spread for each in columns if each.kind == "error"]
-    notes = [*read.notes, message("analyse.standard_errors", errors)] if errors else read.notes
-    taken = {name for each in columns for name in (each.mean, each.spread, each.count)} - {count}
-    kept = table.drop(columns=[name for name in table if name in taken])
-    return replace(read, table=kept.rename(columns={count: COUNTS[0]}).assign(**joined), notes=notes)
-
-
-def with_counts_of_names(read: ReadTable, summaries: Sequence[str]) -> tuple[ReadTable, list[str]]:
-    """Returns a table in which the number of runs in a name, `Acc (%, 5 seeds)`, has a column, and the new names."""
-    names: dict[str, str] = {}
-    counts = set()
-    for name in summaries:
-        match = _COUNT_IN_NAME.search(name)
-        if match is not None:
-            counts.add(match[1] or match[2])
-            names[name] = re.sub(r"\s*[(\[]\s*[)\]]", "", name.replace(match[0], "")).strip()
-    has_count = any(str(name).lower() in COUNTS for name in read.table)
-    if len(counts) != 1 or has_count or {*names.values()} & {*read.table}:
-        return read, [*summaries]
-    table = read.table.rename(columns=names).assign(**{COUNTS[0]: counts.pop()})
-    return replace(read, table=table), [names.get(name, name) for name in summaries]
+    in_cells = [str(name) for name in table if _holds_means_with_spreads(table[name], baseline)]
+    numbers = {name: _count_in_name(name) for name in in_cells}
+    names = _without_counts(in_cells, [*map(str, table)])
+    found: list[MeanColumns] = []
+    means: dict[str, pd.Series] = {}
+    for name in in_cells:
+        shared = {*numbers.values()} - {""}
+        number = numbers[name] or (next(iter(shared)) if len(shared) == 1 else "")
+        counts = _counts_of(table, _AFTER_NAME.sub("", name))
+        has_own = bool(numbers[name]) or not counts
+        if number and has_own:
+            counts = {**counts, name: pd.Series(number, table.index)}
+        found.append(_of_cells(names[name], name, table[name], counts))
+        means[names[name]] = table[name].map(lambda text: _parts_of(text)[0])
+    if not in_cells:
+        return read, beside
+    table = table.rename(columns=names).assign(**means)
+    return replace(read, table=table), [*found, *beside]
 
 
 def kind_of_header(name: str) -> Kind:
@@ -125,42 +100,131 @@ def kind_of_header(name: str) -> Kind:
     return "deviation"
 
 
-def with_deviations(read: ReadTable, summaries: Sequence[str], count: str, metric: str) -> ReadTable:
-    """Returns a table in which columns of `MEAN ± ERROR`, as their headers say, have the deviations instead.
+# Means with their spreads in one cell
 
-    count: the column with the number of runs. metric: that of the call. Raises `Invalid` where that has intervals.
+
+def _holds_means_with_spreads(cells: pd.Series, baseline: str) -> bool:
+    """Returns whether most cells of a column that have a value are `MEAN ± SPREAD`, and none is the baseline."""
+    present = cells[(cells != "") & ~cells.str.lower().isin(MISSING)]
+    if present.empty or (baseline and (present == baseline).any()):
+        return False
+    return bool(present.map(lambda text: mean_and_spread(text) is not None).mean() >= _LEAST)
+
+
+def _parts_of(text: str) -> tuple[str, str]:
+    """Returns the mean and the spread of a cell, each as text: none of a missing value, no spread of another text."""
+    if text.lower() in MISSING:
+        return "", ""
+    return mean_and_spread(text) or (text, "")
+
+
+def _count_in_name(name: str) -> str:
+    """Returns the number of runs in a name, `Acc (%, 5 seeds)`; empty where there is none."""
+    match = _COUNT_IN_NAME.search(name)
+    return "" if match is None else match[1] or match[2]
+
+
+def _without_counts(names: Sequence[str], taken: Sequence[str]) -> dict[str, str]:
+    """Returns name → the same without a number of runs, where no column says that and no other has the shorter name."""
+    shorter: dict[str, str] = {}
+    for name in names:
+        plain = re.sub(r"\s*[(\[]\s*[)\]]", "", _COUNT_IN_NAME.sub("", name, count=1)).strip()
+        shorter[name] = plain
+    has_count = any(name.lower() in COUNTS for name in taken)
+    changed = [name for name in names if shorter[name] != name]
+    is_taken = len({*shorter.values()}) < len(names) or any(shorter[name] in taken for name in changed)
+    return {name: name for name in names} if has_count or is_taken else shorter
+
+
+def _of_cells(metric: str, name: str, cells: pd.Series, counts: Counts) -> MeanColumns:
+    """Returns the means of a column of `MEAN ± SPREAD`."""
+    kind = kind_of_header(name)
+    mistake = (
+        _mistake_of_cells(name, cells) or _mistake_of_kind(kind, name) or _mistake_of_counts(counts, metric)
+    )
+    count = next(iter(counts), "")
+    return MeanColumns(
+        metric=metric,
+        mean=metric,
+        spread=metric,
+        kind=kind,
+        count=count,
+        spreads=cells.map(lambda text: _parts_of(text)[1]).to_dict(),
+        counts=counts[count].to_dict() if count else {},
+        mistake=mistake,
+    )
+
+
+def _mistake_of_cells(name: str, cells: pd.Series) -> Problem | None:
+    """Returns what is unclear in cells of `MEAN ± SPREAD`: an error of the last digits, or a unit."""
+    means = cells[cells.map(lambda text: mean_and_spread(text) is not None)]
+    unclear = means[means.map(is_spread_of_last_digits)]
+    if len(unclear):
+        rule = "may have an error of its last digits in brackets, or a deviation"
+        source = f"{unclear.index[0]}: {name}"
+        return Problem(rule, given=unclear.iloc[0], hint="Write 91.2 ± 0.4", source=source)
+    has_sign = means.str.contains("%")
+    is_half = has_sign & ~means.str.contains(r"%[\s)$]*$")
+    if is_half.any():
+        rule = "has a percent sign after its mean and none after its deviation"
+        source = f"{means[is_half].index[0]}: {name}"
+        return Problem(rule, given=means[is_half].iloc[0], hint="Write 91.2 ± 0.4%", source=source)
+    if has_sign.any() and not has_sign.all():
+        given = [means[has_sign].iloc[0], means[~has_sign].iloc[0]]
+        hint = "Write all with the sign, or all without"
+        return Problem(f"has numbers with and without % in {name}", ("RUNS",), given, hint=hint)
+    return None
+
+
+# Means and spreads in columns of their own
+
+
+@dataclass(frozen=True)
+class _Words:
+    """The columns of a table by what their names say of a metric."""
+
+    means: Mapping[str, str]
+    """Metric → the column of its means."""
+    spreads: Mapping[str, Mapping[Kind, str]]
+    """Metric → kind of spread → its column; an empty metric of a column that is called `std` and no more."""
+
+
+def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
+    """Returns the metrics that are known by a column of means and one of their spread; `asked`: that of the call."""
+    table = read.table
+    words = _words_of(table)
+    found = []
+    for metric, spreads in words.spreads.items():
+        kind = next(kind for kind in _KINDS if kind in spreads)
+        means = _means_of(table, words, metric, spreads[kind], asked)
+        for mean in means:
+            columns = _of_columns(read, metric, mean, spreads[kind], kind)
+            if len(means) > 1:
+                rule = f"has deviations in {spreads[kind]}, and does not say of which means they are"
+                hint = f"Call the column {mean}_{spreads[kind]}"
+                columns = replace(columns, mistake=Problem(rule, ("RUNS",), listed(means), hint=hint))
+            found.append(columns)
+    return found
+
+
+def _means_of(table: pd.DataFrame, words: _Words, metric: str, spread: str, asked: str) -> list[str]:
+    """Returns the columns of means of which a column may have the spread, one where its name says which.
+
+    metric: that of the spread; empty where its column is called `std` and no more.
     """
-    kinds = {name: kind_of_header(name) for name in summaries}
-    for name, kind in kinds.items():
-        if kind == "interval" and (name == metric or metric not in read.table):
-            raise Invalid("RUNS", _NO_INTERVALS, name, hint=_DEVIATION_HINT)
-    errors = [name for name, kind in kinds.items() if kind == "error"]
-    if not errors:
-        return read
-    converted = {name: _with_deviation(read.table[name], read.table[count]) for name in errors}
-    notes = [*read.notes, message("analyse.standard_errors", errors)]
-    return replace(read, table=read.table.assign(**converted), notes=notes)
+    if metric in words.means:
+        return [words.means[metric]]
+    if not _counts_of(table, metric):
+        return []
+    if metric:
+        return [metric] if metric in table else []
+    return _outcomes(table, words, asked) if statistic_word(spread) in _BARE_SPREADS else []
 
 
-def _with_deviation(cells: pd.Series, counts: pd.Series) -> list[str]:
-    """Returns `MEAN ± SD` for each cell of `MEAN ± ERROR` over so many runs."""
-    converted = []
-    for cell, count in zip(cells, counts, strict=True):
-        found = mean_and_spread(cell)
-        number = whole_in(count)
-        if found is None or number is None:
-            converted.append(cell)
-            continue
-        mean, error = found
-        converted.append(f"{mean} ± {_deviation(error, 'error', number)}")
-    return converted
-
-
-def _mean_columns(table: pd.DataFrame) -> list[MeanColumns]:
-    """Returns the metrics that are known by a column of means and one of their spread."""
+def _words_of(table: pd.DataFrame) -> _Words:
+    """Returns the columns of a table that hold means or spreads, by their names."""
     means: dict[str, str] = {}
     spreads: dict[str, dict[Kind, str]] = {}
-    counts: dict[str, str] = {}
     for name in map(str, table):
         if not _holds_numbers(table[name]):
             continue
@@ -170,17 +234,41 @@ def _mean_columns(table: pd.DataFrame) -> list[MeanColumns]:
             means.setdefault(metric, name)
         elif kinds:
             spreads.setdefault(metric, {})[kinds[0]] = name
-        elif word in ("count", "n"):
-            counts.setdefault(metric, name)
-    of_all = next((str(name) for name in table if str(name).lower() in COUNTS), "")
-    found = []
-    for metric, of_metric in spreads.items():
-        mean = means.get(metric) or (metric if metric in table and of_all else "")
-        kind = next((kind for kind in _KINDS if kind in of_metric), None)
-        if mean and kind is not None:
-            count = counts.get(metric, of_all)
-            found.append(MeanColumns(metric or mean, mean, of_metric[kind], kind, count))
-    return found
+    return _Words(means, spreads)
+
+
+def _outcomes(table: pd.DataFrame, words: _Words, asked: str) -> list[str]:
+    """Returns the columns of numbers that are outcomes, or the metric of the call, and have no spread of their own."""
+    taken = {*words.means.values(), *words.spreads}
+    for spreads in words.spreads.values():
+        taken |= {*spreads.values()}
+    names = [name for name in map(str, table) if name not in taken and _holds_numbers(table[name])]
+    return [name for name in names if name == asked or (is_outcome(name) and not _is_count(name))]
+
+
+def _of_columns(read: ReadTable, metric: str, mean: str, spread: str, kind: Kind) -> MeanColumns:
+    """Returns the means of a metric that has a column of means and one of their spread."""
+    table = read.table
+    counts = _counts_of(table, metric)
+    is_taken = metric in table and metric != mean
+    name = mean if is_taken or not metric else metric
+    mistake = _mistake_of_kind(kind, spread) or _mistake_of_counts(counts, name)
+    marked = [column for column in (mean, spread) if column in read.percent]
+    if len(marked) == 1:
+        rule = f"must have percent signs in both of {mean} and {spread}, or in neither"
+        hint = "Write means and deviations in one unit"
+        mistake = Problem(rule, ("RUNS",), f"in {marked[0]} alone", hint=hint)
+    count = next(iter(counts), "")
+    return MeanColumns(
+        metric=name,
+        mean=mean,
+        spread=spread,
+        kind=kind,
+        count=count,
+        spreads=table[spread].to_dict(),
+        counts=counts[count].to_dict() if count else {},
+        mistake=mistake,
+    )
 
 
 def _metric_and_word(name: str) -> tuple[str, str]:
@@ -195,69 +283,48 @@ def _metric_and_word(name: str) -> tuple[str, str]:
 
 
 def _holds_numbers(cells: pd.Series) -> bool:
+    """Returns whether most cells of a column that have a value are numbers."""
     present = cells[cells != ""]
-    return len(present) > 0 and bool(present.map(is_number).all())
+    return len(present) > 0 and bool(present.map(is_number).mean() >= _LEAST)
 
 
-def _are_summaries(table: pd.DataFrame) -> bool:
-    """Returns whether each row may be a summary of runs: none says its seed or example, and no two have one name."""
-    names = [str(name) for name in table]
-    seeds = [name for name in names if is_seed(name) and name.lower() not in COUNTS]
-    texts = [name for name in names if not _holds_numbers(table[name])]
-    if seeds or "example" in map(str.lower, names) or not texts:
-        return False
-    return not table.duplicated(texts).any()
+# Numbers of runs, and what is unclear
 
 
-def _joined(table: pd.DataFrame, columns: MeanColumns, count: str) -> list[str]:
-    """Returns `MEAN ± SD` for each row; empty where it has no mean."""
-    cells = []
-    for place, row in table.iterrows():
-        mean, spread = row[columns.mean], row[columns.spread]
-        number = whole_in(row[count])
-        if mean == "" or spread == "":
-            cells.append("")
-            continue
-        if number is None:
-            raise Invalid(f"{place}: {count}", "must be a whole number of runs", row[count])
-        cells.append(f"{mean} ± {_deviation(spread, columns.kind, number)}")
-    return cells
+def _counts_of(table: pd.DataFrame, metric: str) -> Counts:
+    """Returns the columns that say over how many runs the means of a metric are: its own, else those of all."""
+    names = [*map(str, table)]
+    own = [name for name in names if metric and not _is_count(name) and _metric_of_count(name) == metric]
+    return {name: table[name] for name in own or filter(_is_count, names)}
 
 
-def _deviation(spread: str, kind: Kind, number: int) -> str:
-    """Returns the standard deviation of so many runs from what a cell says of their spread."""
-    match kind:
-        case "deviation":
-            return spread
-        case "error":
-            return repr(number_in(spread) * number**0.5)
-        case "variance":
-            return repr(number_in(spread) ** 0.5)
-        case "interval":
-            raise AssertionError(kind)
-        case _:
-            assert_never(kind)
+def _is_count(name: str) -> bool:
+    """Returns whether the name of a column says that it has the number of runs of all metrics."""
+    return name.lower() in COUNTS
 
 
-def _refuse_spread(columns: Sequence[MeanColumns], metric: str) -> None:
-    """Raises `Invalid` where the metric of a call is a spread over runs."""
-    for each in columns:
-        if metric == each.spread:
-            raise Invalid(
-                "--metric", "is a spread over runs, and no metric", metric, hint=f"Name {each.metric}"
-            )
+def _metric_of_count(name: str) -> str:
+    """Returns the metric of which a column has the number of runs: `acc` of `acc_n`, `n_acc`; empty of another."""
+    at_end = _COUNT_AT_END.fullmatch(name)
+    if at_end is not None:
+        return at_end[1]
+    metric, word = _metric_and_word(name)
+    return metric if word in ("count", "n") else ""
 
 
-def _refuse_uncounted(asked: Sequence[MeanColumns]) -> None:
-    """Raises `Invalid` for means of which the number of runs is not known."""
-    if asked:
-        given = listed([f"{each.mean} with {each.spread}" for each in asked])
-        rule = f"has means with deviations, {given}, and must say over how many runs each was taken"
-        raise Invalid("RUNS", rule, hint="Add a column `n` with the number of runs")
+def _mistake_of_counts(counts: Counts, metric: str) -> Problem | None:
+    """Returns that two columns say otherwise over how many runs the means of a metric are; None where none do."""
+    first, *others = counts or [""]
+    for other in others:
+        if (in_one_form_each(counts[first]) != in_one_form_each(counts[other])).any():
+            rule = f"says twice over how many runs the means of {metric} are, and not the same"
+            return Problem(rule, ("RUNS",), listed([first, other]), hint="Keep the number of runs alone")
+    return None
 
 
-def _refuse_intervals(asked: Sequence[MeanColumns]) -> None:
-    """Raises `Invalid` for means with intervals, of which no deviation is known."""
-    for each in asked:
-        if each.kind == "interval":
-            raise Invalid("RUNS", _NO_INTERVALS, each.spread, hint=_DEVIATION_HINT)
+def _mistake_of_kind(kind: Kind, name: str) -> Problem | None:
+    """Returns that a column has intervals, of which no deviation is known; None where it has not."""
+    if kind != "interval":
+        return None
+    hint = "Add a column with the standard deviation of the runs"
+    return Problem(_NO_INTERVALS, ("RUNS",), name, hint=hint)

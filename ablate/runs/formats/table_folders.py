@@ -58,7 +58,9 @@ class TableFolderReader(Reader):
         if seeds is not None:
             notes[message("analyse.seeds_of_folders")] = None
         table = pd.concat(parts)
-        found = shaped(ReadTable(table, "a folder of tables", list(notes)), options.metric, options.baseline)
+        percent = sorted({name for read in tables for name in read.percent})
+        together = ReadTable(table, "a folder of tables", list(notes), percent)
+        found = shaped(together, options.metric, options.baseline)
         role = _role_of_files(table, names, options)
         has_seeds = seeds is not None or any(is_seed(str(name)) for name in table)
         if role == "variant" and not has_seeds and not options.replicates:

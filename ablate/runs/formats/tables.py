@@ -61,6 +61,8 @@ class ReadTable:
     kind: str
     """What the file is, in words: `a table`, `JSON lines`."""
     notes: list[str] = field(default_factory=list)
+    percent: Sequence[str] = ()
+    """The columns whose percent signs were left out."""
 
 
 def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTable:
@@ -136,7 +138,7 @@ def _from_columns(path: Path, text: str, baseline: str) -> ReadTable:
             notes.append(message("analyse.summary_rows", int(is_summary.sum()), labels[is_summary].tolist()))
         notes.append(message("analyse.index_column"))
     clean = cleaned(table, lines.delimiter, baseline)
-    return ReadTable(clean.table, "a table", [*notes, *clean.notes])
+    return ReadTable(clean.table, "a table", [*notes, *clean.notes], clean.percent)
 
 
 def _rows(path: Path, numbered: Sequence[tuple[int, str]], delimiter: str) -> list[list[str]]:
@@ -218,7 +220,7 @@ def _from_parquet(path: Path, content: bytes, baseline: str) -> ReadTable:
         put_once(columns, name, cells.to_pylist())
     places = [f"{path}, row {row + 1}" for row in range(found.num_rows)]
     clean = cleaned(pd.DataFrame(columns, places, dtype=object), "", baseline)
-    return ReadTable(clean.table, "a parquet file", clean.notes)
+    return ReadTable(clean.table, "a parquet file", clean.notes, clean.percent)
 
 
 def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
@@ -254,7 +256,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
     runs = unfolded(records, places, options)
     clean = cleaned(cells_of(runs.rows, runs.places), "", options.baseline)
-    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes])
+    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes], clean.percent)
 
 
 def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
