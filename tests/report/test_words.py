@@ -2,15 +2,19 @@ import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jinja2 import Environment, FileSystemBytecodeCache, nodes
+from made_evidence import study
 from reports import troubled
 
 import ablate
+from ablate.analysis.compare import compare
 from ablate.analysis.learning import Learned
 from ablate.core.metric import Metric
 from ablate.report import words
-from ablate.report.sentences.answer import learned_words
+from ablate.report.section import ReportData
+from ablate.report.sentences.answer import answers_by_task, learned_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.words import codes, decimals_beside_0, interval, level_word, message, some
 
@@ -145,3 +149,32 @@ def test_an_interval_that_excludes_0_does_not_read_as_if_it_had_0(low, high, end
 def test_guessing_has_no_more_digits_than_what_was_reached(floor, spread, said):
     learned = Learned("t", True, "accuracy", Metric("max", floor=floor), mean=0.55176, spread=spread)
     assert learned_words(learned, troubled().facts).endswith(f"(guessing: {said})")
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "said"),
+    [
+        (1.0, 1e-12, "1.000 ± 0.000"),
+        (1.0, 3e-6, "1.000000 ± 0.000003"),
+        (0.04, 2e-8, "0.040 ± 0.000"),
+        (2.1e-9, 1e-10, "2.10e−9 ± 1.0e−10"),
+        (0.0, 0.0, "0.000 ± 0.000"),
+    ],
+)
+def test_a_spread_of_rounding_errors_gives_a_number_no_more_digits(mean, spread, said):
+    assert words.plus_minus(mean, spread) == said
+
+
+def test_a_mean_beside_a_narrow_interval_has_no_exponent():
+    places = words.decimals(1e-9, 3e-9)
+    assert words.fixed(1.0, places) == "1.000000"
+    assert words.difference(2e-9, 1e-9, 3e-9) == "+2.0e−9 [1.0e−9, 3.0e−9]"
+    assert words.difference(1.0, 1.0 - 2e-6, 1.0 + 2e-6) == "+1.000000 [0.999998, 1.000002]"
+
+
+def test_a_difference_that_every_seed_repeats_is_said_without_the_digits_of_its_rounding_errors():
+    losses = np.random.default_rng(0).normal(2.0, 0.1, 6)
+    losses = {"baseline": losses, "a": losses + 1.0}
+    evidence = study(losses, metric="loss", metrics={"loss": Metric("min")})
+    report_data = ReportData(evidence, compare(evidence), evidence.trials[:0])
+    assert "rose (worse) by 1 with a" in " ".join(answers_by_task(report_data))

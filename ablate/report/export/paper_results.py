@@ -43,6 +43,7 @@ from ablate.report.words import (
     count,
     decimals,
     decimals_beside_0,
+    decimals_of,
     fixed,
     from_to,
     message,
@@ -287,7 +288,7 @@ def _mean_of(means: pd.DataFrame, variant: str, scale: float) -> dict[str, str]:
     mean, spread = (scale * means.loc[variant, name] for name in ("mean", "std"))
     if np.isnan(mean):
         return {MEAN: NOTHING}
-    places = wording.decimals(spread)
+    places = decimals_of(mean, spread)
     shown = wording.number(mean, places)
     runs = count(means.loc[variant, "count"])
     return {
