@@ -69,7 +69,14 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
     assert of_judge <= codes("reasons")
     # These have several sentences.
     others = codes("reasons") - of_judge
-    assert {name.partition("_")[0] for name in others} == {"few", "groups", "open", "unseen", "unstable"}
+    assert {name.partition("_")[0] for name in others} == {
+        "few",
+        "groups",
+        "open",
+        "seedless",
+        "unseen",
+        "unstable",
+    }
     assert {name.partition("_")[0] for name in codes("inconclusive")} <= of_judge
 
 
@@ -98,9 +105,19 @@ def test_reasons_have_their_numbers(reason, text):
     assert because(reason) == text
 
 
+@pytest.mark.parametrize("unit", ["run", "fold"])
+@pytest.mark.parametrize("reason", ["few n=1 least=2", "ceiling n=8 failures=0.3", "examples", "seedless"])
+def test_reasons_speak_of_seeds_only_where_runs_have_them(reason, unit):
+    assert "seed" in because(reason)
+    text = because(reason, unit=unit)
+    assert "seed" not in text
+
+
 def test_the_answer_has_reasons_in_few_words():
     assert because("few n=1 least=2", short=True) == "too few seeds"
     assert because("few n=1 least=2", short=True, unit="run") == "too few runs"
+    assert because("seedless", short=True) == "the seed has no effect"
+    assert because("seedless", short=True, unit="run") == "no run differs from another of its side"
     assert because("open seeds=34", short=True) == because("examples", short=True) == ""
     assert because("degenerate n=3", short=True) == "all differences are the same"
     assert because("unsolved n=3", short=True) == "no run solved the task"
@@ -125,7 +142,7 @@ def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatc
 
     monkeypatch.setattr(FileSystemBytecodeCache, "load_bytecode", lambda *given: None)
     monkeypatch.setattr(FileSystemBytecodeCache, "dump_bytecode", full)
-    assert "1 seed" in words._module.__wrapped__("reasons").few(n=1, least=2)
+    assert "1 seed" in words._module.__wrapped__("reasons").few(n=1, least=2, unit="seed")
 
 
 @pytest.mark.parametrize(

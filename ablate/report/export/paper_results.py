@@ -154,7 +154,7 @@ def _main_effects(report_data: ReportData, task: TaskFacts, rows: Sequence[Row],
         *_judged_columns(rows, table_rows),
     ]
     better = better_word(task.metrics[facts.metric].direction)
-    seeds = num_pairs(rows, facts)
+    seeds = num_pairs(rows)
     means_in_words = message(
         "paper.marginal_means", facts.metric, task.name_for_readers, better, seeds, facts.replication.run_name
     )

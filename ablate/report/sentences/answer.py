@@ -196,7 +196,9 @@ def _solved(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
             counts.append(message("answer.solving", solved, row_name(row, names)))
     if counts:
         first = rated[0]
-        yield message("answer.solved", int(first["solved_baseline"]), int(first["n"]), first["task"], counts)
+        unit = facts.replication.run_name
+        solved = int(first["solved_baseline"])
+        yield message("answer.solved", solved, int(first["n"]), unit, first["task"], counts)
 
 
 def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator[str]:

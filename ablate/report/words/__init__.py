@@ -36,7 +36,7 @@ _LEAST_PLAIN = 1e-3
 def message(code: str, *values: Any, **named: Any) -> str:
     """Returns the words of `file.macro` for these values, as one line.
 
-    >>> message("reasons.few", n=1, least=2)
+    >>> message("reasons.few", n=1, least=2, unit="seed")
     '1 seed, at least 2 needed'
     """
     file, _, name = code.partition(".")
