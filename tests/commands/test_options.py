@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import ablate
 from ablate.base.errors import AblateError, Invalid, shown
 from ablate.base.numerals import POSITIVE
+from ablate.cli import main
 from ablate.commands._options import in_python, options_of
 from ablate.runs.options import AnalysisOptions
 from ablate.session.option import check_options, option, pairs_by_name, read_options
@@ -190,3 +191,31 @@ def test_values_of_numpy_and_paths_are_taken():
 def test_a_command_takes_no_option_that_no_field_is():
     with pytest.raises(AssertionError, match="Asked has no option margn"):
         options_of(Asked, "margn")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "study.yaml", "--seeds", "3", "--seeds", "2"),
+        ("plan", "--results", "a", "study.yaml", "--results=a"),
+        ("analyse", "runs.csv", "--variant", "a", "--variant", "b"),
+        ("compare", "--seeds", "3", "--seeds", "2", "a", "b", "--", "python", "train.py"),
+        ("list", "--results", "a", "--results", "b"),
+    ],
+)
+def test_an_option_of_one_value_is_refused_where_it_has_two(words):
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "takes one value, and is given 2 times" in done.output
+
+
+def test_options_of_several_values_and_flags_may_be_repeated():
+    words = ["--set", "a=1", "--set", "b=2", "--only", "a", "--only", "b", "--fresh", "--fresh"]
+    done = CliRunner().invoke(main, ["run", "no study", *words])
+    assert "takes one value" not in done.output
+    assert "no study: does not exist" in done.output
+
+
+def test_options_of_a_command_that_is_compared_are_its_own():
+    words = ["a", "b", "--", "python", "train.py", "--seeds", "3", "--seeds", "2"]
+    assert "takes one value" not in CliRunner().invoke(main, ["compare", *words]).output
