@@ -73,6 +73,16 @@ class Group(click.Group):
                 end.code = 141
             raise
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command that the arguments name. Raises `UsageError` where an option of it has two values."""
+        name, command, of_command = super().resolve_command(ctx, args)
+        if command is not None:
+            below = click.Context(command, info_name=name, parent=ctx, **command.context_settings)
+            _refuse_repeated(below, of_command)
+        return name, command, of_command
+
     def invoke(self, ctx: click.Context) -> None:
         """Runs a command, prints a foreseen failure as one message (with `--json` also as an object), and exits with
         its exit code.
@@ -98,6 +108,19 @@ class Group(click.Group):
             if as_json:
                 _print_object(failure)
         ctx.exit(code)
+
+
+def _refuse_repeated(ctx: click.Context, args: Sequence[str]) -> None:
+    """Raises `UsageError` for an option that takes one value and is given several, of which click takes the last."""
+    try:
+        _, _, given = ctx.command.make_parser(ctx).parse_args([*args])
+    except click.UsageError:
+        return  # It is raised again where the command reads its arguments.
+    for parameter in dict.fromkeys(given):
+        takes_one = isinstance(parameter, click.Option) and not (parameter.multiple or parameter.is_flag)
+        if takes_one and given.count(parameter) > 1:
+            rule = f"takes one value, and is given {given.count(parameter)} times"
+            raise click.UsageError(f"Option {parameter.opts[0]!r} {rule}.", ctx)
 
 
 def _failure(error: Exception | KeyboardInterrupt, command: str) -> Failure:

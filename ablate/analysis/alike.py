@@ -63,7 +63,8 @@ def alike_runs(
 def alike_groups(runs: Runs, task: TaskFacts) -> list[pd.DataFrame]:
     """Returns the judged runs of a task that have the same numbers, a frame a group; see `alike_runs`.
 
-    By the metrics of which every run has a value, and without examples, since verdicts compare whole runs.
+    By every metric of which some run has a value: a run that lacks one is like no other. Without examples, since
+    verdicts compare whole runs.
     """
 
     def groups(evidence: Evidence) -> list[pd.DataFrame]:
@@ -72,7 +73,7 @@ def alike_groups(runs: Runs, task: TaskFacts) -> list[pd.DataFrame]:
         of_task = trials[is_judged & (trials["task"] == task.name)]
         metrics = {}
         for name, metric in task.metrics.items():
-            if name in of_task and of_task[name].notna().all():
+            if name in of_task and of_task[name].notna().any():
                 metrics[name] = metric
         if not metrics or of_task.empty:
             return []

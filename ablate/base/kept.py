@@ -63,8 +63,8 @@ def validated(
         raise AblateError(str(problem_of(error, path, remedy, line))) from None
 
 
-def problem_of(error: ValidationError, path: Path, remedy: str, line: int | None = None) -> Problem:
-    """Returns the first mistake in a file that its schema does not allow."""
+def problem_of(error: ValidationError, path: Path | str, remedy: str, line: int | None = None) -> Problem:
+    """Returns the first mistake in a file, named by its path or in words, that its schema does not allow."""
     first = error.errors(include_url=False)[0]
     given = NOT_GIVEN if first["type"] in (*_OF_UNION, "json_invalid") else first["input"]
     rule = first["msg"][0].lower() + first["msg"][1:]

@@ -28,6 +28,8 @@ def options_of(kind: type, *names: str, **otherwise: Any) -> Callable[[Decorated
 
     otherwise: what a command says otherwise of them, such as its own `help`.
     """
+    unknown = {*names} - {*options_in(kind)}
+    assert not unknown, f"{kind.__name__} has no option {listed(unknown)}"
 
     def decorate(command: Decorated) -> Decorated:
         # click shows the option that is added last first.

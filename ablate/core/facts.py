@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, assert_never
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
 from ablate.base.errors import AblateError
-from ablate.base.text import first_line
+from ablate.base.kept import problem_of
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.other_looks import EarlierCalls, SupersededRuns
@@ -213,14 +213,19 @@ class StudyFacts:
     earlier_calls: EarlierCalls = field(default_factory=EarlierCalls)
 
     def of(self, kind: type[FactsT]) -> FactsT | None:
-        """Returns what a stage keeps; None where the study has no such stage. Raises `AblateError`."""
+        """Returns what a stage keeps; None where the study has no such stage.
+
+        Raises `AblateError` for the first field that the stage does not allow.
+        """
         plain = self.features.get(kind.key)
         if plain is None:
             return None
         try:
             return kind.read(plain)
-        except ValueError as error:
-            raise AblateError(f"the facts of {kind.key}: {first_line(error)}. {REMEDY}") from None
+        except ValidationError as error:
+            problem = problem_of(error, f"{TRIALS} of {self.study}", REMEDY)
+            where = ("features", kind.key, *problem.path)
+            raise AblateError(str(replace(problem, path=where))) from None
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""
@@ -315,6 +320,8 @@ class StudyFacts:
 TRIAL_COLUMNS = ("id", "variant", "task", "seed", "status", "reason")
 """The columns of the trials frame that are no metric, beside those of factors: names that no metric may have."""
 EXAMPLE_COLUMNS = ("id", "metric", "values")
+TRIALS = "trials.parquet"
+"""The file of a report with the trials frame and the facts."""
 RUNNER_UPS = "rivals"  # The frame of the trials of variants at other settings, as `Evidence.trials`.
 
 

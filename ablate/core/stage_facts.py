@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -27,8 +27,8 @@ class StageFacts:
     """The columns that the frame has in every study; none where there is no frame."""
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Self:
-        """Returns the facts in plain data, as files have them. Raises `ValueError`."""
+    def read(cls, plain: object) -> Self:
+        """Returns the facts in plain data, as files have them. Raises `ValidationError`."""
         return schema_of(cls).validate_python(plain)
 
     def plain(self) -> dict[str, Any]:

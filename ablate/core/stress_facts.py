@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from ablate.core.stage_facts import StageFacts
 
 if TYPE_CHECKING:
     from typing import Self
+
+_GRID = TypeAdapter(
+    Annotated[dict[str, list[float]], Field(min_length=1, max_length=1)], config=ConfigDict(defer_build=True)
+)
+"""The schema of a path and its learning rates."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,10 @@ class StressFacts(StageFacts):
     """The learning rates, rising."""
 
     @classmethod
-    def read(cls, plain: Mapping[str, Any]) -> Self:
-        """Returns the facts in plain data, path → rates. Raises `ValueError`."""
-        [(path, rates)] = plain.items()
-        return super().read({"path": path, "rates": rates})
+    def read(cls, plain: object) -> Self:
+        """Returns the facts in plain data, path → rates. Raises `ValidationError`."""
+        [(path, rates)] = _GRID.validate_python(plain).items()
+        return cls(path, rates)
 
     def plain(self) -> dict[str, Any]:
         """Returns path → rates."""

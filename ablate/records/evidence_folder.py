@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from ablate.base.errors import AblateError, Problem
 from ablate.base.kept import problem_of
-from ablate.core.facts import EXAMPLE_COLUMNS, Evidence, StudyFacts, frame_of
+from ablate.core.facts import EXAMPLE_COLUMNS, TRIALS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import JUDGED, Cell, Trial
 from ablate.records.facts_file import facts_from
 from ablate.records.tables import frames_beside, load_frame, rows_and_facts, save_frame
@@ -19,7 +19,6 @@ from ablate.records.tables import frames_beside, load_frame, rows_and_facts, sav
 if TYPE_CHECKING:
     import pandas as pd
 
-TRIALS = "trials.parquet"
 CURVES = "curves.parquet"
 EXAMPLES = "examples.parquet"
 _EXAMPLES = "examples"

@@ -32,11 +32,12 @@ from ablate.base.kept import content_of, validated
 from ablate.base.text import printable
 from ablate.core import names
 from ablate.core.dated_plan import DatedPlan
+from ablate.core.facts import TRIALS
 from ablate.core.judged_variants import JudgedVariants
 from ablate.core.overhead import Overhead
 from ablate.core.stage_facts import FactsT
 from ablate.core.trial import Cell
-from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
+from ablate.records.evidence_folder import CURVES, EvidenceFolder
 from ablate.records.store import newest
 from ablate.records.tables import read_csv, rows_and_facts, write_csv
 from ablate.records.trial_list import TrialList

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Number
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,9 +76,15 @@ def _patterns(given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     return by_name(pairs)
 
 
-def _text(given: object) -> str:
-    """Returns a text of what may be none, such as a column that has a number for its name."""
-    return str(given or "")
+def _name(given: object) -> object:
+    """Returns the name of a column as text, also where it is a number; what is neither is left to be refused."""
+    is_number = isinstance(given, Number) and not isinstance(given, bool)
+    return str(given) if is_number else given
+
+
+def _name_if_any(given: object) -> object:
+    """Returns the name of a column as text, empty for None; what is no name is left to be refused."""
+    return "" if given is None else _name(given)
 
 
 def reserved_names() -> Sequence[str]:
@@ -92,8 +99,8 @@ def reserved_names() -> Sequence[str]:
 class AnalysisOptions:
     """The options of `ablate analyse` and of `ablate.analyse`."""
 
-    baseline: str = option("", "Variant that the others are compared with.", read=str, metavar="NAME")
-    metric: str = option("", "Column of the metric that is judged.", read=str, metavar="NAME")
+    baseline: str = option("", "Variant that the others are compared with.", read=_name, metavar="NAME")
+    metric: str = option("", "Column of the metric that is judged.", read=_name, metavar="NAME")
     direction: Direction | None = option(
         None,
         "max: more is better; min: less is better.",
@@ -153,7 +160,7 @@ class AnalysisOptions:
     seed: str = option(
         "",
         "Column of the seeds, or a pattern that finds them in names.",
-        read=_text,
+        read=_name_if_any,
         metavar="COLUMN|PATTERN",
     )
     where: str | Sequence[str] = option(

@@ -9,7 +9,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import click
 
@@ -41,16 +42,45 @@ class Option:
     after: str
     click: Mapping[str, Any]
 
-    def check(self, name: str, value: Any) -> None:
-        """Raises `Invalid` for a value of the field of that name that the option does not take."""
-        if self.domain is not None and value is not None:
+    def check(self, name: str, value: Any, kind: Any) -> None:
+        """Raises `Invalid` for a value of the field of that name, and of that kind, that the option does not take."""
+        if value is None and _fits(value, kind):
+            return
+        if self.domain is not None:
             self.domain.check(name, value)
-        if self.choices and value is not None and value not in self.choices:
+        if self.choices and value not in self.choices:
             raise Invalid(name, "must be one of these", value, listed(self.choices))
         if self.click.get("is_flag") and not isinstance(value, bool):
             raise Invalid(name, "must be true or false", value)
         if self.texts and not are_texts(value):
             raise Invalid(name, "must be a list of texts", value)
+        if not _fits(value, kind):
+            kinds = [_KINDS[part] for part in _alternatives(kind) if part in _KINDS]
+            raise Invalid(name, f"must be {' or '.join(kinds) or 'a mapping of texts'}", value)
+
+
+_KINDS: Mapping[object, str] = {str: "a text", Path: "a path", NoneType: "None"}
+"""The kinds of values that neither a domain nor choices tell, in words."""
+
+
+def _alternatives(kind: Any) -> Sequence[Any]:
+    """Returns the kinds of which a value has one."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Returns whether a value is of the kind of a field; numbers and lists are told by what the option declares."""
+    alternatives = _alternatives(kind)
+    if len(alternatives) > 1:
+        return any(_fits(value, alternative) for alternative in alternatives)
+    if get_origin(kind) is Mapping:
+        _, of_values = get_args(kind)
+        return isinstance(value, Mapping) and all(_fits(one, of_values) for one in value.values())
+    if kind is Path:
+        return isinstance(value, os.PathLike)
+    if kind in _KINDS:
+        return isinstance(value, kind)
+    return value is not None
 
 
 def option(
@@ -123,9 +153,10 @@ def options_in(kind: type) -> dict[str, Option]:
 def check_options(options: object) -> None:
     """Raises `Invalid` for values that their options do not take; for `__post_init__`, which Python passes too."""
     with Gather() as at:
+        kinds = get_type_hints(type(options))
         for name, declared in options_in(type(options)).items():
             with at():
-                declared.check(name, options.__dict__[name])
+                declared.check(name, options.__dict__[name], kinds[name])
 
 
 def read_options(make: Callable[..., OptionsT], given: Mapping[str, Any]) -> OptionsT:

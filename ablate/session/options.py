@@ -18,7 +18,7 @@ def _seeds(given: Any) -> Any:
     """Returns a number of seeds, or each of them; what is neither is left to be refused."""
     to_list = getattr(given, "tolist", None)  # Arrays of numpy, pandas and torch have it.
     seeds = given if to_list is None else to_list()
-    return tuple(seeds) if isinstance(seeds, Iterable) else seeds
+    return tuple(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else seeds
 
 
 def _sets(given: Sequence[str] | Mapping[str, Any]) -> Sequence[str]:

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made_evidence import study
 
-from ablate.analysis.alike import alike_runs
+from ablate.analysis.alike import alike_groups, alike_runs, are_seedless
+from ablate.analysis.runs import runs_of
 from ablate.core.metric import Metric
 
 ACCURACY = {"acc": Metric("max")}
@@ -55,3 +57,48 @@ def test_seeds_that_change_no_variant_are_found_on_a_coarse_grid():
     ]
     assert alike({"base": [0.81] * 4 + [0.82], "new": [0.85] * 5}) == []
     assert alike({"base": [0.81] * 5, "new": [0.81] * 5}) == []
+
+
+LOSSES = {
+    "baseline": [2.3025850, 2.2917311, 2.3110042, 2.2875519],
+    "a": [2.1, 2.2041007, 2.1503319, 2.1207744],
+}
+
+
+def two_metrics(losses):
+    """Two variants whose accuracies are equal, and whose losses tell the seeds apart."""
+    accuracies = {"baseline": [0.81] * 4, "a": [0.85] * 4}
+    return study(
+        accuracies, metrics={"accuracy": Metric("max"), "loss": Metric("min")}, others={"loss": losses}
+    )
+
+
+@pytest.mark.parametrize("lacking", [np.nan, np.inf])
+def test_one_run_without_a_metric_makes_no_seed_without_effect(lacking):
+    """The metric tells all other runs apart."""
+    evidence = two_metrics({**LOSSES, "a": [lacking, *LOSSES["a"][1:]]})
+    task = evidence.facts.tasks[0]
+    assert alike_groups(runs_of(evidence), task) == []
+    assert not are_seedless(runs_of(evidence), ["baseline", "a"], task)
+
+
+def test_a_metric_that_one_variant_never_has_leaves_what_the_others_show():
+    equal = [2.3025850] * 4
+    evidence = two_metrics({"baseline": equal, "a": [np.nan] * 4})
+    task = evidence.facts.tasks[0]
+    assert are_seedless(runs_of(evidence), ["baseline"], task)
+    assert not are_seedless(runs_of(evidence), ["a"], task), "its loss may differ"
+
+
+def test_a_metric_that_no_run_has_is_not_compared():
+    evidence = two_metrics({"baseline": [np.nan] * 4, "a": [np.nan] * 4})
+    assert are_seedless(runs_of(evidence), ["baseline", "a"], evidence.facts.tasks[0])
+
+
+def test_runs_that_share_no_metric_are_not_alike():
+    metrics = {"accuracy": Metric("max"), "loss": Metric("min")}
+    losses = {"baseline": [np.nan] * 4, "a": [2.1] * 4}
+    evidence = study({"baseline": [0.81] * 4, "a": [0.85] * 4}, metrics=metrics, others={"loss": losses})
+    is_a = evidence.trials["variant"] == "a"
+    evidence.trials.loc[is_a, "accuracy"] = np.nan
+    assert alike_groups(runs_of(evidence), evidence.facts.tasks[0]) == []

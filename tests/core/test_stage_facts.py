@@ -48,18 +48,27 @@ def test_what_a_stage_keeps_is_found_by_its_class():
 
 
 @pytest.mark.parametrize(
-    ("kind", "plain"),
+    ("kind", "plain", "where", "given"),
     [
-        (SpeedFacts, {"over": "", "warmth": 3}),
-        (StressFacts, {"training.lr": [0.1], "model.width": [8]}),
-        (StressFacts, {"training.lr": "fast"}),
-        (MatchFacts, {"quantity": "parameters"}),
+        (SpeedFacts, {"over": "", "warmth": 3}, "speed.warmth", "given 3"),
+        (SpeedFacts, {"calls": ["running"]}, "speed.calls[0]", "given 'running'"),
+        (SpeedFacts, 3, "speed", "given 3"),
+        (StressFacts, {"training.lr": [0.1], "model.width": [8]}, "stress", "given {"),
+        (StressFacts, {"training.lr": "fast"}, "stress.training.lr", "given 'fast'"),
+        (StressFacts, 3, "stress", "given 3"),
+        (MatchFacts, {"quantity": "parameters"}, "match.by", "required"),
+        (SearchFacts, {"trials": "many"}, "search.", "required"),
     ],
 )
-def test_facts_of_another_version_are_refused(kind, plain):
+def test_facts_of_another_version_are_refused_by_file_and_field(kind, plain, where, given):
     facts = replace(study({"baseline": [0.5]}).facts, features={kind.key: plain})
-    with pytest.raises(AblateError, match=f"the facts of {kind.key}: .*run the study again"):
+    with pytest.raises(AblateError) as refused:
         facts.of(kind)
+    said = str(refused.value)
+    assert said.startswith(f"trials.parquet of made: features.{where}")
+    assert given in said
+    assert said.endswith("run the study again, which replaces it")
+    assert "validation error" not in said
 
 
 def test_of_a_report_whose_facts_cannot_be_read_nothing_is_known(tmp_path):

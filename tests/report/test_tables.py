@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_evidence import study
 
 from ablate.analysis.compare import compare
 from ablate.base import wording
+from ablate.core.metric import Metric
 from ablate.report import page as markdown
 from ablate.report import words as tables
 from ablate.report.sections.runs import against
 from ablate.report.sentences.levels import family
 from ablate.report.sentences.reason_words import because
-from ablate.report.tables.verdicts import verdict_tables
-from ablate.report.words import Column
+from ablate.report.tables.verdicts import num_pairs, verdict_tables
+from ablate.report.words import Column, rows_of
 
 
 @pytest.mark.parametrize(
@@ -145,3 +147,16 @@ def test_a_count_beside_that_of_the_baseline():
     shown = ["9,280 (+1,088)", "8,000 (−192)", "8,192", "5", "–", "0 (−160)", "7"]
     assert [against(*pair) for pair in pairs] == shown
     assert against(9280, 8192, relative=True) == "9,280 (+13.3 %)"
+
+
+def test_a_table_counts_the_pairs_that_its_rows_have_and_none_that_were_planned():
+    """The heading says so where no row has a pair."""
+    evidence = study(
+        {"baseline": [0.5, 0.6, np.nan, np.nan], "a": [np.nan, np.nan, 0.5, 0.6]},
+        metrics={"accuracy": Metric("max")},
+    )
+    rows = rows_of(compare(evidence))
+    assert num_pairs(rows) == "0"
+    assert num_pairs([*rows, {**rows[0], "n": 3}]) == "3"
+    (table,) = verdict_tables(rows, evidence.facts)
+    assert "over 0 paired seeds" in table.caption

@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jinja2 import Environment, FileSystemBytecodeCache, nodes
+from made_evidence import study
 from reports import troubled
 
 import ablate
+from ablate.analysis.compare import compare
 from ablate.analysis.learning import Learned
 from ablate.core.metric import Metric
 from ablate.report import words
-from ablate.report.sentences.answer import learned_words
+from ablate.report.section import ReportData
+from ablate.report.sentences.answer import answers_by_task, learned_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.words import codes, decimals_beside_0, interval, level_word, message, some
 
@@ -98,8 +102,14 @@ def test_every_code_of_a_reason_has_words_and_no_other_has():
     assert of_judge <= codes("reasons")
     # These have several sentences.
     others = codes("reasons") - of_judge
-    several = {"ceiling", "few", "groups", "open", "seedless", "unseen", "unstable"}
-    assert {name.partition("_")[0] for name in others} == several
+    assert {name.partition("_")[0] for name in others} == {
+        "few",
+        "groups",
+        "open",
+        "seedless",
+        "unseen",
+        "unstable",
+    }
     assert {name.partition("_")[0] for name in codes("inconclusive")} <= of_judge
 
 
@@ -128,9 +138,19 @@ def test_reasons_have_their_numbers(reason, text):
     assert because(reason) == text
 
 
+@pytest.mark.parametrize("unit", ["run", "fold"])
+@pytest.mark.parametrize("reason", ["few n=1 least=2", "ceiling n=8 failures=0.3", "examples", "seedless"])
+def test_reasons_speak_of_seeds_only_where_runs_have_them(reason, unit):
+    assert "seed" in because(reason)
+    text = because(reason, unit=unit)
+    assert "seed" not in text
+
+
 def test_the_answer_has_reasons_in_few_words():
     assert because("few n=1 least=2", short=True) == "too few seeds"
     assert because("few n=1 least=2", short=True, unit="run") == "too few runs"
+    assert because("seedless", short=True) == "the seed has no effect"
+    assert because("seedless", short=True, unit="run") == "no run differs from another of its side"
     assert because("open seeds=34", short=True) == because("examples", short=True) == ""
     assert because("degenerate n=3", short=True) == "all differences are the same"
     assert because("unsolved n=3", short=True) == "no run solved the task"
@@ -166,7 +186,7 @@ def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatc
 
     monkeypatch.setattr(FileSystemBytecodeCache, "load_bytecode", lambda *given: None)
     monkeypatch.setattr(FileSystemBytecodeCache, "dump_bytecode", full)
-    assert "1 seed" in words._module.__wrapped__("reasons").few(n=1, least=2)
+    assert "1 seed" in words._module.__wrapped__("reasons").few(n=1, least=2, unit="seed")
 
 
 @pytest.mark.parametrize(
@@ -190,3 +210,32 @@ def test_an_interval_that_excludes_0_does_not_read_as_if_it_had_0(low, high, end
 def test_guessing_has_no_more_digits_than_what_was_reached(floor, spread, said):
     learned = Learned("t", True, "accuracy", Metric("max", floor=floor), mean=0.55176, spread=spread)
     assert learned_words(learned, troubled().facts).endswith(f"(guessing: {said})")
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "said"),
+    [
+        (1.0, 1e-12, "1.000 ± 0.000"),
+        (1.0, 3e-6, "1.000000 ± 0.000003"),
+        (0.04, 2e-8, "0.040 ± 0.000"),
+        (2.1e-9, 1e-10, "2.10e−9 ± 1.0e−10"),
+        (0.0, 0.0, "0.000 ± 0.000"),
+    ],
+)
+def test_a_spread_of_rounding_errors_gives_a_number_no_more_digits(mean, spread, said):
+    assert words.plus_minus(mean, spread) == said
+
+
+def test_a_mean_beside_a_narrow_interval_has_no_exponent():
+    places = words.decimals(1e-9, 3e-9)
+    assert words.fixed(1.0, places) == "1.000000"
+    assert words.difference(2e-9, 1e-9, 3e-9) == "+2.0e−9 [1.0e−9, 3.0e−9]"
+    assert words.difference(1.0, 1.0 - 2e-6, 1.0 + 2e-6) == "+1.000000 [0.999998, 1.000002]"
+
+
+def test_a_difference_that_every_seed_repeats_is_said_without_the_digits_of_its_rounding_errors():
+    losses = np.random.default_rng(0).normal(2.0, 0.1, 6)
+    losses = {"baseline": losses, "a": losses + 1.0}
+    evidence = study(losses, metric="loss", metrics={"loss": Metric("min")})
+    report_data = ReportData(evidence, compare(evidence), evidence.trials[:0])
+    assert "rose (worse) by 1 with a" in " ".join(answers_by_task(report_data))

@@ -258,6 +258,10 @@ UNSEEDED = {
         "variant,loss\n" + "".join(f"a,{x}\nb,{1 - x}\n" for x in (0.9, 0.95, 0.1, 0.2)),
         ("--floor", "1", "--ceiling", "0", "--margin", "0.01"),
     ),
+    "at the best value": (
+        "variant,loss\n" + "".join(f"a,{x}\nb,{x}\n" for x in (0.001, 0.0012, 0.0, 0.0009)),
+        ("--ceiling", "0", "--floor", "1", "--margin", "0.01"),
+    ),
     "one run of a variant, and a claim": (
         "variant,loss\na,1.1\na,1.2\na,1.4\nb,1.3\nc,1.5\nc,1.7\n",
         ("--claim", "c beats a on loss", "--claim", "b matches a on loss within 0.1"),

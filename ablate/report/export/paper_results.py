@@ -43,6 +43,7 @@ from ablate.report.words import (
     count,
     decimals,
     decimals_beside_0,
+    decimals_of,
     fixed,
     from_to,
     message,
@@ -153,7 +154,7 @@ def _main_effects(report_data: ReportData, task: TaskFacts, rows: Sequence[Row],
         *_judged_columns(rows, table_rows),
     ]
     better = better_word(task.metrics[facts.metric].direction)
-    seeds = num_pairs(rows, facts)
+    seeds = num_pairs(rows)
     means_in_words = message(
         "paper.marginal_means", facts.metric, task.name_for_readers, better, seeds, facts.replication.run_name
     )
@@ -287,7 +288,7 @@ def _mean_of(means: pd.DataFrame, variant: str, scale: float) -> dict[str, str]:
     mean, spread = (scale * means.loc[variant, name] for name in ("mean", "std"))
     if np.isnan(mean):
         return {MEAN: NOTHING}
-    places = wording.decimals(spread)
+    places = decimals_of(mean, spread)
     shown = wording.number(mean, places)
     runs = count(means.loc[variant, "count"])
     return {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Limits = tuple[float, float]
 ROOM = 0.06  # The share of a range that an axis has beyond each of its ends.
 EDGE = 0.03  # The share of a panel beside others that half a marker takes up, with some room.
+ARROW_EDGE = 0.11  # The same with the arrow of an interval that leaves the panel.
 LOG_RATIO = 10  # Largest over smallest value from which on an axis is logarithmic.
 MAX_TICKS = 6  # Values that are written at an axis.
 STEPS = (1, 2, 5, 10)  # Differences of ticks, times a power of ten.
@@ -67,14 +68,27 @@ def zoomed(lows: ArrayLike, highs: ArrayLike, margin: float | None, means: Array
     if max(2, len(bounds) / 3) <= near.sum() < len(bounds):
         closer = float(low[near].min()), float(high[near].max())
         if closer[0] < closer[1]:
-            panels.append(clear_of(means, padded(*closer)))
+            panels.append(_clear_of_arrows(means, clear_of(means, padded(*closer)), lows, highs))
     return panels
 
 
-def clear_of(points: ArrayLike, limits: Limits) -> Limits:
-    """Returns limits moved outwards until no point inside is so near that its marker would be cut."""
+def _clear_of_arrows(means: ArrayLike, limits: Limits, lows: ArrayLike, highs: ArrayLike) -> Limits:
+    """Returns limits moved outwards until no mean lies under the arrow of its own interval, which leaves them."""
+    points = np.ravel(means)
+    if not len(points):
+        return limits
+    low, _ = clear_of(points[np.ravel(lows) < limits[0]], limits, ARROW_EDGE)
+    _, high = clear_of(points[np.ravel(highs) > limits[1]], limits, ARROW_EDGE)
+    return low, high
+
+
+def clear_of(points: ArrayLike, limits: Limits, edge: float = EDGE) -> Limits:
+    """Returns limits moved outwards until no point inside is so near that its marker would be cut.
+
+    edge: the share of the panel that has no point.
+    """
     low, high = limits
-    room = EDGE * (high - low)
+    room = edge * (high - low)
     for point in np.sort(np.ravel(points))[::-1]:
         if low <= point < low + room:
             low = float(point) - room

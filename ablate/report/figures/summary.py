@@ -11,7 +11,7 @@ from ablate.base import wording
 from ablate.report.figures.rows import draw_interval, draw_zero, write_right
 from ablate.report.figures.scales import Limits
 from ablate.report.figures.theme import MARKS, PAGE, Mark, colour
-from ablate.report.words import in_lines
+from ablate.report.words import decimals_of, in_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,4 +90,4 @@ def _limits(rows: pd.DataFrame, margin: float | None) -> Limits:
 def _decimals(rows: pd.DataFrame) -> int:
     """Returns the decimals of the numbers beside the rows, the same for all, as an ordinary interval supports them."""
     half_width = (rows["high"] - rows["low"]).median() / 2
-    return max(1, wording.decimals(half_width) - 1) if half_width > 0 else 1
+    return max(1, decimals_of(rows["value"].abs().max(), half_width) - 1) if half_width > 0 else 1

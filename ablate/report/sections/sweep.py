@@ -31,6 +31,7 @@ from ablate.report.words import (
     Row,
     Table,
     count,
+    decimals_of,
     message,
     number,
     plus_minus,
@@ -174,7 +175,7 @@ def _winner_row(
     spread = number(trials["validation"].std())
     change = NOTHING
     if seen is not None and mean is not None:
-        change = wording.plus(mean - seen, wording.decimals(spread or 0))
+        change = wording.plus(mean - seen, decimals_of(mean, spread or 0))
     setting = [f"{path}={value(winner[path])}" for path in searched.paths if not pd.isna(winner.get(path))]
     return {
         "variant": winner["chosen"],

@@ -27,7 +27,7 @@ from ablate.report.tables.verdicts import (
     row_name,
     shared_rate,
 )
-from ablate.report.words import Row, from_to, message, number, rows_of, text
+from ablate.report.words import Row, decimals_of, from_to, is_rounding_error, message, number, rows_of, text
 
 BETTER = "better"
 WORSE = "worse"
@@ -196,7 +196,9 @@ def _solved(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
             counts.append(message("answer.solving", solved, row_name(row, names)))
     if counts:
         first = rated[0]
-        yield message("answer.solved", int(first["solved_baseline"]), int(first["n"]), first["task"], counts)
+        unit = facts.replication.run_name
+        solved = int(first["solved_baseline"])
+        yield message("answer.solved", solved, int(first["n"]), unit, first["task"], counts)
 
 
 def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator[str]:
@@ -236,9 +238,10 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
     To the first digit that the uncertainty touches, or exactly where there is none.
     """
     scale = 100 if is_share(metric) else 1
-    shown = wording.exact(scale * value)
-    if uncertainty is not None:
-        shown = wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
+    if uncertainty is None or is_rounding_error(uncertainty, value):
+        shown = wording.exact(scale * value)
+    else:
+        shown = wording.number(scale * value, max(0, decimals_of(scale * value, scale * uncertainty) - 1))
     return message("answer.points", shown) if is_share(metric) else shown
 
 
@@ -272,7 +275,7 @@ def learned_words(learned: Learned, facts: StudyFacts) -> str:
             "answer.reached_target", learned.task, *learned.solved, facts.replication.run_name, target
         )
     # Both as exact as the spread lets them be told.
-    places = wording.decimals(learned.spread)
+    places = decimals_of(learned.mean, learned.spread)
     mean = wording.number(learned.mean, places)
     return message("answer.reached", learned.name, mean, learned.task, _guessing(metric, places))
 

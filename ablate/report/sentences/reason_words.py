@@ -5,6 +5,13 @@ from collections.abc import Mapping
 from ablate.core.reason import Reason
 from ablate.report.words import codes, message
 
+_NAMING_THE_UNIT = (
+    ("reasons", "few"),
+    ("reasons", "ceiling"),
+    ("reasons", "examples"),
+    ("inconclusive", "few"),
+)
+"""The file and code of the sentences that name what repeats a training."""
 UNSAID = ("open", "examples", "folds")
 """The reasons that the answer leaves out: nothing is wrong with such a comparison."""
 MAX_NEEDED = 1000
@@ -24,9 +31,11 @@ def because(reason: str, *, short: bool = False, unit: str = "seed") -> str:
     if short and parsed.code in UNSAID:
         return ""
     code, numbers = _sentence(parsed, unit)
-    if short and code in codes("inconclusive"):
-        return message(f"inconclusive.{code}")
-    return message(f"reasons.{code}", **numbers)
+    file = "inconclusive" if short and code in codes("inconclusive") else "reasons"
+    units = {"unit": unit} if (file, code) in _NAMING_THE_UNIT else {}
+    if file == "inconclusive":
+        return message(f"inconclusive.{code}", **units)
+    return message(f"reasons.{code}", **numbers, **units)
 
 
 def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
@@ -34,9 +43,7 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
     numbers = {name: int(value) if value.is_integer() else value for name, value in reason.numbers.items()}
     match reason.code:
         case "few":
-            return _few(numbers, unit)
-        case "ceiling" | "seedless" if unit != "seed":
-            return f"{reason.code}_{unit}s", numbers
+            return _few(numbers)
         case "open" if numbers:
             return _needed(numbers)
         case "unstable" if "counted" in numbers:
@@ -47,14 +54,14 @@ def _sentence(reason: Reason, unit: str) -> tuple[str, Numbers]:
         case "unseen":
             is_untested = numbers.pop("untested", 0)
             return "unseen_untested" if is_untested else "unseen", numbers
+        case "seedless" if unit != "seed":
+            return "seedless_runs", {}
     return reason.code, numbers
 
 
-def _few(numbers: Numbers, unit: str) -> tuple[str, Numbers]:
-    """Returns the sentence on too few of what `numbers` counts: seeds, runs, rates, processes or sources."""
+def _few(numbers: Numbers) -> tuple[str, Numbers]:
+    """Returns the sentence on too few of what `numbers` counts: n runs, rates, processes or sources."""
     [counted] = [name for name in numbers if name != "least"]
-    if counted == "n" and unit != "seed":
-        return f"few_{unit}s", {f"{unit}s": numbers["n"], "least": numbers["least"]}
     return "few" if counted == "n" else f"few_{counted}", numbers
 
 

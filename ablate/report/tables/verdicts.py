@@ -154,20 +154,18 @@ def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
         compared = message("verdicts.each_variant", against)
     else:
         compared = message("verdicts.every_pair")
-    sample = message(replication_words(facts.replication).over, num_pairs(rows, facts), of_which(rows))
+    sample = message(replication_words(facts.replication).over, num_pairs(rows), of_which(rows))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
 
 
-def num_pairs(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns `5` or `3 to 5`: over how many pairs the rows of a table are.
+def num_pairs(rows: Sequence[Row]) -> str:
+    """Returns `5` or `3 to 5`: over how many pairs the rows of a table are; `0` where no row has one.
 
-    A row without one says why below the table; where all are without, it is the planned number, and 0 where nobody
-    planned one.
+    A row without one, beside others, says why below the table.
     """
     counts = [int(number(row["n"]) or 0) for row in rows]
-    planned = 0 if facts.is_given else len(facts.seeds)
-    return from_to([count for count in counts if count] or [planned])
+    return from_to([count for count in counts if count] or [0])
 
 
 def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:

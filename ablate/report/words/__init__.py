@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 8
 """The most variants that a sentence names; the table has all."""
+_ROUNDING_ERROR = 1e-6
+"""The share of a number within which its uncertainty is rounding error, and says nothing of its digits."""
+_LEAST_PLAIN = 1e-3
+"""The size from which on a number has no exponent, however small its uncertainty is."""
 
 
 def message(code: str, *values: Any, **named: Any) -> str:
     """Returns the words of `file.macro` for these values, as one line.
 
-    >>> message("reasons.few", n=1, least=2)
+    >>> message("reasons.few", n=1, least=2, unit="seed")
     '1 seed, at least 2 needed'
     """
     file, _, name = code.partition(".")
@@ -235,9 +239,26 @@ def decimals(low: Any, high: Any) -> int:
     """Returns the places at which the half-width of an interval keeps two significant digits; 3 without a width."""
     lower = number(low)
     upper = number(high)
-    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=1e-6):
+    if lower is None or upper is None or math.isclose(lower, upper, rel_tol=_ROUNDING_ERROR):
         return wording.decimals(math.nan)
-    return wording.decimals((upper - lower) / 2)
+    return _plain_places(max(abs(lower), abs(upper)), wording.decimals((upper - lower) / 2))
+
+
+def decimals_of(value: float, spread: float) -> int:
+    """Returns the places of a number at which its spread keeps two significant digits; 3 without a spread."""
+    if is_rounding_error(spread, value):
+        return wording.decimals(math.nan)
+    return _plain_places(value, wording.decimals(spread))
+
+
+def is_rounding_error(uncertainty: float, value: float) -> bool:
+    """Returns whether an uncertainty is no larger than the rounding error of the number that it is of."""
+    return uncertainty <= _ROUNDING_ERROR * abs(value)
+
+
+def _plain_places(value: float, places: int) -> int:
+    """Returns the places of a number, no more than are shown without an exponent where it is not small."""
+    return min(places, wording.MAX_DECIMALS) if abs(value) >= _LEAST_PLAIN else places
 
 
 def decimals_beside_0(low: Any, high: Any) -> int:
@@ -259,14 +280,14 @@ def shown(value: Any, say: Callable[[float], str]) -> str:
 
 def fixed(value: Any, places: int) -> str:
     """Returns a number with `places` decimals: −0.021."""
-    return shown(value, lambda known: wording.number(known, places))
+    return shown(value, lambda known: wording.number(known, _plain_places(known, places)))
 
 
 def plus_minus(mean: float | None, spread: float | None) -> str:
     """Returns `0.941 ± 0.006`, a mean with its standard deviation, where that is known."""
     if mean is None or spread is None:
         return fixed(mean, decimals(None, None))
-    places = decimals(-spread, spread)
+    places = decimals_of(mean, spread)
     return f"{fixed(mean, places)} ± {fixed(spread, places)}"
 
 

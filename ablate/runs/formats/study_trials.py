@@ -11,9 +11,8 @@ import pandas as pd
 from ablate.analysis.family import crossed_levels
 from ablate.base.errors import Invalid
 from ablate.base.text import typed
-from ablate.core.facts import ALL_PAIRS, Evidence, StudyFacts
+from ablate.core.facts import ALL_PAIRS, TRIALS, Evidence, StudyFacts
 from ablate.pipeline.judging import judge_evidence
-from ablate.records.evidence_folder import TRIALS
 from ablate.records.folder import StudyFolder
 from ablate.report.words import message
 from ablate.runs.formats.study_warnings import warnings_of_report

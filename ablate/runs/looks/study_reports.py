@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ablate.base.errors import AblateError
-from ablate.records.evidence_folder import EXAMPLES, TRIALS
+from ablate.core.facts import TRIALS
+from ablate.records.evidence_folder import EXAMPLES
 from ablate.records.facts_file import are_given
 from ablate.records.folder import StudyFolder
 from ablate.records.tables import rows_and_facts

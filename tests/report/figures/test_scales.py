@@ -101,3 +101,14 @@ def test_guessing_and_solved_are_drawn_where_they_are_in_view():
         ax.set(ylim=(0.5, 1.0))
         assert scales.reference_lines(ax, ACCURACY) == {"solved": 0.95}
     assert [line.get_ydata()[0] for line in ax.lines] == [0.95]
+
+
+def test_a_closer_look_has_no_mean_under_the_arrow_of_its_own_interval():
+    """The last interval leaves the panel at the right, where its mean has room for the arrow."""
+    lows = [-0.143, -0.021, -0.016, 0.006]
+    highs = [-0.081, 0.019, 0.014, 0.034]
+    means = [-0.112, -0.001, -0.001, 0.0198]
+    _, near = scales.zoomed(lows, highs, 0.02)
+    _, clear = scales.zoomed(lows, highs, 0.02, means)
+    assert clear[1] - means[3] >= 0.9 * scales.ARROW_EDGE * (near[1] - near[0])
+    assert clear[0] == near[0]
