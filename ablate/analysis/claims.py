@@ -22,7 +22,7 @@ from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs, runs_of
-from ablate.analysis.treatments import Treatments
+from ablate.analysis.treatments import treatments_of
 from ablate.core.facts import Claim, Evidence, is_likeness
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
@@ -247,11 +247,11 @@ def _unequal_runs(runs: Runs, claim: Claim, measure: Measure) -> list[UnequalRun
     """Returns the runs of all sides of a claim that trained for another length; none of what is timed."""
     if measure.kind == "ratio":
         return []
-    return runs.memo("treatments", Treatments).unequal_runs(claim.variants, measure.task.name)
+    return treatments_of(runs.evidence).unequal_runs(claim.variants, measure.task.name)
 
 
 def _treatment(runs: Runs, claim: Claim, measure: Measure) -> Treatment | None:
     """Returns how differently the sides of a claim were treated; None of what is timed, and of interactions."""
     if measure.kind == "ratio" or claim.kind == "interaction":
         return None
-    return runs.memo("treatments", Treatments).between(claim.a, claim.b, measure.task.name)
+    return treatments_of(runs.evidence).between(claim.a, claim.b, measure.task.name)

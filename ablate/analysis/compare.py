@@ -23,7 +23,7 @@ from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs, runs_of
-from ablate.analysis.treatments import Treatments
+from ablate.analysis.treatments import treatments_of
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain
 from ablate.core.reason import Reason
@@ -220,7 +220,7 @@ class Comparison:
         """The first difference in treatment of the sides of a judged comparison; None where they were treated alike."""
         if not self.judged:
             return None
-        treatments = self.runs.memo("treatments", Treatments)
+        treatments = treatments_of(self.runs.evidence)
         return treatments.between(self.pair.a, self.pair.b, self.pair.task.name)
 
     @property
@@ -228,7 +228,7 @@ class Comparison:
         """The runs of a judged comparison that ended before the others of their variant, or after them."""
         if not self.judged:
             return []
-        treatments = self.runs.memo("treatments", Treatments)
+        treatments = treatments_of(self.runs.evidence)
         return treatments.unequal_runs((*self.pair.a, *self.pair.b), self.pair.task.name)
 
     def row(self) -> ComparisonRow:

@@ -10,6 +10,7 @@ from ablate.analysis.budgets import BudgetRow, budgets
 from ablate.analysis.length_names import sets_batch, sets_length
 from ablate.analysis.run_lengths import SAME_LENGTH, RunLengths
 from ablate.analysis.search_table import table_of
+from ablate.base.once_per import once_per_owner
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.treatment import Treatment
 from ablate.core.unequal_run import UnequalRun
@@ -18,6 +19,12 @@ LEAST_RATIO = 1.5
 """The FLOPs ratio from which two trainings count as unequal budgets."""
 REACHED = 0.1
 """The relative difference up to which the lengths that runs report count as equal between variants."""
+
+
+@once_per_owner
+def treatments_of(evidence: Evidence) -> Treatments:
+    """Returns the differences in treatment of the sides of a study."""
+    return Treatments(evidence)
 
 
 class Treatments:

@@ -71,6 +71,9 @@ class WorkloadRef:
         return environment(self.command, self.watched, self.own) | {"kind": kind(self.device)}
 
 
+_NO_REASON = "its workload gave no reason"
+
+
 def run_trial(
     workload: Workload,
     trial: Trial,
@@ -98,6 +101,8 @@ def run_trial(
     except (Exception, SystemExit) as error:
         reason = str(raised_by_plugin(error) or described(error)[0])
         record = Record.of(trial, "failed", reason=reason, error=trace(error))
+    if record.status == "failed" and not record.reason.strip():
+        record = dataclasses.replace(record, reason=_NO_REASON)
     files = {FILE + path: digest for path, digest in trial.files.items()}
     return dataclasses.replace(
         record,

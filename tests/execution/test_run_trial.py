@@ -57,6 +57,13 @@ def test_a_record_that_cannot_be_kept_is_a_failed_trial(fields, said):
     assert record.reason.startswith(f"TypeError: `train` returned a record that cannot be kept: {said}")
 
 
+@pytest.mark.parametrize("reason", ["", " "])
+def test_a_failure_without_a_reason_says_so(reason):
+    assert trained(status="failed", reason=reason).reason == "its workload gave no reason"
+    assert trained(status="failed", reason="no space left").reason == "no space left"
+    assert trained(status="completed").reason == ""
+
+
 def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
     """Not those that are written, declared now or before, hidden, or code; a link counts as what it leads to."""
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "target.csv"):
