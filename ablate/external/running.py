@@ -71,7 +71,8 @@ class Run:
         """Runs in a copy of the code, in which only the files that the trial has written stay."""
         resumes = self.options["resume"]
         try:
-            with run_folder(snapshot, self.trial.id, resumes=resumes) as folder:
+            with run_folder(snapshot, self.trial.id, resumes=resumes, given=self.given.files) as folder:
+                folder.check_given()
                 record = self._in(folder)
         except AblateError as error:
             record = self._failed(error)
@@ -118,7 +119,7 @@ class Run:
         lacked = folder.lacked()
         if lacked:
             record.environment[LACKED] = lacked[:20]
-        variables = folder.variables()
+        variables = folder.variables(self.given.env)
         if variables:
             record.environment[VARIABLES] = variables
         beside = folder.files_beside()
@@ -144,7 +145,7 @@ class Run:
             env["ABLATE_SEED"] = str(self.seed)
             beside = self.given.at(place, self.trial.id)
             _write(beside.files, folder)
-            env |= beside.env
+            env |= _with_hook(beside.env, env)
             words = [placed(word, place, self.trial.id) for word in words]
             log_end = LogEnd()
             with closing(lines(words, folder, env, limit)) as output:
@@ -226,9 +227,17 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.unlink(missing_ok=True)  # It may be a link to data.
-            place.write_text(text, errors="surrogateescape")
+            place.write_text(text, encoding="utf-8", errors="surrogateescape")
         except OSError as error:
             raise AblateError(f"{path} cannot be written for the trial: {error.strerror}") from None
+
+
+def _with_hook(given: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that a trial is given, its own paths of modules behind that of the hook."""
+    if "PYTHONPATH" not in given or "PYTHONPATH" not in env:
+        return dict(given)
+    hook, _, _ = env["PYTHONPATH"].partition(os.pathsep)
+    return {**given, "PYTHONPATH": os.pathsep.join([hook, given["PYTHONPATH"]])}
 
 
 def _own_gpus(gpus: float | None) -> dict[str, str]:
