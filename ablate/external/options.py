@@ -70,7 +70,7 @@ class Options(StrictModel):
         dict[str, str],
         Field(
             description="Metric → regular expression for a line that is printed, its one group the number; `step` "
-            "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
+            "gives the steps of curves. What is not listed is read from files in $ABLATE_DIR."
         ),
     ] = {}
     env: Annotated[

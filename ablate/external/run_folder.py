@@ -230,6 +230,20 @@ class RunFolder:
         """Returns the files that were added to data while the trial ran."""
         return check_unchanged(self.snapshot.data)
 
+    def written(self) -> list[str]:
+        """Returns the files that the trial has written to its copy, relative to the study."""
+        paths: list[str] = []
+        for inside in sorted(paths_below(self.place)):
+            is_ours = is_cached(inside) or inside in self.given
+            if not (is_ours or self._was_there(inside)):
+                paths.append(os.path.relpath(inside, self.snapshot.inside))
+        return paths
+
+    def _was_there(self, inside: str) -> bool:
+        """Returns whether the copy has a path as it had it at first."""
+        path = self.place / inside
+        return _is_same(path, self.snapshot.frozen / inside) or is_link_to(path, self.snapshot.data)
+
     def tidy(self, keep: Sequence[str]) -> None:
         """Removes all but the files that the trial has written, of large ones those that `keep` matches."""
         remove_tree(self.place / ".git")
@@ -239,8 +253,7 @@ class RunFolder:
             from_study = os.path.relpath(inside, self.snapshot.inside)
             is_large = path.lstat().st_size > MAX_KEPT and not matches(from_study, keep)
             is_cache = "__pycache__" in inside.parts
-            is_given = _is_same(path, self.snapshot.frozen / inside) or is_link_to(path, self.snapshot.data)
-            if is_large or is_cache or is_given:
+            if is_large or is_cache or self._was_there(relative):
                 path.unlink()
         for folder, _, _ in os.walk(self.place, topdown=False):
             if not os.listdir(folder):

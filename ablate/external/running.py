@@ -22,10 +22,11 @@ from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
 from ablate.external.given import Given, placed
-from ablate.external.reading import PatternError, Reading
+from ablate.external.reading import NotReadError, PatternError, Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
 from ablate.external.trace import in_place, path_in_copy
+from ablate.external.unread import hint_on_copy, hint_on_folder
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
@@ -101,6 +102,9 @@ class Run:
         attempts = Attempts(folder.trace_folder if self.options["resume"] else None)
         try:
             is_pruned = self._run(folder.folder, folder.environment(), attempts)
+        except NotReadError as error:
+            folder.check_missing(self.printed)
+            raise self._with_hint(error, folder) from None
         except AblateError:
             folder.check_missing(self.printed)
             raise
@@ -127,6 +131,12 @@ class Run:
             record.environment[BESIDE] = beside
         folder.tidy(self.options["keep"])
         return record
+
+    def _with_hint(self, error: NotReadError, folder: RunFolder) -> NotReadError:
+        """Returns an error with what the trial wrote to its copy, where it wrote nothing to `$ABLATE_DIR`."""
+        if error.hint:
+            return error
+        return NotReadError(error.metric, hint_on_copy(error.metric, folder.folder, folder.written()))
 
     def _run(self, folder: Path, env: Mapping[str, str], attempts: Attempts) -> bool:
         """Runs the command and reads its numbers; returns whether it was asked to stop. Raises `AblateError`."""
@@ -162,7 +172,11 @@ class Run:
                     if self.emit(self._step_of(numbers), numbers):
                         return True
             log_end.refuse_failure()
-            self.reading.finish(Path(place), limit)
+            try:
+                self.reading.finish(Path(place), limit)
+            except NotReadError as error:
+                hint = hint_on_folder(error.metric, Path(place))
+                raise NotReadError(error.metric, hint) from None
         return False
 
     def _step_of(self, numbers: Mapping[str, float]) -> int:
