@@ -17,12 +17,14 @@ from filelock import FileLock
 from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file, remove_tree
 from ablate.base.text import to_add
+from ablate.external.beside import variables_of_scripts
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.kinds import is_cached, is_document, is_of_environment
 from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot
+from ablate.external.sources import entries_of
 from ablate.external.trace import Opening, Trace, digest_of_variable, variables
 from ablate.external.tree import matches, paths_below
 from ablate.external.variables import OF_A_PLACE, SECRETS
@@ -178,12 +180,16 @@ class RunFolder:
                 paths.append(str(self.snapshot.root / path))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
-    def variables(self, given: Collection[str]) -> dict[str, str]:
+    def variables(self, words: Sequence[str], given: Collection[str]) -> dict[str, str]:
         """Returns variable that its code has read → digest of its value, but for those of a place.
 
-        Left out is what the trial's own scripts have set, which is part of their code, and what it was given.
+        words: those of its command, whose scripts of a shell are searched for variables. Left out is what the trial's
+        own scripts have set, which is part of their code, and what it was given.
         """
         inherited: dict[str, str] = {}
+        for name in variables_of_scripts(entries_of(words, self.folder), words):
+            if not (name in given or OF_A_PLACE.match(name) or SECRETS.match(name)):
+                inherited[name] = digest_of_variable(name)
         for name, digests in Trace.read(self.trace_folder).variables.items():
             if name in given:
                 continue

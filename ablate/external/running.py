@@ -123,7 +123,7 @@ class Run:
         lacked = folder.lacked()
         if lacked:
             record.environment[LACKED] = lacked[:20]
-        variables = folder.variables(self.given.env)
+        variables = folder.variables(self.words, self.given.env)
         if variables:
             record.environment[VARIABLES] = variables
         beside = folder.files_beside()
