@@ -119,6 +119,8 @@ class Trace:
         if (kind, path) not in self.seen:
             self.seen.add((kind, path))
             self.write(kind, path)
+            if kind == "r" and not flags & os.O_CREAT and path.startswith(COPY) and not os.path.lexists(path):
+                self.note_missing(path)
 
     def note_outside(self, path: str, flags: int) -> None:
         """Notes a file outside of the copy that is written after it was read, as what trials hand on to one another."""
