@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.external.dialect import WORDS_OF_YAML, words_of
+from ablate.external.variables import check_env
 
 SEED = "seed"
 """The placeholder of the seed."""
@@ -25,8 +26,11 @@ _MAX_TEMPLATE = 2**20
 _MAX_SHOWN = 200
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
 _YAML = (".yaml", ".yml")
-_FIELD = re.compile(r"\{([A-Za-z_][\w.]*)(?::([^{}\n]*))?\}")
-"""A placeholder in a template; all other braces are its own."""
+_FIELD = re.compile(r"(?<![${])(\{?)\{([A-Za-z_][\w.]*)(?::([^{}\s][^{}\n]*))?\}(\}?)")
+"""A placeholder in a template, with a brace more on either side; all other braces, and those of `${…}`, are its own."""
+_BRACES = "Write {{ and }} for literal braces"
+_JSON = (".json", ".jsonl", *_YAML)
+"""Suffixes of files that take null, switches and lists as JSON writes them."""
 
 
 @dataclass(frozen=True)
@@ -70,99 +74,135 @@ def settings_of(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             yield from settings_of(value, f"{path}.")
 
 
-def given(options: Mapping[str, Any], settings: Mapping[str, Any], seed: int, folder: Path) -> Given:
-    """Returns what a trial is given; templates are read in the folder of the study. Raises `Invalid`."""
+def given(
+    options: Mapping[str, Any], settings: Mapping[str, Any], seed: int, templates: Mapping[str, str]
+) -> Given:
+    """Returns what a trial is given, by the texts of its templates. Raises `Invalid`."""
     values = values_of(settings, seed)
     env: dict[str, str] = {}
     files: dict[str, str] = {}
     with Gather() as at:
         for name, text in options["env"].items():
             with at("workload", "env", name):
-                env[name] = _filled(str(text), values)
+                env[name] = _filled(str(text), values, ".env")
         for path, template in options["files"].items():
+            suffix = PurePosixPath(path).suffix.lower()
             with at("workload", "files", path):
-                files[path] = _text_of_file(path, template, values, {**settings, SEED: seed}, folder)
+                if template == WHOLE:
+                    files[path] = _whole({**settings, SEED: seed}, suffix)
+                else:
+                    files[path] = _filled(templates[template], values, suffix)
     return Given(env, files)
 
 
-def placeholders_given(options: Mapping[str, Any], folder: Path) -> set[str]:
+def read_templates(options: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """Returns template → its text; a template is a path from the folder of the study. Raises `Invalid`."""
+    templates: dict[str, str] = {}
+    with Gather() as at:
+        for path, template in options["files"].items():
+            with at("workload", "files", path):
+                if template != WHOLE:
+                    templates[template] = _template(template, folder)
+    return templates
+
+
+def placeholders_given(options: Mapping[str, Any], templates: Mapping[str, str]) -> set[str]:
     """Returns the names of the placeholders in variables and templates; `WHOLE` where a file has the whole config."""
-    texts = [str(text) for text in options["env"].values()]
     names: set[str] = set()
-    for template in options["files"].values():
-        if template == WHOLE:
-            names |= {WHOLE, SEED}
-        else:
-            texts.append(_template(template, folder))
+    if WHOLE in options["files"].values():
+        names |= {WHOLE, SEED}
+    texts = [*(str(text) for text in options["env"].values()), *templates.values()]
     for text in texts:
-        names |= {name for name, _ in _FIELD.findall(text)}
+        names |= {match[2] for match in _FIELD.finditer(text) if not _is_literal(match)}
     return names
 
 
-def check_places(options: Mapping[str, Any]) -> None:
-    """Raises `Invalid` for files that a trial cannot be given."""
+def check_given(options: Mapping[str, Any]) -> None:
+    """Raises `Invalid` for variables and files that a trial cannot be given."""
     with Gather() as at:
+        with at("workload", "env"):
+            check_env(options["env"])
         for path in options["files"]:
             parts = PurePosixPath(path).parts
             rule = "is no path within the trial's copy of your folder"
-            at.refuse(os.path.isabs(path) or ".." in parts, f"workload.files.{path}", rule, path)
+            is_outside = not parts or os.path.isabs(path) or ".." in parts
+            with at("workload", "files"):
+                at.refuse(is_outside, "", rule, path)
         rule = "needs a copy of your folder for each trial"
         hint = "Remove `isolate: off`, or write the file with your command"
         at.refuse(options["files"] and not options["isolate"], "workload.files", rule, hint=hint)
 
 
-def _filled(text: str, values: Mapping[str, Any]) -> str:
-    """Returns a text with its placeholders filled in. Raises `Invalid` for a name without a value."""
+def _is_literal(match: re.Match[str]) -> bool:
+    """Returns whether what looks like a placeholder is a text in braces, which are written twice."""
+    return bool(match[1] and match[4])
+
+
+def _filled(text: str, values: Mapping[str, Any], suffix: str) -> str:
+    """Returns a text with its placeholders filled in, as a file of its suffix writes values.
+
+    Raises `Invalid` for a name without a value, and for a value that such a file has no one notation for.
+    """
 
     def written(match: re.Match[str]) -> str:
-        name, spec = match[1], match[2] or ""
+        if _is_literal(match):
+            return match[0][1:-1]
+        before, name, spec, after = match.groups()
         if name not in values:
             known = listed(f"{{{key}}}" for key in values)
-            raise Invalid("", f"{{{name}}} has no value", text, known, nearest(name, values))
-        try:
-            return " ".join(words_of(name, values[name], spec, None, is_alone=False))
-        except ValueError as error:
-            raise Invalid("", f"cannot be filled in: {error}", text) from None
+            hint = f"{nearest(name, values)} {_BRACES}".strip()
+            raise Invalid("", f"{{{name}}} has no value", match[0], known, hint)
+        return f"{before}{_literal(name, values[name], spec or '', suffix)}{after}"
 
     return _FIELD.sub(written, text)
-
-
-def _text_of_file(
-    path: str, template: str, values: Mapping[str, Any], settings: Mapping[str, Any], folder: Path
-) -> str:
-    """Returns the text of a file: the whole config, or a template with the placeholders that have a value."""
-    suffix = PurePosixPath(path).suffix.lower()
-    if template == WHOLE:
-        return _whole(settings, suffix)
-
-    def written(match: re.Match[str]) -> str:
-        name, spec = match[1], match[2] or ""
-        return _literal(values[name], spec, suffix) if name in values else match[0]
-
-    return _FIELD.sub(written, _template(template, folder))
 
 
 def _template(name: str, folder: Path) -> str:
     """Returns the text of a template. Raises `Invalid`."""
     try:
-        return read_plain(folder / name, _MAX_TEMPLATE).decode(errors="surrogateescape")
+        return read_plain(folder / name, _MAX_TEMPLATE).decode()
     except NotReadableError as error:
-        beside = sorted(path.name for path in folder.glob(f"*{PurePosixPath(name).suffix}"))
-        allowed = f"a file of your folder, or `{WHOLE}` for the whole config"
-        raise Invalid("", str(error), name, allowed, nearest(name, [*beside, WHOLE])) from None
+        fault = str(error)
+    except UnicodeDecodeError:
+        fault = "is no text in UTF-8"
+    beside = sorted(path.name for path in folder.glob(f"*{PurePosixPath(name).suffix}"))
+    allowed = f"a file of your folder, or `{WHOLE}` for the whole config"
+    raise Invalid("", fault, name, allowed, nearest(name, [*beside, WHOLE]))
 
 
-def _literal(value: Any, spec: str, suffix: str) -> str:
-    """Returns a value as a file of its suffix has it: of Python its literal, else of JSON, and texts as they are."""
-    if isinstance(value, bool) and spec:
-        return " ".join(words_of("", value, spec, None, is_alone=False))
+def _literal(name: str, value: Any, spec: str, suffix: str) -> str:
+    """Returns a value as a file of its suffix has it: as Python, TOML, YAML or JSON, and texts as they are.
+
+    Raises `Invalid`.
+    """
+    if spec:
+        try:
+            return " ".join(words_of(name, value, spec, None, is_alone=False))
+        except (ValueError, TypeError, AblateError) as error:
+            raise Invalid("", f"cannot be filled in: {error}", f"{{{name}:{spec}}}") from None
     if isinstance(value, str):
         return value
-    if spec:
-        return format(value, spec)
     if suffix == ".py":
         return repr(value)
-    return _flow(value) if suffix in _YAML else json.dumps(value)
+    if suffix == ".toml":
+        return _toml_value(name, value)
+    if suffix in _YAML:
+        return _flow(value)
+    if suffix not in _JSON and (value is None or isinstance(value, (bool, list, dict))):
+        raise _without_notation(name, value)
+    return json.dumps(value)
+
+
+def _without_notation(name: str, value: Any) -> Invalid:
+    """Returns the error of a value that programs read in different ways."""
+    if isinstance(value, dict):
+        return Invalid("", f"{{{name}}} is a section", hint="Name one of its settings")
+    kind = "null" if value is None else "a list"
+    hint = "Give a text in place of it"
+    if isinstance(value, bool):
+        kind = "a switch"
+        hint = f"Write {{{name}:1|0}}, or the texts that your code reads"
+    return Invalid("", f"{{{name}}} is {kind}, which programs read in different ways", hint=hint)
 
 
 def _whole(settings: Mapping[str, Any], suffix: str) -> str:
@@ -180,7 +220,8 @@ def _whole(settings: Mapping[str, Any], suffix: str) -> str:
 def _yaml_lines(settings: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Yields the lines of YAML, sections in blocks and lists in brackets."""
     for key, value in settings.items():
-        name = key if _PLAIN_KEY.fullmatch(key) and key not in WORDS_OF_YAML else json.dumps(key)
+        is_plain = _PLAIN_KEY.fullmatch(key) is not None and key.lower() not in WORDS_OF_YAML
+        name = key if is_plain else _quoted(key)
         if isinstance(value, dict) and value:
             yield f"{indent}{name}:\n"
             yield from _yaml_lines(value, f"{indent}  ")
@@ -193,23 +234,40 @@ def _flow(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_flow, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(key)}: {_flow(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{_quoted(key)}: {_flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, float) and math.isfinite(value):
         digits, exponent, power = repr(value).partition("e")
         return f"{digits}{'.0' if exponent and '.' not in digits else ''}{exponent}{power}"
     if isinstance(value, float):
         return ".nan" if math.isnan(value) else f"{'-' if value < 0 else ''}.inf"
-    return json.dumps(value)
+    return _quoted(value)
+
+
+def _quoted(value: Any) -> str:
+    """Returns a text in quotes, or a number, null or a switch, as JSON, YAML and TOML alike have it."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _toml_lines(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Yields the lines of TOML: values first, then tables. Raises `Invalid` for null, which TOML lacks."""
     for key, value in settings.items():
-        if value is None:
-            raise Invalid("", f"{prefix}{key} is null, which TOML has not", hint="Write JSON or YAML")
         if not isinstance(value, dict):
-            yield f"{json.dumps(key)} = {json.dumps(value)}\n"
+            yield f"{_quoted(key)} = {_toml_value(f'{prefix}{key}', value)}\n"
     for key, value in settings.items():
         if isinstance(value, dict):
-            yield f"\n[{prefix}{json.dumps(key)}]\n"
-            yield from _toml_lines(value, f"{prefix}{json.dumps(key)}.")
+            yield f"\n[{prefix}{_quoted(key)}]\n"
+            yield from _toml_lines(value, f"{prefix}{_quoted(key)}.")
+
+
+def _toml_value(name: str, value: Any) -> str:
+    """Returns a value in one line of TOML. Raises `Invalid` for null."""
+    if value is None:
+        raise Invalid("", f"{name} is null, which TOML has not", hint="Write JSON or YAML")
+    if isinstance(value, list):
+        return f"[{', '.join(_toml_value(name, item) for item in value)}]"
+    if isinstance(value, dict):
+        parts = [f"{_quoted(key)} = {_toml_value(f'{name}.{key}', item)}" for key, item in value.items()]
+        return f"{{{', '.join(parts)}}}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return _quoted(value)

@@ -42,6 +42,16 @@ class Resources(StrictModel):
         return {**given, "gpu": True}
 
 
+def _text(given: Any) -> Any:
+    """Returns a number as a text; refuses what has no one notation in an environment."""
+    if given is None or isinstance(given, bool):
+        kind = "null" if given is None else "a switch"
+        rule = f"is {kind}, which programs read in different ways"
+        allowed = 'the text that your code reads, such as "1"'
+        raise PydanticCustomError("rule", rule, {"allowed": allowed})
+    return str(given) if isinstance(given, (int, float)) else given
+
+
 class Options(StrictModel):
     """Settings that all kinds of a user's own training code share."""
 
@@ -60,11 +70,11 @@ class Options(StrictModel):
         dict[str, str],
         Field(
             description="Metric → regular expression for a line that is printed, its one group the number; `step` "
-            "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
+            "gives the steps of curves. What is not listed is read from files in $ABLATE_DIR."
         ),
     ] = {}
     env: Annotated[
-        dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], str | int | float],
+        dict[Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")], Annotated[str, BeforeValidator(_text)]],
         Field(description="Variables of the environment of a trial; {name} is a setting, as in a command."),
     ] = {}
     files: Annotated[

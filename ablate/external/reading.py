@@ -9,11 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ablate.base.errors import AblateError, listed, shown
+from ablate.base.errors import AblateError, shown
+from ablate.base.event_files import is_event_file
+from ablate.base.extras import is_installed
 from ablate.base.text import printable
 from ablate.core.record import Curve
 from ablate.external.command import TimeLimit
@@ -24,10 +26,11 @@ from ablate.external.written import (
     STEPS,
     content_of,
     files_below,
+    histories_of,
     mentions,
     objects_of,
     parsed,
-    places_of,
+    scalars_below,
     value_at,
 )
 
@@ -37,14 +40,11 @@ MAX_STEP = 2**53  # Up to here, a float tells each whole number from the next.
 class NotReadError(AblateError):
     """A metric that a run has neither printed, returned nor written."""
 
-    def __init__(self, metric: str, folder: Path) -> None:
-        """`folder`: the one whose files were read."""
-        text = f"{metric} was not read: it was neither returned nor written"
-        places = places_of(metric, folder)
-        if places:
-            text += f"; there is {listed(places, 3)}: name the metric as it stands there"
-        super().__init__(text)
+    def __init__(self, metric: str, hint: str = "") -> None:
+        """`hint`: what the run wrote, and how that is read."""
+        super().__init__(f"{metric} was not read: it was neither returned nor written{hint}")
         self.metric = metric
+        self.hint = hint
 
 
 class PatternError(AblateError):
@@ -98,7 +98,7 @@ class Reading:
         return numbers
 
     def finish(self, folder: Path, limit: TimeLimit | None = None) -> None:
-        """Reads the files of numbers below a folder: `.json`, `.jsonl`, `.csv`.
+        """Reads the files of numbers below a folder: `.json`, `.jsonl`, `.csv`, and event files of TensorBoard.
 
         Of a metric that files of several depths have, those nearest to the folder count. Raises `AblateError` for a
         metric with two values or none, for what cannot be read, and past the `limit`; and `PatternError`.
@@ -106,14 +106,20 @@ class Reading:
         limit = limit or TimeLimit()
         for depth, files in enumerate(files_below(folder)):
             wanted = [name for name in self.metrics if depth == 0 or name not in self.values]
-            for file in files:
+            tables = [file for file in files if not is_event_file(file.name)]
+            contents: dict[Path, bytes] = {}
+            for file in tables:
                 content = content_of(file)
                 if depth == 0 or mentions(content, wanted):
-                    self._read(file, content, wanted, limit)
+                    contents[file] = content
+            for file, content in contents.items():
+                self._read(file, content, wanted, limit)
+            self._read_histories(contents, wanted, limit)
+            self._read_events([file for file in files if file not in tables], folder, limit)
         self._refuse_unmatched()
         missing = [name for name in self.metrics if name not in self.values]
         if missing:
-            raise NotReadError(missing[0], folder)
+            raise NotReadError(missing[0])
 
     def _refuse_unmatched(self) -> None:
         """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""
@@ -135,8 +141,42 @@ class Reading:
         for name, value in written.last.items():
             _, earlier = self.values.setdefault(name, written.values[name])[-1]
             if not np.array_equal(earlier, value, equal_nan=True):
-                twice = f"{earlier:g}, and {value:g} in {printable(file.name)}"
-                raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
+                _refuse_second(name, earlier, value, file)
+
+    def _read_histories(
+        self, contents: Mapping[Path, bytes], wanted: Sequence[str], limit: TimeLimit
+    ) -> None:
+        """Reads the histories in files, of metrics that have no curve yet and no other end. Raises `AblateError`."""
+        histories: dict[str, list[tuple[int, float]]] = {}
+        for file, content in contents.items():
+            written = Reading(wanted)
+            for entry in histories_of(file, content):
+                limit.check()
+                written.add(_flat(entry, wanted))
+            for name, curve in written.values.items():
+                # A checkpoint has what was written until then.
+                shorter, longer = sorted((curve, histories.get(name, [])), key=len)
+                if not np.array_equal(shorter, longer[: len(shorter)], equal_nan=True) and shorter:
+                    _refuse_second(name, shorter[-1][1], longer[-1][1], file)
+                histories[name] = longer
+        for name, curve in histories.items():
+            values = self.values.get(name, curve[-1:])
+            if len(values) == 1 and np.array_equal(values[0][1], curve[-1][1], equal_nan=True):
+                self.values[name] = curve
+
+    def _read_events(self, files: Sequence[Path], folder: Path, limit: TimeLimit) -> None:
+        """Reads the metrics that are lacking in event files of TensorBoard, as far as it is installed.
+
+        Raises `AblateError`.
+        """
+        lacking = [name for name in self.metrics if name not in self.values]
+        if not (files and lacking and is_installed("tensorboard")):
+            return
+        scalars = scalars_below(files, folder)
+        limit.check()
+        for name in lacking:
+            if name in scalars:
+                self.values[name] = sorted(scalars[name].items())
 
     @property
     def last(self) -> dict[str, float]:
@@ -152,6 +192,12 @@ class Reading:
             for name, curve in several.items()
             if len(curve) > 1
         }
+
+
+def _refuse_second(name: str, earlier: float, value: float, file: Path) -> NoReturn:
+    """Raises `AblateError` for a metric of which a file has another value."""
+    twice = f"{earlier:g}, and {value:g} in {printable(file.name)}"
+    raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
 
 
 def _flat(entry: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:

@@ -5,8 +5,7 @@
 """
 
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from filecmp import cmp
@@ -19,30 +18,23 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file, remove_tree
 from ablate.base.process import THREADS
 from ablate.base.text import to_add
+from ablate.external.beside import variables_of_scripts
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.kinds import is_cached, is_document, is_of_environment
 from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot
+from ablate.external.sources import entries_of
 from ablate.external.trace import Opening, Trace, digest_of_variable, variables
 from ablate.external.tree import matches, paths_below
+from ablate.external.variables import OF_A_PLACE, SECRETS
 
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
 MAX_KEPT = 10 * 2**20
 # Nanoseconds by which the clock of a disk may be behind.
 _CLOCK_LAG_NS = 20_000_000
-# Variables that say where and as which process a trial runs, and not what it trains.
-_OF_A_PLACE = re.compile(
-    r"(ABLATE|SLURM|PBS|LSB|RAY|WANDB|MLFLOW|XDG|CI|GITHUB)_|(LOCAL_|NODE_|GROUP_)?RANK$|MASTER_|CUDA_VISIBLE|"
-    r"(HOST(NAME)?|HOME|USER|LOGNAME|PWD|OLDPWD|PATH|TMPDIR|TEMP|TMP|TERM|COLUMNS|LINES|DISPLAY|SHELL)$"
-)
-# Secrets by the names that services give them: `SORT_KEY` and `PAD_TOKEN` are none, and decide what is trained.
-_SECRETS = re.compile(
-    r"(.+_)?(API|ACCESS|SECRET|PRIVATE|AUTH)_?(ACCESS_)?(KEY|TOKEN|SECRET)(_ID)?$|.+_(SECRET|PASSWORD)$|"
-    r"(HF|HUGGING_?FACE(HUB)?(_HUB)?|GH|GITLAB|OPENAI|COMET|NEPTUNE|CLEARML|KAGGLE|NGC|AWS|AZURE)_.*(TOKEN|KEY)$"
-)
 
 
 class StudyStop(AblateError):
@@ -63,6 +55,8 @@ class RunFolder:
 
     snapshot: Snapshot
     place: Path
+    given: frozenset[str] = frozenset()
+    """Paths below the root of files that the trial is given, in place of what its copy has there."""
 
     @property
     def trace_folder(self) -> Path:
@@ -77,6 +71,16 @@ class RunFolder:
     def environment(self) -> dict[str, str]:
         """Returns the environment variables that the processes of the trial need."""
         return {"PWD": str(self.folder), **variables(self.trace_folder, self.snapshot.root, self.place)}
+
+    def check_given(self) -> None:
+        """Raises `StudyStop` for a file to be given whose folder is linked from elsewhere."""
+        for path in sorted(self.given):
+            if not (self.place / path).parent.resolve().is_relative_to(self.place.resolve()):
+                name = os.path.relpath(path, self.snapshot.inside)
+                raise StudyStop(
+                    f"workload.files.{name}: lies in a folder that is linked from elsewhere, where all trials would "
+                    "write it; choose another path"
+                )
 
     def check(self) -> None:
         """Checks how the trial has used its code and data, after it has ended well.
@@ -171,20 +175,28 @@ class RunFolder:
         paths = trace.modules_beside(folders)
         for path, opening in trace.below(self.place).items():
             is_copied_document = is_document(path) and (self.snapshot.frozen / path).is_file()
+            if path in self.given:
+                continue
             if opening.is_read and is_copied_document and (self.snapshot.root / path).is_file():
                 paths.append(str(self.snapshot.root / path))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
-    def variables(self) -> dict[str, str]:
+    def variables(self, words: Sequence[str], given: Collection[str]) -> dict[str, str]:
         """Returns variable that its code has read → digest of its value, but for those of a place.
 
-        Left out is what the trial's own scripts have set: it is part of their code. So are threads, which the study
-        sets.
+        words: those of its command, whose scripts of a shell are searched for variables. Left out is what the trial's
+        own scripts have set, which is part of their code, what it was given, and threads, which the
+        study sets.
         """
         inherited: dict[str, str] = {}
+        for name in variables_of_scripts(entries_of(words, self.folder), words):
+            if not (name in given or OF_A_PLACE.match(name) or SECRETS.match(name)):
+                inherited[name] = digest_of_variable(name)
         for name, digests in Trace.read(self.trace_folder).variables.items():
+            if name in given:
+                continue
             digest = digest_of_variable(name)
-            is_left_out = name in THREADS or _OF_A_PLACE.match(name) or _SECRETS.match(name)
+            is_left_out = name in THREADS or OF_A_PLACE.match(name) or SECRETS.match(name)
             if digest in digests.split() and not is_left_out:
                 inherited[name] = digest
         return inherited
@@ -215,7 +227,7 @@ class RunFolder:
         """Returns the files read that an earlier run may have left, relative to the study."""
         opened = Trace.read(self.trace_folder).below(self.place)
         read: list[str] = []
-        for path in sorted(self.snapshot.doubtful):
+        for path in sorted(self.snapshot.doubtful - self.given):
             place = self.place / path
             is_traced = path in opened
             is_read = is_traced and opened[path].is_read
@@ -227,6 +239,20 @@ class RunFolder:
         """Returns the files that were added to data while the trial ran."""
         return check_unchanged(self.snapshot.data)
 
+    def written(self) -> list[str]:
+        """Returns the files that the trial has written to its copy, relative to the study."""
+        paths: list[str] = []
+        for inside in sorted(paths_below(self.place)):
+            is_ours = is_cached(inside) or inside in self.given
+            if not (is_ours or self._was_there(inside)):
+                paths.append(os.path.relpath(inside, self.snapshot.inside))
+        return paths
+
+    def _was_there(self, inside: str) -> bool:
+        """Returns whether the copy has a path as it had it at first."""
+        path = self.place / inside
+        return _is_same(path, self.snapshot.frozen / inside) or is_link_to(path, self.snapshot.data)
+
     def tidy(self, keep: Sequence[str]) -> None:
         """Removes all but the files that the trial has written, of large ones those that `keep` matches."""
         remove_tree(self.place / ".git")
@@ -236,8 +262,7 @@ class RunFolder:
             from_study = os.path.relpath(inside, self.snapshot.inside)
             is_large = path.lstat().st_size > MAX_KEPT and not matches(from_study, keep)
             is_cache = "__pycache__" in inside.parts
-            is_given = _is_same(path, self.snapshot.frozen / inside) or is_link_to(path, self.snapshot.data)
-            if is_large or is_cache or is_given:
+            if is_large or is_cache or self._was_there(relative):
                 path.unlink()
         for folder, _, _ in os.walk(self.place, topdown=False):
             if not os.listdir(folder):
@@ -285,23 +310,28 @@ class RunFolder:
             path = self.snapshot.frozen / inside
             here = self.place / inside
             # By its time, not its content: a script that goes on from a finished run writes what it has read.
-            is_changed = not is_document(inside) and not _has_same_state(here, path)
+            is_ours = is_document(inside) or inside in self.given
+            is_changed = not is_ours and not _has_same_state(here, path)
             if is_changed and _was_read_before_its_change(here, path, opened.get(inside)):
                 changed.append(inside)
         return changed
 
 
 @contextmanager
-def run_folder(snapshot: Snapshot, trial_id: str, *, resumes: bool) -> Iterator[RunFolder]:
+def run_folder(
+    snapshot: Snapshot, trial_id: str, *, resumes: bool, given: Iterable[str] = ()
+) -> Iterator[RunFolder]:
     """Makes the folder of a trial, and yields it while no other process has it.
 
-    resumes: whether a trial finds what an earlier attempt has left there. Raises `StudyStop` for changed data.
+    resumes: whether a trial finds what an earlier attempt has left there. given: paths from the study's folder of
+    files that the trial will be given. Raises `StudyStop` for changed data.
     """
     runs = snapshot.store / RUNS
     locks = runs / LOCKS
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{trial_id}.lock"):
-        folder = RunFolder(snapshot, runs / trial_id)
+        paths = frozenset(os.path.normpath(os.path.join(snapshot.inside, path)) for path in given)
+        folder = RunFolder(snapshot, runs / trial_id, paths)
         # A trial that has ended well leaves no trace, and cannot go on.
         is_cut_short = folder.place.is_dir() and folder.trace_folder.is_dir()
         if not (resumes and is_cut_short):

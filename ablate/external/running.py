@@ -22,10 +22,11 @@ from ablate.external.attempts import Attempts
 from ablate.external.best import best_values
 from ablate.external.command import TimeLimit, lines
 from ablate.external.given import Given, placed
-from ablate.external.reading import PatternError, Reading
+from ablate.external.reading import NotReadError, PatternError, Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
 from ablate.external.trace import in_place, path_in_copy
+from ablate.external.unread import hint_on_copy, hint_on_folder
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
@@ -71,7 +72,8 @@ class Run:
         """Runs in a copy of the code, in which only the files that the trial has written stay."""
         resumes = self.options["resume"]
         try:
-            with run_folder(snapshot, self.trial.id, resumes=resumes) as folder:
+            with run_folder(snapshot, self.trial.id, resumes=resumes, given=self.given.files) as folder:
+                folder.check_given()
                 record = self._in(folder)
         except AblateError as error:
             record = self._failed(error)
@@ -100,6 +102,9 @@ class Run:
         attempts = Attempts(folder.trace_folder if self.options["resume"] else None)
         try:
             is_pruned = self._run(folder.folder, folder.environment(), attempts)
+        except NotReadError as error:
+            folder.check_missing(self.printed)
+            raise self._with_hint(error, folder) from None
         except AblateError:
             folder.check_missing(self.printed)
             raise
@@ -118,7 +123,7 @@ class Run:
         lacked = folder.lacked()
         if lacked:
             record.environment[LACKED] = lacked[:20]
-        variables = folder.variables()
+        variables = folder.variables(self.words, self.given.env)
         if variables:
             record.environment[VARIABLES] = variables
         beside = folder.files_beside()
@@ -126,6 +131,12 @@ class Run:
             record.environment[BESIDE] = beside
         folder.tidy(self.options["keep"])
         return record
+
+    def _with_hint(self, error: NotReadError, folder: RunFolder) -> NotReadError:
+        """Returns an error with what the trial wrote to its copy, where it wrote nothing to `$ABLATE_DIR`."""
+        if error.hint:
+            return error
+        return NotReadError(error.metric, hint_on_copy(error.metric, folder.folder, folder.written()))
 
     def _run(self, folder: Path, env: Mapping[str, str], attempts: Attempts) -> bool:
         """Runs the command and reads its numbers; returns whether it was asked to stop. Raises `AblateError`."""
@@ -144,7 +155,7 @@ class Run:
             env["ABLATE_SEED"] = str(self.seed)
             beside = self.given.at(place, self.trial.id)
             _write(beside.files, folder)
-            env |= beside.env
+            env |= _with_hook(beside.env, env)
             words = [placed(word, place, self.trial.id) for word in words]
             log_end = LogEnd()
             with closing(lines(words, folder, env, limit)) as output:
@@ -161,7 +172,11 @@ class Run:
                     if self.emit(self._step_of(numbers), numbers):
                         return True
             log_end.refuse_failure()
-            self.reading.finish(Path(place), limit)
+            try:
+                self.reading.finish(Path(place), limit)
+            except NotReadError as error:
+                hint = hint_on_folder(error.metric, Path(place))
+                raise NotReadError(error.metric, hint) from None
         return False
 
     def _step_of(self, numbers: Mapping[str, float]) -> int:
@@ -226,9 +241,17 @@ def _write(files: Mapping[str, str], folder: Path) -> None:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.unlink(missing_ok=True)  # It may be a link to data.
-            place.write_text(text, errors="surrogateescape")
+            place.write_text(text, encoding="utf-8", errors="surrogateescape")
         except OSError as error:
             raise AblateError(f"{path} cannot be written for the trial: {error.strerror}") from None
+
+
+def _with_hook(given: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that a trial is given, its own paths of modules behind that of the hook."""
+    if "PYTHONPATH" not in given or "PYTHONPATH" not in env:
+        return dict(given)
+    hook, _, _ = env["PYTHONPATH"].partition(os.pathsep)
+    return {**given, "PYTHONPATH": os.pathsep.join([hook, given["PYTHONPATH"]])}
 
 
 def _own_gpus(gpus: float | None) -> dict[str, str]:

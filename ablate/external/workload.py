@@ -35,7 +35,15 @@ from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.code_change import diff
 from ablate.external.command import filled, placeholders, split
-from ablate.external.given import WHOLE, Given, check_places, given, in_a_line, placeholders_given
+from ablate.external.given import (
+    WHOLE,
+    Given,
+    check_given,
+    given,
+    in_a_line,
+    placeholders_given,
+    read_templates,
+)
 from ablate.external.interpreter import interpreter_at, python_of, python_of_code
 from ablate.external.matching import check_pattern
 from ablate.external.passing import Reads, check_exists, may_read_config, may_read_seed
@@ -59,6 +67,8 @@ class External(Workload):
     def __init__(self) -> None:
         # The code and data of trials, as the driver has read them.
         self._snapshots: dict[Scope, Snapshot] = {}
+        # Paths of templates → their texts, as the driver has read them.
+        self._templates: dict[tuple[str, ...], Mapping[str, str]] = {}
         # What is looked for, scope and words of a command → whether some code may read it.
         self._read: dict[tuple[object, ...], bool] = {}
 
@@ -132,7 +142,7 @@ class External(Workload):
             with at():
                 check_best(metrics)
             with at():
-                check_places(config["workload"])
+                check_given(config["workload"])
                 self.given(config, 0)
             with at():
                 self._check_code(config)
@@ -161,11 +171,14 @@ class External(Workload):
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
         gpus = self.gpus(config) or 0
+        templates = self._templates_of(config)
         return {
             **super().identity(config),
             **self.snapshot(config).identity(interpreter_at(self.python(config))),
             "device": device,
             **({"gpus": f"{gpus:g}"} if gpus > 1 else {}),
+            # Those that are no code have no place in its digest.
+            **({"templates": digest_of_data(templates)} if templates else {}),
             "metrics": ", ".join(sorted(config["metrics"])),
             **identity_of(config["metrics"]),
         }
@@ -283,7 +296,14 @@ class External(Workload):
 
     def given(self, config: Mapping[str, Any], seed: int) -> Given:
         """Returns what a trial is given beside its command. Raises `Invalid`."""
-        return given(config["workload"], config["config"], seed, self.folder)
+        return given(config["workload"], config["config"], seed, self._templates_of(config))
+
+    def _templates_of(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+        """Returns the templates of a config, as they were when they were first asked for. Raises `Invalid`."""
+        paths = tuple(config["workload"]["files"].values())
+        if paths not in self._templates:
+            self._templates[paths] = read_templates(config["workload"], self.folder)
+        return self._templates[paths]
 
     def beside_command(self, config: Mapping[str, Any], seed: int) -> Sequence[str]:
         beside = self.given(config, seed)
@@ -297,7 +317,9 @@ class External(Workload):
 
     def placeholders(self, config: Mapping[str, Any]) -> set[str]:
         """Returns the names of all placeholders: of the command, of variables, and of the templates of files."""
-        return placeholders(self.words(config)) | placeholders_given(config["workload"], self.folder)
+        return placeholders(self.words(config)) | placeholders_given(
+            config["workload"], self._templates_of(config)
+        )
 
     def words(self, config: Mapping[str, Any]) -> Sequence[str]:
         """Returns the words of the user's command with its placeholders; none of a function or a script."""
@@ -318,10 +340,13 @@ class External(Workload):
 
     def pack(self) -> bytes:
         """Returns what trials get, as the driver has read it."""
-        return pickle.dumps({scope: snapshot.for_workers() for scope, snapshot in self._snapshots.items()})
+        snapshots = {scope: snapshot.for_workers() for scope, snapshot in self._snapshots.items()}
+        return pickle.dumps((snapshots, self._templates))
 
     def unpack(self, packed: bytes) -> None:
-        self._snapshots.update(pickle.loads(packed))
+        snapshots, templates = pickle.loads(packed)
+        self._snapshots.update(snapshots)
+        self._templates.update(templates)
 
     def gpus(self, config: Mapping[str, Any]) -> float | None:
         gpus: float | None = config["workload"]["resources"]["gpus"]

@@ -1,4 +1,4 @@
-"""The files of numbers that a trial writes below its folder: CSV, JSON and JSON lines, as objects by name."""
+"""The files of numbers that a trial writes below its folder, as objects by name: CSV, JSON, JSON lines, event files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError
+from ablate.base.event_files import Scalars, add_scalars, is_event_file, scalars_of
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import printable
 
@@ -24,6 +26,7 @@ MAX_DIGITS = 300
 LINES = (".jsonl", ".ndjson")
 TABLES = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".json", *LINES, *TABLES)
+_DECIMAL_COMMA = re.compile(r"^(-?\d+),(\d+)$")
 STEPS = ("step", "global_step", "iteration", "iter", "epoch")
 """Keys that may give the step of an object, the first that it has."""
 
@@ -40,9 +43,14 @@ def files_below(folder: Path) -> list[list[Path]]:
             if depth == 0
             else [name for name in names if not os.path.islink(f"{parent}/{name}")]
         )
-        found = [Path(parent, name) for name in sorted(names) if name.lower().endswith(SUFFIXES)]
+        found = [Path(parent, name) for name in sorted(names) if _has_numbers(name)]
         by_depth.setdefault(depth, []).extend(found)
     return [by_depth[depth] for depth in sorted(by_depth)]
+
+
+def _has_numbers(name: str) -> bool:
+    """Returns whether a file has numbers that are read, by its name."""
+    return name.lower().endswith(SUFFIXES) or is_event_file(name)
 
 
 def mentions(content: bytes, names: Sequence[str]) -> bool:
@@ -67,22 +75,124 @@ def objects_of(file: Path, content: bytes, names: Sequence[str]) -> Iterator[Map
     if suffix in TABLES:
         yield from _rows(content, TABLES[suffix])
         return
-    text = content.decode(json.detect_encoding(content), errors="replace")
-    for part in (line for line in text.split("\n") if line.strip()) if suffix in LINES else (text,):
-        value = parsed(part, printable(file.name), names)
+    documents = _documents(content, suffix)
+    for document in documents:
+        value = parsed(document, printable(file.name), names)
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, dict):
-                yield each
+                is_line = suffix in LINES or len(documents) > 1
+                yield each if is_line else without_columns(each, _is_of_history(file.stem))
+
+
+def _documents(content: bytes, suffix: str) -> list[str]:
+    """Returns the texts of JSON in a file: its lines, also where it is named `.json`, or the whole file."""
+    text = content.decode(json.detect_encoding(content), errors="replace")
+    lines = [line for line in text.split("\n") if line.strip()]
+    if suffix in LINES:
+        return lines
+    with suppress(ValueError, RecursionError):
+        # As the `result.json` of Ray Tune.
+        if len(lines) > 1 and isinstance(json.loads(lines[0]), dict):
+            return lines
+    return [text]
+
+
+def histories_of(file: Path, content: bytes) -> Iterator[Mapping[str, Any]]:
+    """Yields the rows of the histories in an object of JSON, such as the `log_history` of Hugging Face.
+
+    A history is a list of objects with a step, or lists of numbers under names, one of them the steps; that of Keras
+    has none, and is known by its name. Raises `AblateError`.
+    """
+    suffix = file.suffix.lower()
+    documents = _documents(content, suffix) if suffix == ".json" else []
+    document = parsed(documents[0], printable(file.name), ()) if len(documents) == 1 else None
+    if not isinstance(document, dict):
+        return
+    yield from _rows_of_columns(document, _is_of_history(file.stem))
+    for value in document.values():
+        rows = value if isinstance(value, list) else ()
+        for row in rows:
+            if isinstance(row, dict) and _step_column(row):
+                yield row
+
+
+def without_columns(entry: Mapping[str, Any], is_history: bool) -> dict[str, Any]:
+    """Returns an object without the lists that are columns of a history, at any depth."""
+    columns = _columns(entry, is_history)
+    plain: dict[str, Any] = {}
+    for name, value in entry.items():
+        if name not in columns:
+            is_section = isinstance(value, Mapping)
+            plain[name] = without_columns(value, is_history or _is_of_history(name)) if is_section else value
+    return plain
+
+
+def _rows_of_columns(
+    entry: Mapping[str, Any], is_history: bool, prefix: str = ""
+) -> Iterator[dict[str, Any]]:
+    """Yields the values of the columns of histories, each with its step, under dotted names and under their own."""
+    columns = _columns(entry, is_history)
+    steps = columns.get(_step_column(columns), [])
+    for name, values in columns.items():
+        for index, value in enumerate(values):
+            step = steps[index] if len(steps) == len(values) else index + 1
+            if value is not None:
+                yield {STEPS[0]: step, name: value, f"{prefix}{name}": value}
+    for name, value in entry.items():
+        if isinstance(value, Mapping):
+            yield from _rows_of_columns(value, is_history or _is_of_history(name), f"{prefix}{name}.")
+
+
+def _columns(entry: Mapping[str, Any], is_history: bool) -> dict[str, list[Any]]:
+    """Returns name → values of the lists of numbers of an object that is a history; else nothing."""
+    columns: dict[str, list[Any]] = {}
+    for name, value in entry.items():
+        if isinstance(value, list) and value and all(item is None or is_number(item) for item in value):
+            columns[name] = value
+    return columns if is_history or _step_column(columns) else {}
+
+
+def _step_column(names: Iterable[str]) -> str:
+    """Returns the one of some names that gives steps; empty where none does."""
+    return next((name for name in STEPS if name in names), "")
+
+
+def _is_of_history(name: str) -> bool:
+    """Returns whether a name is that of a history."""
+    return "history" in name.lower()
+
+
+def scalars_below(files: Sequence[Path], folder: Path) -> Scalars:
+    """Returns the scalars of event files, under their names and, in folders, under `validation/loss`, too.
+
+    Raises `Invalid`.
+    """
+    by_folder: dict[Path, Scalars] = {}
+    for file in files:
+        add_scalars(by_folder.setdefault(file.parent, {}), scalars_of(file, {}))
+    scalars: Scalars = {}
+    for place, of_folder in by_folder.items():
+        for name, values in of_folder.items():
+            scalars.setdefault(name, values)
+            if place != folder:
+                scalars[f"{place.name}/{name}"] = values
+    return scalars
 
 
 def _rows(content: bytes, separator: str) -> Iterator[dict[str, str]]:
     """Yields the rows of a table with a header, each without its empty cells."""
-    table = csv.reader(
-        io.StringIO(content.decode("utf-8-sig", errors="replace"), newline=""), delimiter=separator
-    )
+    lines = content.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
+    while lines and lines[0].startswith("#"):
+        del lines[0]
+    head = lines[0] if lines else ""
+    has_commas = separator == "," and ";" in head and "," not in head
+    table = csv.reader(io.StringIO("".join(lines), newline=""), delimiter=";" if has_commas else separator)
     header = next(table, [])
     for row in table:
-        yield {name.strip(): cell.strip() for name, cell in zip(header, row, strict=False) if cell.strip()}
+        cells = [cell.strip() for cell in row]
+        if has_commas:
+            cells = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in cells]
+        yield {name.strip(): cell for name, cell in zip(header, cells, strict=False) if cell}
 
 
 def parsed(text: str, source: str, names: Sequence[str]) -> Any:
@@ -110,17 +220,27 @@ def value_at(found: Mapping[str, Any], name: str) -> object:
     return value
 
 
-def places_of(metric: str, folder: Path) -> list[str]:
-    """Returns where the files below a folder have a number that may be a metric: `eval.f1 in results.json`."""
+def places_of(metric: str, folder: Path, files: Iterable[Path]) -> list[str]:
+    """Returns where files below a folder have a number that may be a metric: `eval.f1 in results.json`."""
     leaf = metric.rpartition(".")[2].rpartition("/")[2].lower()
     places: dict[str, None] = {}
-    for file in chain.from_iterable(files_below(folder)):
-        with suppress(AblateError, OSError):
-            for entry in objects_of(file, content_of(file), ()):
-                for name in _numbers(entry):
-                    if leaf in name.lower():
-                        places[f"{printable(name)} in {printable(os.path.relpath(file, folder))}"] = None
+    for file in files:
+        with suppress(AblateError, OSError, ImportError):
+            for name in _names_in(file):
+                if leaf in name.lower():
+                    places[f"{printable(name)} in {printable(os.path.relpath(file, folder))}"] = None
     return list(places)
+
+
+def _names_in(file: Path) -> Iterator[str]:
+    """Yields the names of the numbers of a file; of what is none nothing. Raises `AblateError`."""
+    if is_event_file(file.name):
+        for _, name, _ in scalars_of(file, {}):
+            yield name
+    elif _has_numbers(file.name):
+        content = content_of(file)
+        for entry in chain(objects_of(file, content, ()), histories_of(file, content)):
+            yield from _numbers(entry)
 
 
 def _numbers(entry: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -135,7 +255,8 @@ def _numbers(entry: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 def is_number(value: object) -> bool:
     """Returns whether a value is a number, or a text of one."""
     try:
-        return not isinstance(value, bool) and value is not None and math.isfinite(float(value))  # type: ignore[arg-type]
+        number = value.removesuffix("%") if isinstance(value, str) else value
+        return not isinstance(value, bool) and value is not None and math.isfinite(float(number))  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return False
 

@@ -23,7 +23,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     folder, overrides = report_place(document, options)
     report = current_report(folder, document, options)
     if report is not None:
-        print_current(folder, report, overrides, console)
+        print_current(folder, document, report, overrides, console)
         if report.lacks_tracking:
             go_on_tracking(folder, console)
         return RunOutcome(folder.path)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from ablate.base.errors import Invalid
+from ablate.base.event_files import is_event_file
 from ablate.base.files import unreadable
 from ablate.report.words import message
 
@@ -256,7 +257,7 @@ def _add_hydra(folder: _Folder, hydra: Path) -> None:
 def _kind_of(path: Path) -> FileKind:
     """Returns what a file holds, by its name."""
     stem, ending = path.stem.lower(), path.suffix.lower()
-    if ".tfevents." in path.name:
+    if is_event_file(path.name):
         return "events"
     if ending in _OF_CONFIGS and stem in _CONFIGS:
         return "configs"

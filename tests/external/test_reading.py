@@ -3,7 +3,10 @@
 import json
 import math
 import os
+import shutil
 import socket
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +15,9 @@ from ablate.external.command import TimeLimit
 from ablate.external.reading import Reading
 from ablate.external.undeclared import MAX_NAMES, MAX_POINTS
 from ablate.external.written import MAX_FILE
+from ablate.runs.formats.metric_files import rows_of
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.sources import find_runs
 
 
 def reading(*metrics: str, **patterns: str) -> Reading:
@@ -220,3 +226,109 @@ def test_a_percent_sign_leaves_the_number(tmp_path):
     reading.hear("acc 82.4%")
     reading.finish(tmp_path)
     assert reading.last == {"acc": 82.4}
+
+
+HISTORIES = {
+    "trainer_state.json": '{"acc_best": 9, "log_history": [{"step": 10, "acc": 0.1}, {"step": 20, "acc": 0.2}]}',
+    "history.json": '{"loss": [3, 2], "acc": [0.1, 0.2]}',
+    "curves.json": '{"step": [10, 20], "acc": [0.1, 0.2]}',
+    "all.json": '{"history": {"acc": [0.1, 0.2]}}',
+    "list.json": '[{"step": 10, "acc": 0.1}, {"step": 20, "acc": "20%"}]',
+    "a.csv": "# by a logger\nstep,acc\n10,0.1\n20,0.2\n",
+    "b.csv": "step;acc\n10;0,1\n20;0,2\n",
+    "c.tsv": "\ufeffstep\tacc\n10\t0.1\n20\t0.2\n",
+    "d.ndjson": '{"epoch": 10, "acc": 0.1}\n{"epoch": 20, "acc": 0.2}\n',
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_histories_are_read_as_a_report_on_them_reads_them(tmp_path, name):
+    (tmp_path / name).write_text(HISTORIES[name])
+    found = reading("acc")
+    found.finish(tmp_path)
+    steps = [1, 2] if name in ("history.json", "all.json") else [10, 20]
+    assert [step for step, _ in found.values["acc"]] == steps
+    assert found.last["acc"] == pytest.approx(20.0 if name == "list.json" else 0.2)
+
+
+def test_the_end_of_a_run_counts_before_a_history_that_ends_otherwise(tmp_path):
+    """As that of Hugging Face's Trainer, which loads its best model and evaluates it."""
+    (tmp_path / "trainer_state.json").write_text(HISTORIES["trainer_state.json"])
+    (tmp_path / "all_results.json").write_text('{"acc": 0.5, "epoch": 3.0}')
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.values["acc"] == [(3, 0.5)]
+    (tmp_path / "all_results.json").write_text('{"acc": 0.2, "epoch": 3.0}')
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.values["acc"] == [(10, 0.1), (20, 0.2)]
+
+
+def test_of_the_histories_in_checkpoints_the_longest_counts(tmp_path):
+    history = [{"step": step, "acc": step / 1000} for step in (500, 1000, 1500)]
+    for number in (1, 2, 3):
+        folder = tmp_path / f"checkpoint-{500 * number}"
+        folder.mkdir()
+        (folder / "trainer_state.json").write_text(json.dumps({"log_history": history[:number]}))
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.values["acc"] == [(500, 0.5), (1000, 1.0), (1500, 1.5)]
+    (folder / "trainer_state.json").write_text(json.dumps({"log_history": [{"step": 500, "acc": 9}]}))
+    with pytest.raises(AblateError, match="acc was reported twice"):
+        reading("acc").finish(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"acc": [0.1, 0.2]}', r"acc: \[0\.1, 0\.2\] is not a number"),
+        ('{"folds": [{"fold": 1, "acc": 0.1}, {"fold": 2, "acc": 0.2}]}', "acc was not read"),
+        ('{"epoch": 3, "classes": {"acc": [0.1, 0.2]}}', "acc was not read"),
+    ],
+)
+def test_lists_that_may_be_of_classes_or_folds_are_no_history(tmp_path, content, said):
+    (tmp_path / "results.json").write_text(content)
+    with pytest.raises(AblateError, match=said):
+        reading("acc").finish(tmp_path)
+
+
+RECORDED = Path(__file__).parents[1] / "runs/recorded"
+FOLDERS = {
+    # Folder of runs that another tool has written → the metric of the report on them, and the file that has it.
+    "lightning": ("val_acc", "metrics.csv"),
+    "transformers": ("eval_accuracy", "trainer_state.json"),
+    "ray": ("accuracy", "progress.csv"),
+    "timm": ("eval_top1", "summary.csv"),
+    "hydra/multirun": ("accuracy", "metrics.json"),
+}
+
+
+@pytest.mark.parametrize("tool", FOLDERS)
+def test_what_tools_write_in_the_folder_of_a_run_is_read(tool, tmp_path):
+    """The last value in the first run of each recorded folder, as the report on these runs has it."""
+    metric, name = FOLDERS[tool]
+    file = sorted((RECORDED / tool).rglob(name))[0]
+    shutil.copytree(file.parent, tmp_path / "out")
+    found = reading(metric)
+    found.finish(tmp_path)
+    read = rows_of(file, metric)
+    values = [row[metric] for row in [read.end, *read.rows] if row.get(metric)]
+    assert found.last[metric] == pytest.approx(float(values[-1]))
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is None, reason="tensorboard is not installed")
+def test_scalars_of_event_files_are_read_where_no_other_file_has_them(tmp_path):
+    first, *_ = sorted((RECORDED / "tensorboard/logs").iterdir())
+    shutil.copytree(first, tmp_path / "runs/validation")
+    found = reading("eval/accuracy", "validation/eval/accuracy")
+    found.finish(tmp_path)
+    table = find_runs(
+        str(first.parent), AnalysisOptions(baseline="lr0.1", metric="eval/accuracy", direction="max")
+    )
+    assert found.last["eval/accuracy"] == found.last["validation/eval/accuracy"]
+    assert found.last["eval/accuracy"] in table.table["eval/accuracy"].astype(float).tolist()
+    assert len(found.curves["eval/accuracy"].steps) > 1
+    (tmp_path / "all.json").write_text('{"eval/accuracy": 0.25}')
+    found = reading("eval/accuracy")
+    found.finish(tmp_path)
+    assert found.last == {"eval/accuracy": 0.25}

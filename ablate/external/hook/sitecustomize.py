@@ -27,6 +27,30 @@ TRACE = os.path.join(os.environ["ABLATE_TRACE"], "")
 INSTALLED = tuple(os.path.join(os.path.realpath(prefix), "") for prefix in {sys.prefix, sys.base_prefix})
 
 
+OF_ENVIRON = ("<frozen _collections_abc>", os.__file__, "<frozen os>", os.path.__file__, "<frozen posixpath>")
+CALLERS = 4
+"""Frames of the caller's code in which a name is looked for: helpers pass it on."""
+
+
+def is_named(name: object, frame) -> bool:  # type: ignore[no-untyped-def]
+    """Returns whether the code of a frame, or of its callers, names a variable: itself, in a list, or by its begin."""
+    for _ in range(CALLERS):
+        if frame is None or os.path.abspath(frame.f_code.co_filename).startswith(INSTALLED):
+            return False
+        values = [*frame.f_code.co_consts, *map(frame.f_globals.get, frame.f_code.co_names)]
+        if any(has(value, name) for value in values):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def has(value: object, name: object) -> bool:
+    """Returns whether a value is a name, has it, or is the begin of it that ends with an underscore."""
+    if isinstance(value, str):
+        return value == name or (len(value) > 2 and value.endswith("_") and str(name).startswith(value))
+    return isinstance(value, (tuple, list, set, frozenset, dict)) and name in value
+
+
 def mapped(path: str) -> str:
     """Returns the place in the copy of what lies in the original; any other path as it is."""
     path = os.path.realpath(path) if path else path
@@ -95,6 +119,8 @@ class Trace:
         if (kind, path) not in self.seen:
             self.seen.add((kind, path))
             self.write(kind, path)
+            if kind == "r" and not flags & os.O_CREAT and path.startswith(COPY) and not os.path.lexists(path):
+                self.note_missing(path)
 
     def note_outside(self, path: str, flags: int) -> None:
         """Notes a file outside of the copy that is written after it was read, as what trials hand on to one another."""
@@ -121,12 +147,14 @@ class Trace:
         """Notes a variable of the environment, where a user's code asks for it by its name."""
         try:
             frame = sys._getframe(2)
-            while frame.f_code.co_filename.endswith(
-                ("<frozen _collections_abc>", os.__file__, "<frozen os>")
-            ):
+            is_expanded = False
+            while frame.f_code.co_filename.endswith(OF_ENVIRON):
+                is_expanded = is_expanded or frame.f_code.co_name == "expandvars"
                 frame = frame.f_back  # type: ignore[assignment]
             file = os.path.abspath(frame.f_code.co_filename)
-            if file.startswith(INSTALLED) or file == __file__ or name not in frame.f_code.co_consts:
+            if file.startswith(INSTALLED) or file == __file__:
+                return
+            if not (is_expanded or is_named(name, frame)):
                 return
             # Its value may be a secret; as `trace.digest_of_variable`.
             digest = "unset" if value is None else sha256(str(value).encode()).hexdigest()[:16]

@@ -6,7 +6,6 @@ import functools
 import importlib.metadata
 import json
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -14,11 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base import locks
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_data, digest_of_file
 from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import saying
 from ablate.core import names
+from ablate.external.beside import paths_beside
+from ablate.external.command import split
+from ablate.external.given import read_templates
 from ablate.external.interpreter import own_interpreter, python_of, python_of_code, state_of
 from ablate.external.snapshot import Scope, read_snapshot
 from ablate.external.trace import digest_of_variable
@@ -60,13 +62,20 @@ def _have_same_values(variables: Mapping[str, str]) -> bool:
 
 
 def print_current(
-    folder: StudyFolder, report: ReportSources, overrides: Sequence[str], console: Console
+    folder: StudyFolder,
+    document: Document,
+    report: ReportSources,
+    overrides: Sequence[str],
+    console: Console,
 ) -> None:
     """Prints a report that is up to date, with the facts in its note: to read those of the folder takes a library."""
     say = saying(console)
     if overrides:
         say(explained(folder, overrides))
     say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
+    unwatched = _unwatched(document)
+    if unwatched:
+        say(unwatched)
     print_results(folder, facts_from(report.facts), console)
 
 
@@ -180,20 +189,40 @@ def _reports_beside(folder: StudyFolder, trials: Sequence[str]) -> list[str]:
 
 
 def _own_code(document: Document, results: Path) -> object:
-    """Returns the identity of a user's own code and data; None where the study has none. Raises `AblateError`."""
+    """Returns the identity of a user's own code and data; None where the study has none.
+
+    Raises `AblateError`, and `ValueError` for a command that cannot be split, of which no run was made.
+    """
     data = _data_of(document)
     options = data.get("workload")
     if not isinstance(options, dict):
         return None
     base = base_of(document.path, data.get("folder"))
     command = options.get("command")
-    words = shlex.split(command) if isinstance(command, str) else command
+    words = split(command) if command else ()
     place = python_of(words, base) if words else python_of_code()
     code = read_snapshot(base, results.absolute(), Scope.written(options)).identity(own_interpreter())
     # A notebook is no code by its name, and git may ignore a file of constants.
     files = [base / options[key] for key in ("script", "constants") if isinstance(options.get(key), str)]
     digests = [digest_of_file(str(file)) for file in files if file.is_file()]
-    return [code, digests, state_of(place) if place else []]
+    given = options.get("files", {})
+    templates = read_templates({"files": given}, base) if isinstance(given, dict) else {}
+    return [code, templates, digests, state_of(place) if place else []]
+
+
+def _unwatched(document: Document) -> str:
+    """Returns what of a user's own code is not watched; empty where the study has none."""
+    data = _data_of(document)
+    options = data.get("workload")
+    if not isinstance(options, dict):
+        return ""
+    base = base_of(document.path, data.get("folder"))
+    paths = paths_beside(options.get("command") or (), base, options.get("data", ()))
+    named = f", such as {listed(paths, 3)} of the command" if paths else ""
+    return (
+        f"Not watched: files outside of your folder that are not under `data:`{named}, and variables of the "
+        "environment that no Python code or shell script asks for by name."
+    )
 
 
 def _data_of(document: Document) -> Mapping[str, Any]:
