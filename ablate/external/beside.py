@@ -9,11 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from ablate.external.command import split
-from ablate.external.kinds import is_of_environment
+from ablate.external.kinds import is_document, is_of_environment
 from ablate.external.tree import root_of
 
 _PATH = re.compile(r"(?<![\w./~$:-])/[\w.@+-]+(?:/[\w.@+-]+)+")
 """An absolute path of two parts or more."""
+_FILE = re.compile(r"[\w.@+-][\w./@+-]*")
 _STATEMENT = re.compile(r"&&|\|\||[;|\n]|\b(?:do|then|else)\b")
 _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Za-z_]\w*)")
 _ASSIGNED = re.compile(
@@ -60,13 +61,29 @@ def _statements(text: str) -> Iterator[str]:
         yield from _STATEMENT.split(plain)
 
 
+def documents_named(files: Sequence[Path], words: Sequence[str], folder: Path) -> list[Path]:
+    """Returns the documents below a folder that scripts of a shell name, or words of a command."""
+    texts = [*words]
+    for file in _scripts(files):
+        texts.append(file.read_text(errors="replace"))
+    names = dict.fromkeys(name for text in texts for name in _FILE.findall(text) if is_document(name))
+    places = [Path(os.path.normpath(folder / name)) for name in names]
+    return [place for place in places if place.is_relative_to(folder) and place.is_file()]
+
+
 def variables_of_scripts(files: Sequence[Path], words: Sequence[str]) -> set[str]:
     """Returns the variables that scripts of a shell read, and words of a command that go to one."""
     names: set[str] = set()
-    for file in files:
-        if file.suffix == ".sh" and file.is_file() and file.stat().st_size <= _MAX_BYTES:
-            names |= variables_of_shell(file.read_text(errors="replace"))
+    for file in _scripts(files):
+        names |= variables_of_shell(file.read_text(errors="replace"))
     for before, word in pairwise(words):
         if before.endswith("c") and before.startswith("-"):
             names |= variables_of_shell(word)
     return names
+
+
+def _scripts(files: Sequence[Path]) -> Iterator[Path]:
+    """Yields the scripts of a shell among files."""
+    for file in files:
+        if file.suffix == ".sh" and file.is_file() and file.stat().st_size <= _MAX_BYTES:
+            yield file

@@ -18,7 +18,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file, remove_tree
 from ablate.base.process import THREADS
 from ablate.base.text import to_add
-from ablate.external.beside import variables_of_scripts
+from ablate.external.beside import documents_named, variables_of_scripts
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.kinds import is_cached, is_document, is_of_environment
@@ -168,8 +168,11 @@ class RunFolder:
                 "both"
             )
 
-    def files_beside(self) -> dict[str, str]:
-        """Returns path → digest of the files read that the id of the trial leaves out: modules elsewhere, documents."""
+    def files_beside(self, words: Sequence[str]) -> dict[str, str]:
+        """Returns path → digest of the files read that the id of the trial leaves out: modules elsewhere, documents.
+
+        words: those of its command. The documents that they name, or a script of a shell among them, count as read.
+        """
         trace = Trace.read(self.trace_folder)
         folders = (self.place, self.snapshot.root, self.snapshot.store)
         paths = trace.modules_beside(folders)
@@ -179,6 +182,8 @@ class RunFolder:
                 continue
             if opening.is_read and is_copied_document and (self.snapshot.root / path).is_file():
                 paths.append(str(self.snapshot.root / path))
+        for document in documents_named(entries_of(words, self.folder), words, self.folder):
+            paths.append(str(self.snapshot.root / document.relative_to(self.place)))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
     def variables(self, words: Sequence[str], given: Collection[str]) -> dict[str, str]:

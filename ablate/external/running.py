@@ -126,7 +126,7 @@ class Run:
         variables = folder.variables(self.words, self.given.env)
         if variables:
             record.environment[VARIABLES] = variables
-        beside = folder.files_beside()
+        beside = folder.files_beside(self.words)
         if beside:
             record.environment[BESIDE] = beside
         folder.tidy(self.options["keep"])

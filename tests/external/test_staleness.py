@@ -4,7 +4,9 @@ import sys
 
 import pytest
 from harness import run_here
-from isolated import script, study
+from isolated import committed, script, study
+
+from ablate.base.errors import AblateError
 
 PRINTS = """
     import sys
@@ -47,4 +49,17 @@ def test_a_template_that_is_no_code_is_watched(folder):
     run_here(path, jobs=0)
     assert "Nothing to train" in run_here(path)[1]
     (folder / "t.md").write_text("{rate}\n")
+    assert "2 trials to train" in run_here(path, jobs=0)[1]
+
+
+def test_a_document_that_a_script_of_a_shell_names_is_watched_and_no_other(folder):
+    (folder / "prompt.md").write_text("begin")
+    (folder / "README.md").write_text("how to run")
+    script(folder, f"{sys.executable} train.py $1 $2 < prompt.md", name="run.sh")
+    committed(folder, "train.py", "run.sh", "prompt.md", "README.md")
+    path = study(folder, command="bash run.sh {rate} {seed}", seeds=1)
+    run_here(path, jobs=0)
+    (folder / "README.md").write_text("how to run it")
+    assert "Nothing to train" in run_here(path)[1]
+    (folder / "prompt.md").write_text("begin again")
     assert "2 trials to train" in run_here(path, jobs=0)[1]
