@@ -61,7 +61,7 @@ def test_every_command_is_known():
     """How those of ablate are called is checked by tests/commands/test_help.py."""
     lines = "".join(blocks("sh")).replace("\\\n", " ").splitlines()
     programs = {shlex.split(line)[0] for line in lines if line.strip()}
-    assert programs == {"export", "make", "ablate", "pip", "ray", "kubectl"}
+    assert programs == {"export", "make", "ablate", "pip", "ray", "kubectl", "sh"}
 
 
 def test_a_first_try_sets_no_variable():
