@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SPREAD := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all torture calibrate lint studies atlas bench ui clean
+.PHONY: help setup run test test-all torture calibrate lint studies atlas bench gpu-kit ui clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,9 @@ bench: $(READY) ## what the harness itself costs, in 25 minutes of an idle machi
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python tests/bench/drawing.py --out results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench
+
+gpu-kit: $(READY) ## fetch the wheels with which tests/gpu/run.sh measures where there is a GPU, torch and no network
+	$(BIN)/python tests/gpu/wheels.py build/gpu-kit
 
 ui: $(READY) ## open MLflow on the results in local/, on loopback
 	$(BIN)/ablate ui --results $(LOCAL)

@@ -27,11 +27,11 @@ class SpeedRow:
     own: bool
     """Whether it is the size that the study trains."""
     metric: str
-    """`forward_seconds`, `step_seconds`, `generation_seconds` or `step_memory`."""
+    """A name of `core.derived.CALL_OF`: `step_seconds`, `step_memory`, `whole_run_seconds`."""
     n: int
-    """The number of processes that timed the variant."""
+    """The number of processes that timed the variant; of whole runs, of blocks."""
     value_variant: float
-    """Seconds of a call, or peak bytes of a step: the geometric mean over the processes."""
+    """Seconds of a call or run, or peak bytes of a step: the geometric mean over the processes."""
     value_baseline: float
     """The same of the baseline."""
     ratio: float
@@ -45,7 +45,7 @@ class SpeedRow:
     noise_floor: float
     """The larger bound of the interval of the baseline against itself; a ratio − 1."""
     examples_per_second: float
-    """The sequences that calls process in a second; NaN of memory."""
+    """The sequences that calls process in a second; NaN of memory and of whole runs."""
     flops: float
     """The floating-point operations of one call; NaN of memory."""
     parameters: float

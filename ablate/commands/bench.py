@@ -30,9 +30,9 @@ def command(study: Path, processes: int | None, trust: bool, as_json: bool, **op
     """Time a study's variants beside one another; train nothing.
 
     STUDY is a study file, or the name of a study that has been run. Fresh processes, one after the other, time a
-    forward pass, a training step and generation of every variant, by the `speed:` of the study or its defaults. What
-    was measured is kept in results/store/speed, and the report of the study shows it; leave the machine alone
-    meanwhile. See `ablate guide speed`.
+    forward pass, a training step and generation of every variant, by the `speed:` of the study or its defaults; your
+    own code is timed by whole runs. What was measured is kept in results/store/speed, and the report of the study shows
+    it; leave the machine alone meanwhile. See `ablate guide speed`.
 
     Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
     """

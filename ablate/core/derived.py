@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ablate.base.errors import listed
 from ablate.core.facts import Claim
 from ablate.core.metric import Metric
-from ablate.core.speed import CALLS, TimedCall
+from ablate.core.speed import CALLS, RUN_TIMES, RunTime, TimedCall
 
 # mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
 # seeds of the primary metric. ratio: measured apart from the runs, and compared by the log of ratios.
@@ -17,8 +18,15 @@ MetricKind = Literal["mean", "rate", "spread", "ratio"]
 
 LR_SENSITIVITY = "lr_sensitivity"
 STEP_MEMORY = "step_memory"
-CALL_OF: Mapping[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, STEP_MEMORY: "step"}
-"""Metric of speed → the call that it is measured of."""
+RUN_OF: Mapping[str, RunTime] = {f"{name}_seconds": name for name in RUN_TIMES}
+"""Metric of the speed of whole runs → the time that it is."""
+REPORTED = "reported_step_seconds"
+CALL_OF: Mapping[str, TimedCall | RunTime] = {
+    **{f"{call}_seconds": call for call in CALLS},
+    STEP_MEMORY: "step",
+    **RUN_OF,
+}
+"""Metric of speed → the call that it is measured of, or the time of a whole run."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,8 @@ class StudyContext:
     rate_path: str | None = None
     # Metric → the value that counts as learned.
     target: Mapping[str, float] = field(default_factory=dict)
+    # Whether it is timed by whole runs, and not by calls.
+    times_runs: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,13 +83,24 @@ def _needs_stress(study: StudyContext) -> str:
     )
 
 
+_OTHERWISE_TIMED: Mapping[bool, str] = {
+    True: f"Your own code is timed by whole runs: {listed(RUN_OF)}",
+    False: f"Models are timed by calls: {listed(name for name in CALL_OF if name not in RUN_OF)}",
+}
+"""Whether a study is timed by whole runs → what to say of a metric of the other kind."""
+
+
 def _timed(name: str) -> Derived:
     """Returns a metric of speed, which takes that its call is timed."""
 
     def needs_call(study: StudyContext) -> str:
         """Returns what a study lacks to have the metric; empty where it lacks nothing."""
+        if study.times_runs != (name in RUN_OF):
+            return _OTHERWISE_TIMED[study.times_runs]
         if name in study.of_stages:
             return ""
+        if name == REPORTED:
+            return "Name the metric that has the seconds which a run reports: speed: {metric: NAME}"
         timed = {CALL_OF[metric] for metric in study.of_stages if metric in CALL_OF}
         if not timed:
             return "Time the variants: speed: on"

@@ -1,13 +1,23 @@
-"""The calls of a config that can be timed."""
+"""The calls of a config that can be timed, and the times of a whole run."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from ablate.core.record import Record
 
 TimedCall = Literal["forward", "step", "generation"]
 # forward: a pass without gradients on a training batch. step: a training step on it: forward, backward, optimizer.
 # generation: the batch position by position, with what the model keeps of those before, as a causal model decodes.
 CALLS: tuple[TimedCall, ...] = ("forward", "step", "generation")
+
+RunTime = Literal["whole_run", "whole_run_cpu", "reported_step"]
+# whole_run: seconds on the wall, from the start of a trial's process to its end. whole_run_cpu: seconds of processors,
+# of that process and all that it has started. reported_step: a metric of the trial, in seconds.
+RUN_TIMES: tuple[RunTime, ...] = ("whole_run", "whole_run_cpu", "reported_step")
 
 
 @dataclass(frozen=True)
@@ -24,3 +34,14 @@ class Operation:
     flops: Callable[[], int | None] = lambda: None
     # `cpu`, or `cuda`, which is timed by events of the device.
     device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """A whole run of a trial, and what it took."""
+
+    record: Record
+    # On the wall, from the start of its process to its end.
+    seconds: float
+    # Of processors, by that process and all that it has started.
+    cpu_seconds: float

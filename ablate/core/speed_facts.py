@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ablate.core.speed import CALLS, TimedCall
+from ablate.core.speed import CALLS, RunTime, TimedCall
 from ablate.core.stage_facts import StageFacts
 
 LEAST = 0.02  # The share of time below which no variant is called faster or slower.
@@ -18,8 +18,10 @@ class SpeedFacts(StageFacts):
     The frame has one row a variant (no placebo), task, size, call and process, the unit of speed. Size: at the path
     `over`; NaN without one. Own: whether it is the size that the study trains. Process: from 0 on. Seconds: median of a
     call. log_ratio: mean over blocks of the log of the ratio of its median time to the baseline's; of the baseline that
-    of a second copy of it. Memory: peak bytes of a step; NaN for others. Examples, tokens and flops of one call; flops
-    NaN where unknown. Busy: cores that other processes kept busy meanwhile, on average.
+    of a second copy of it. Memory: peak bytes of a step; NaN for others. Examples, tokens and flops of one call; NaN
+    where unknown. Busy: cores that other processes kept busy meanwhile, on average.
+
+    Of whole runs, `call` is a `RunTime` and `process` a block of them.
     """
 
     key = "speed"
@@ -35,4 +37,5 @@ class SpeedFacts(StageFacts):
     threads: int = 1
     machine: str = ""
     # What was asked for; a variant may not have all.
-    calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
+    calls: list[TimedCall | RunTime] = field(default_factory=lambda: list(CALLS))
+    metric: str = ""  # That has the seconds which runs report; empty where none is named.

@@ -21,7 +21,7 @@ from ablate.core.code_note import CodeNote
 from ablate.core.data_statement import DataStatement
 from ablate.core.metric import FRESH, Description, Metric
 from ablate.core.record import Record
-from ablate.core.speed import Operation
+from ablate.core.speed import Operation, TimedRun
 from ablate.core.trial import Emit, Trial
 from ablate.core.untold import Untold
 
@@ -59,6 +59,8 @@ class Workload(ABC):
     # Whether trials run in processes of their own, from code of the user's with a commit of its own. Records then name
     # that commit, and trials may share what is outside their copies.
     runs_apart: ClassVar[bool] = False
+    # Whether it is timed by whole runs, in `time_run`, in place of the calls of `operations`.
+    times_runs: ClassVar[bool] = False
     # Path of the number of training steps in its config; None: it has none.
     steps_path: ClassVar[str | None] = None
     # Path of the learning rate in its config, which decides many comparisons; None: it has none.
@@ -202,6 +204,10 @@ class Workload(ABC):
         Whatever a call changes, such as weights, is the operations' own, so that calls take turns undisturbed.
         """
         return {}
+
+    def time_run(self, trial: Trial) -> TimedRun:
+        """Trains `trial` once, as a study would, and returns how long its process took; leaves no files."""
+        raise TypeError(f"{type(self).__name__} has no runs that could be timed")
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:  # noqa: B027
         """Raises `Invalid`, with paths from the root of the config, when its weights cannot do another `task`."""

@@ -346,6 +346,14 @@ def run_folder(
         yield folder
 
 
+def remove_run_folder(snapshot: Snapshot, trial_id: str) -> None:
+    """Removes all that a trial has left in the store."""
+    runs = snapshot.store / RUNS
+    folder = RunFolder(snapshot, runs / trial_id)
+    for path in (folder.place, folder.trace_folder, runs / LOCKS / f"{trial_id}.lock"):
+        remove_tree(path)
+
+
 def _make(folder: RunFolder) -> None:
     """Makes the copy of a trial afresh, whole or not at all."""
     frozen = folder.snapshot.frozen

@@ -4,9 +4,11 @@ import json
 import math
 import os
 import re
+import resource
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,9 @@ class Run:
     emit: Emit
     given: Given
     reading: Reading = field(init=False)
+    # On the wall, and of processors, from the start of the command to its end; 0 before it.
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
     # The last lines that it printed.
     printed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
 
@@ -158,7 +163,7 @@ class Run:
             env |= _with_hook(beside.env, env)
             words = [placed(word, place, self.trial.id) for word in words]
             log_end = LogEnd()
-            with closing(lines(words, folder, env, limit)) as output:
+            with self._timed(), closing(lines(words, folder, env, limit)) as output:
                 for line in output:
                     print(line)
                     log_end.add(line)
@@ -178,6 +183,15 @@ class Run:
                 hint = hint_on_folder(error.metric, Path(place))
                 raise NotReadError(error.metric, hint) from None
         return False
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Notes how long the command took, with the start of its guard and the hook that traces it."""
+        started = time.perf_counter()
+        cpu_before = _cpu_of_children()
+        yield
+        self.seconds = time.perf_counter() - started
+        self.cpu_seconds = _cpu_of_children() - cpu_before
 
     def _step_of(self, numbers: Mapping[str, float]) -> int:
         """Returns the step at which numbers were read last."""
@@ -232,6 +246,12 @@ class Run:
         if exceptions and any(line.startswith("Traceback (most recent call last)") for line in self.printed):
             return exceptions[-1][:200]
         return f"last printed: {self.printed[-1][:200]}"
+
+
+def _cpu_of_children() -> float:
+    """Returns the seconds of processors that ended children of this process, and theirs, have taken."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _write(files: Mapping[str, str], folder: Path) -> None:

@@ -27,6 +27,7 @@ from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.metric_range import check_declared
 from ablate.core.record import CODE, Record
+from ablate.core.speed import TimedRun
 from ablate.core.trial import Emit, Trial
 from ablate.core.untold import Untold
 from ablate.core.workload import Workload
@@ -48,6 +49,7 @@ from ablate.external.interpreter import interpreter_at, python_of, python_of_cod
 from ablate.external.matching import check_pattern
 from ablate.external.passing import Reads, check_exists, may_read_config, may_read_seed
 from ablate.external.reading import Reading
+from ablate.external.run_folder import remove_run_folder
 from ablate.external.running import Run
 from ablate.external.snapshot import CODE_FOLDER, Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
@@ -63,6 +65,7 @@ class External(Workload):
 
     Options: ClassVar[type[options.Options]]
     runs_apart = True
+    times_runs = True
 
     def __init__(self) -> None:
         # The code and data of trials, as the driver has read them.
@@ -328,10 +331,20 @@ class External(Workload):
 
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Runs a trial once; without exit code 0 and all metrics it has failed."""
+        return self._run(self._run_of(trial, emit), self.snapshot(trial.config))
+
+    def time_run(self, trial: Trial) -> TimedRun:
+        snapshot = self.snapshot(trial.config)
+        run = self._run_of(trial, lambda step, metrics, state=None: False)
+        record = self._run(run, snapshot)
+        remove_run_folder(snapshot, trial.id)
+        return TimedRun(record, run.seconds, run.cpu_seconds)
+
+    def _run_of(self, trial: Trial, emit: Emit) -> Run:
+        """Returns the run of a trial, which has not begun."""
         # The streams of a placebo are those of another seed.
         seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
-        run = Run(trial, self.command_line(trial.config, seed), seed, emit, self.given(trial.config, seed))
-        return self._run(run, self.snapshot(trial.config))
+        return Run(trial, self.command_line(trial.config, seed), seed, emit, self.given(trial.config, seed))
 
     def freeze(self) -> None:
         """Makes the frozen copies of the code, of which trials get theirs. Raises `AblateError`."""

@@ -23,7 +23,7 @@ from ablate.records.store import Store
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.session.workers import reference
-from ablate.stages.speed.section import SpeedConfig, SpeedSection, lacks_operations
+from ablate.stages.speed.section import SpeedConfig, SpeedSection, lacks_timing
 from ablate.stages.speed.timing import Timing, was_timed
 from ablate.study.facts import facts_of
 from ablate.study.files import resolved_text
@@ -69,7 +69,7 @@ def bench(
 
 def _refuse_untimeable(study: Study) -> None:
     """Raises `StudyError` where nothing of the study's workload can be timed."""
-    rule = lacks_operations(study.workload)
+    rule = lacks_timing(study.workload)
     if rule:
         hint = "Override `operations` of the workload"
         raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(study.path))])

@@ -155,6 +155,7 @@ def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, st
                 of_stages=draft.outline.metrics,
                 rate_path=draft.workload.rate_path,
                 target=target_of(draft.config, task.metrics),
+                times_runs=draft.workload.times_runs,
             )
             contexts.append(context)
     lacking: dict[str, str] = {}

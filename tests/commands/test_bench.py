@@ -9,7 +9,7 @@ import pytest
 from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 from harness import ablate as typed
 
-import ablate.stages.speed.timing
+import ablate.stages.speed.methods
 from ablate.pipeline.preregister.claims import WAITING
 from ablate.pipeline.reports.cache import current_report
 from ablate.pipeline.reports.place import report_place
@@ -31,7 +31,7 @@ BUDGET = 0.005
 
 @pytest.fixture(autouse=True)
 def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ablate.stages.speed.timing, "BUDGET", BUDGET)
+    monkeypatch.setattr(ablate.stages.speed.methods, "BUDGET", BUDGET)
 
 
 def current(study: Path, options: Options) -> bool:
@@ -58,7 +58,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timed")
     (folder / "study.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ablate.stages.speed.timing, "BUDGET", BUDGET)
+        patch.setattr(ablate.stages.speed.methods, "BUDGET", BUDGET)
         printed = said("bench", "study.yaml", cwd=folder)
     with_database(folder / "results/store")
     (folder / "printed").write_text(printed)

@@ -184,6 +184,19 @@ class TestWorkload:
         for call, operation in copies[0].items():
             assert operation.flops() == copies[1][call].flops()
 
+    def test_a_whole_run_is_timed_and_leaves_nothing_or_is_refused(self, workload, config):
+        trial = Trial("id", config, 0)
+        if not workload.times_runs:
+            with pytest.raises(TypeError, match="has no runs that could be timed"):
+                workload.time_run(trial)
+            return
+        timed = workload.time_run(trial)
+        assert timed.record.status == "completed"
+        assert content(timed.record) == content(workload.train(trial, Emitted()))
+        assert timed.seconds > 0
+        assert timed.cpu_seconds > 0
+        assert not workload.operations(config)
+
     def test_it_reports_in_order_and_stops_when_told(self, workload, config):
         whole, stopped = Emitted(), Emitted(stop_at=2)
         workload.train(Trial("id", config, 0), whole)

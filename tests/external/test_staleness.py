@@ -6,8 +6,6 @@ import pytest
 from harness import run_here
 from isolated import committed, script, study
 
-from ablate.base.errors import AblateError
-
 PRINTS = """
     import sys
     print("loss", 3 - float(sys.argv[1]) + 0.001 * int(sys.argv[2]))

@@ -14,6 +14,7 @@ from harness import TOY_STUDY, prepare
 from ablate.base.errors import AblateError
 from ablate.core.speed_facts import SpeedFacts
 from ablate.records.store import Store
+from ablate.stages.speed import methods
 from ablate.stages.speed import timing as speed
 from ablate.stages.speed.section import SpeedSection
 
@@ -26,13 +27,13 @@ BUDGET = 0.002
 def section(**given):
     """Fewer processes than a study may ask for."""
     return SpeedSection.model_construct(
-        **{"calls": ["step"], "over": {}, "processes": 2, "margin": 0.02, **given}
+        **{"calls": ["step"], "over": {}, "processes": 2, "margin": 0.02, "metric": None, **given}
     )
 
 
 @pytest.fixture
 def measure(tmp_path, monkeypatch):
-    monkeypatch.setattr(speed, "BUDGET", BUDGET)
+    monkeypatch.setattr(methods, "BUDGET", BUDGET)
 
     def measure(path, *, fresh=False, **given):
         said = []
@@ -139,11 +140,12 @@ DRIVER = """
 import sys
 from pathlib import Path
 from ablate.records.store import Store
+from ablate.stages.speed import methods
 from ablate.stages.speed import timing as speed
 from harness import prepare
 from ablate.core.speed_facts import SpeedFacts
 from ablate.stages.speed.section import SpeedSection
-speed.BUDGET = 0.02
+methods.BUDGET = 0.02
 experiment = prepare(Path("study.yaml"))
 section = SpeedSection(calls=["step"], processes=200)
 speed.Timing(experiment, Store(Path("store")), section).complete(print)

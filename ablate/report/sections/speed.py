@@ -17,15 +17,18 @@ from ablate.report.tables.speed_tables import (
     CALLS,
     HEADS,
     MEASURES,
+    are_of_runs,
     beyond,
     brief_tables,
     call_shown,
     floor_words,
     floors,
     in_units,
+    measures_of,
     only,
     own,
     ratio,
+    replicates_of,
     size_name,
     speed_table,
     with_interval,
@@ -77,7 +80,8 @@ class Speed(Section, title="Speed", inside="the time and the memory of each vari
         first = call_shown(rows)
         yield from _ratio_pictures(rows, names, first, report_data)
         yield from brief_tables(rows, names)
-        yield Text(paragraph(floor_words(rows), message("speed.guide")), aside=True)
+        guide = message("speed.guide_of_runs" if are_of_runs(rows) else "speed.guide")
+        yield Text(paragraph(floor_words(rows), guide), aside=True)
         other_calls = {*CALLS} - {first}
         others = dict.fromkeys((row["task"], row["metric"]) for row in rows if row["metric"] in other_calls)
         tables = [speed_table(rows, names, call, task) for task, call in others]
@@ -107,7 +111,7 @@ def _ratio_pictures(
         yield Picture(
             f"speed{end}",
             f"Time of {MEASURES[call]}{of}",
-            message("speed.ratios_caption", MEASURES[call], slack),
+            message("speed.ratios_caption", MEASURES[call], slack, replicates_of(rows)),
             message("speed.ratios_alt", MEASURES[call], len(data), of),
             data,
             speed_ratios,
@@ -150,7 +154,7 @@ class Scaling(Section, title="Scaling", inside="how time and memory grow with th
         for task, end, of in by_task(facts):
             data, left = by_size(report_data.table("speed"), task.name)
             if len(data):
-                caption = message("speed.scaling_caption", size)
+                caption = message("speed.scaling_caption", size, replicates_of(slopes))
                 if left:
                     caption = paragraph(caption, message("speed.left_out", left))
                 yield Picture(
@@ -184,13 +188,14 @@ def _names_in_order(facts: StudyFacts, data: pd.DataFrame) -> dict[str, str]:
 
 def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
     """Returns the slopes of one task: a row a variant and a column a call, and one for memory."""
+    measured = measures_of(rows)
     row_by_variant: dict[str, dict[str, str]] = {}
     for row in rows:
         variant = row["variant"]
-        cells = row_by_variant.setdefault(variant, {"variant": variant, **dict.fromkeys(MEASURES, NOTHING)})
+        cells = row_by_variant.setdefault(variant, {"variant": variant, **dict.fromkeys(measured, NOTHING)})
         cells[row["metric"]] = with_interval(row["slope"], row["ci_low"], row["ci_high"])
     columns = [variant_column(names)]
-    columns += [Column(metric, HEADS[metric], True) for metric in MEASURES]
+    columns += [Column(metric, HEADS[metric], True) for metric in measured]
     return tabulated(columns, [*row_by_variant.values()], message("speed.slopes", size), "scaling.csv")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from ablate.analysis.search_table import SearchTable, table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
+from ablate.core.speed import RUN_TIMES
 from ablate.core.speed_facts import BUSY, SpeedFacts
 from ablate.core.stress_facts import StressFacts
 from ablate.report.words import message, paragraph, text
@@ -36,10 +37,14 @@ def speed_methods(evidence: Evidence) -> str:
     blocks = round(timed["blocks"].astype(float).median())
     busy = timed["busy"].astype(float).mean()
     processes = timed["process"].nunique()
-    measured = message("speed.measured", processes, blocks, speed.threads, text(speed.machine))
+    of_runs = not {*speed.calls}.isdisjoint(RUN_TIMES)
+    if of_runs:
+        measured = message("speed.runs_measured", processes, text(speed.machine))
+    else:
+        measured = message("speed.measured", processes, blocks, speed.threads, text(speed.machine))
     if busy >= BUSY:
         measured = paragraph(measured, message("speed.busy", busy))
-    return message("methods.speed", measured)
+    return message("methods.speed", measured, "blocks" if of_runs else "processes")
 
 
 def stress_methods(evidence: Evidence) -> str:

@@ -28,9 +28,42 @@ from ablate.report.words import (
 
 STEP = "step_seconds"
 # What was timed, what matters first, as a sentence names it.
-CALLS = {STEP: "a training step", "forward_seconds": "a forward pass", "generation_seconds": "generation"}
+CALLS_OF_MODELS = {
+    STEP: "a training step",
+    "forward_seconds": "a forward pass",
+    "generation_seconds": "generation",
+}
+WHOLE_RUNS = {
+    "reported_step_seconds": "a reported step",
+    "whole_run_seconds": "a whole run",
+    "whole_run_cpu_seconds": "a whole run in CPU time",
+}
+CALLS = CALLS_OF_MODELS | WHOLE_RUNS
 MEASURES = CALLS | {MEMORY: "the peak memory of a step"}
-HEADS = dict(zip(MEASURES, ("Step", "Forward pass", "Generation", "Memory"), strict=True))
+HEADS = {
+    STEP: "Step",
+    "forward_seconds": "Forward pass",
+    "generation_seconds": "Generation",
+    MEMORY: "Memory",
+    "reported_step_seconds": "Reported step",
+    "whole_run_seconds": "Whole run",
+    "whole_run_cpu_seconds": "CPU time",
+}
+
+
+def are_of_runs(rows: Sequence[Row]) -> bool:
+    """Returns whether whole runs were timed, and not the calls of a model."""
+    return any(row["metric"] in WHOLE_RUNS for row in rows)
+
+
+def replicates_of(rows: Sequence[Row]) -> str:
+    """Returns what intervals are over, in words."""
+    return "blocks" if are_of_runs(rows) else "processes"
+
+
+def measures_of(rows: Sequence[Row]) -> list[str]:
+    """Returns the metrics by which the variants of a study may be timed."""
+    return [*WHOLE_RUNS] if are_of_runs(rows) else [*CALLS_OF_MODELS, MEMORY]
 
 
 def with_interval(value: Any, low: Any, high: Any, mark: str = "") -> str:
@@ -108,11 +141,26 @@ def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
 def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Table:
     """Returns the table of one call and task at the study's own size, a step with its memory."""
     timed = only(rows, call, task)
-    memory = {row["variant"]: row for row in only(rows, MEMORY, task) if call == STEP}
     columns = [
         variant_column(names),
         Column("time", HEADS[call], True, show=value),
         Column("ratio", f"vs {BASELINE} [95 %]", True, show=ratio),
+    ]
+    if call not in WHOLE_RUNS:
+        columns += _columns_of_memory(rows, call, task)
+    where = task if len({row["task"] for row in rows}) > 1 else ""
+    number_of_replicates = max(int(number(row["n"]) or 0) for row in timed)
+    floor = floors(rows).get(call)
+    shown_floor = wording.in_percent(floor) if floor else ""
+    replicates = message("speed.replicates", number_of_replicates, call in WHOLE_RUNS)
+    caption = message("speed.caption", MEASURES[call], where, replicates, shown_floor)
+    return tabulated(columns, timed, caption, "speed.csv")
+
+
+def _columns_of_memory(rows: Sequence[Row], call: str, task: str) -> list[Column]:
+    """Returns the columns of the memory of a step, empty for other calls, and of FLOPs."""
+    memory = {row["variant"]: row for row in only(rows, MEMORY, task) if call == STEP}
+    return [
         Column("memory", HEADS[MEMORY], True, show=lambda row: value(memory.get(row["variant"]))),
         Column(
             "memory_ratio",
@@ -123,12 +171,6 @@ def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Tabl
         ),
         Column("flops", "FLOPs", True, show=lambda row: shown(row["flops"], compact), spare=True),
     ]
-    where = task if len({row["task"] for row in rows}) > 1 else ""
-    processes = max(int(number(row["n"]) or 0) for row in timed)
-    floor = floors(rows).get(call)
-    shown_floor = wording.in_percent(floor) if floor else ""
-    caption = message("speed.caption", MEASURES[call], where, processes, shown_floor)
-    return tabulated(columns, timed, caption, "speed.csv")
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:

@@ -7,6 +7,7 @@ turns to, `done` what it has found of a group, `failed` why the config that it w
 import copy
 import gc
 import os
+import resource
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from functools import partial
 from itertools import accumulate
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from ablate.base.errors import AblateError, described
 from ablate.base.plugins import raised_by_plugin
@@ -55,6 +56,19 @@ class Request:
     budget: float = BUDGET
 
 
+class Requested(Protocol):
+    """All that one process is to measure."""
+
+    @property
+    def groups(self) -> Sequence[Group]:
+        """The groups, in the order in which they are measured."""
+
+
+RequestT = TypeVar("RequestT", bound=Requested)
+Measure = Callable[[Workload, Group, RequestT, Callable[[str], object]], Found]
+"""Measures one group of a request in this process, and tells of each config, by its key, before it turns to it."""
+
+
 class CannotBeTimedError(AblateError):
     """A config that could not be measured, and why."""
 
@@ -62,7 +76,10 @@ class CannotBeTimedError(AblateError):
 
 
 def measured(
-    where: WorkloadRef, request: Request, advice: Callable[[str, str, str], str]
+    where: WorkloadRef,
+    measure: Measure[RequestT],
+    request: RequestT,
+    advice: Callable[[str, str, str], str],
 ) -> Generator[tuple[str, Found]]:
     """Yields the key and the results of each group of a request as soon as it is measured.
 
@@ -71,7 +88,7 @@ def measured(
     """
     child = Child(partial(fresh, __name__, threads=where.threads))
     try:
-        child.send((where, request))
+        child.send((where, measure, request))
         for group in request.groups:
             word, config = "", next(iter(group.configs))
             while word != "done":
@@ -143,6 +160,28 @@ def _busy() -> float:
         return 0.0
 
 
+class OtherPrograms:
+    """The programs that keep cores busy beside this process and its children, from now on."""
+
+    def __init__(self) -> None:
+        self._busy = _busy()
+        self._own = _own_seconds()
+        self._moment = time.monotonic()
+
+    def cores(self) -> float:
+        """Returns the cores that they have kept busy so far, on average."""
+        busy = _busy() - self._busy
+        own = _own_seconds() - self._own
+        passed = time.monotonic() - self._moment
+        return max(0.0, busy - own) / max(passed, 1e-9)
+
+
+def _own_seconds() -> float:
+    """Returns the seconds of processors that this process and its ended children have taken."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
     """Returns the most bytes that are in use at once during a step.
 
@@ -182,13 +221,13 @@ def main() -> NoReturn:
     """Runs the process that measures, which `Child` starts, and ends it."""
     connection = parent()
     with suppress(EOFError, OSError):
-        reference, request = connection.recv()
+        reference, measure, request = connection.recv()
         threading.Thread(target=_end_with, args=[connection], daemon=True).start()
         gc.disable()  # it would choose its own moments
         try:
             workload = reference.load()
             for group in request.groups:
-                found = measure_group(workload, group, request, lambda key: connection.send(("at", key)))
+                found = measure(workload, group, request, lambda key: connection.send(("at", key)))
                 connection.send(("done", found))
                 gc.collect()
         except (Exception, SystemExit) as error:

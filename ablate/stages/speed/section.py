@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ablate.base.errors import Invalid
+from ablate.base.errors import Invalid, listed
 from ablate.base.registry import OnOff, StrictModel
-from ablate.core.speed import CALLS, TimedCall
+from ablate.core.speed import CALLS, RunTime, TimedCall
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.workload import Workload
 from ablate.study.checks import in_variants, refuse_own
@@ -38,8 +39,10 @@ class SpeedSection(StrictModel):
     "Fresh processes, each of which times all variants: the replicates of a verdict."
     margin: Annotated[float, Field(ge=0.02, lt=1)] = 0.02
     "The share of time within which two variants count as equally fast."
+    metric: str | None = None
+    "Of your own code: the metric that has its step time in seconds, such as train_step_seconds."
 
-    def facts(self, threads: int, machine: str) -> SpeedFacts:
+    def facts(self, times: Sequence[TimedCall | RunTime], threads: int, machine: str) -> SpeedFacts:
         """Returns the facts that tables and figures show."""
         path = next(iter(self.over), "")
         return SpeedFacts(
@@ -49,7 +52,8 @@ class SpeedSection(StrictModel):
             processes=self.processes,
             threads=threads,
             machine=machine,
-            calls=self.calls,
+            calls=[*times],
+            metric=self.metric or "",
         )
 
     @classmethod
@@ -57,10 +61,11 @@ class SpeedSection(StrictModel):
         """Returns the section by which variants were timed."""
         sizes = [int(size) if size.is_integer() else size for size in facts.sizes]
         return cls(
-            calls=facts.calls,
+            calls=[call for call in CALLS if call in facts.calls] or list(CALLS),
             over={facts.over: sizes} if facts.over else {},
             processes=facts.processes,
             margin=facts.margin,
+            metric=facts.metric or None,
         )
 
 
@@ -92,7 +97,7 @@ class SpeedConfig(StageConfig):
     decides: ClassVar[bool] = False
 
     speed: Speed = None
-    "The variants timed beside one another, after training: `on`, or {calls, over, processes, margin}."
+    "The variants timed beside one another, after training: `on`, or {calls, over, processes, margin, metric}."
 
 
 def check_speed(draft: Draft, section: SpeedSection) -> None:
@@ -101,10 +106,17 @@ def check_speed(draft: Draft, section: SpeedSection) -> None:
     The baseline itself is valid.
     """
     document = draft.document
-    rule = lacks_operations(draft.workload)
+    rule = lacks_timing(draft.workload)
     if rule:
         hint = "Remove `speed`, or override `operations` of the workload"
         document.refuse(("speed",), rule, hint=hint)
+    if draft.workload.times_runs and section.calls != list(CALLS):
+        rule = "are parts of a model that ablate builds; your own code is timed by whole runs"
+        hint = "Remove `calls`; to time its steps, name the metric that reports them: metric: NAME"
+        document.refuse(("speed", "calls"), rule, section.calls, hint=hint)
+    if section.metric is not None:
+        with document.reporting("speed", "metric"):
+            _check_reported(section.metric, draft)
     for path in section.over:
         with document.reporting("speed", "over", path):
             _check_path(path, draft)
@@ -117,11 +129,24 @@ def check_speed(draft: Draft, section: SpeedSection) -> None:
             _check_sizes(path, draft)
 
 
-def lacks_operations(workload: Workload) -> str:
+def lacks_timing(workload: Workload) -> str:
     """Returns why nothing of a workload can be timed; empty where it can."""
-    if type(workload).operations is not Workload.operations:
+    if workload.times_runs or type(workload).operations is not Workload.operations:
         return ""
     return f"needs a workload that says in `operations` what can be timed; {workload.name} does not"
+
+
+def _check_reported(name: str, draft: Draft) -> None:
+    """Raises `Invalid` unless every run reports a metric of a name, of which less is better."""
+    if not draft.workload.times_runs:
+        hint = "Remove `metric`, and name the `calls` that are timed"
+        raise Invalid("", f"applies to your own code; {draft.workload.name} times calls", name, hint=hint)
+    metrics = draft.workload.describe(draft.design.variants[0].configs[0]).metrics
+    if name not in metrics:
+        hint = f"Add it under metrics: {{{name}: min}}"
+        raise Invalid("", "is not among `metrics`", name, listed(metrics), hint)
+    if metrics[name].direction != "min":
+        raise Invalid("", "is a time, of which less is better", name, hint=f"Write metrics: {{{name}: min}}")
 
 
 def _check_path(path: str, draft: Draft) -> None:

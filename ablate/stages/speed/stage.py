@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from ablate.base.wording import duration
 from ablate.core.derived import CALL_OF
+from ablate.core.speed import RUN_TIMES, RunTime, TimedCall
 from ablate.session.stage import Measurement, Preview, Stage
 from ablate.stages.speed.section import SpeedConfig, SpeedSection
 from ablate.study.stage_config import config_of
@@ -36,7 +37,11 @@ class SpeedStage(Stage):
 
     @property
     def metrics(self) -> frozenset[str]:
-        return frozenset(metric for metric, call in CALL_OF.items() if call in self._section.calls)
+        """The metrics of the calls that are asked for, and of whole runs: a workload has the ones or the others."""
+        times: list[TimedCall | RunTime] = [*self._section.calls, *RUN_TIMES]
+        if self._section.metric is None:
+            times.remove("reported_step")
+        return frozenset(metric for metric, time in CALL_OF.items() if time in times)
 
     def check(self, draft: Draft) -> None:
         from ablate.stages.speed.section import check_speed
@@ -57,7 +62,8 @@ class SpeedStage(Stage):
         for path, values in section.over.items():
             sizes = message("plan.sizes", path, [f"{size:g}" for size in values])
         time = duration(seconds) if asked > done and seconds is not None else ""
-        sentence = message("plan.speed", sizes, asked, done, time)
+        replicates = timing.method.described(asked)
+        sentence = message("plan.speed", sizes, replicates, done, time)
         return Preview([sentence], {"processes": asked, "kept": done, "seconds": seconds})
 
     def has_results(self, study: Study, folder: StudyFolder, store: Store) -> bool:

@@ -29,17 +29,13 @@ from ablate.records.environment import here, machine
 from ablate.records.store import Store
 from ablate.session.stage import Measurement
 from ablate.session.workers import reference
-from ablate.stages.speed.blocks import BUDGET
-from ablate.stages.speed.measuring import Found, Group, Request, measure_group, measured
+from ablate.stages.speed.measuring import Found, Group
+from ablate.stages.speed.methods import Method, method_of
 from ablate.stages.speed.section import SpeedSection
 from ablate.study.designs import Config
 from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.sources import source_digest
 from ablate.study.study import Study
-
-START_SECONDS = 4.0
-"""Seconds in which a process imports and builds, about."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +76,9 @@ class Timing:
         self.study = study
         self.section = section
         self.store = store
+        self.method = method_of(study, store, section)
         # By the key of their group.
-        self.places = {place.group.key: place for place in _places(study, section)}
+        self.places = {place.group.key: place for place in _places(study, section, self.method)}
         # The key of a group → what each process has found of it, in order.
         self.kept = {key: load(store, key) for key in self.places}
 
@@ -101,7 +98,7 @@ class Timing:
             files = [file_of(self.store, key) for key in self.places]
         return Measurement(
             frame_of(rows, SpeedFacts.columns).astype({"memory": float, "flops": float}),
-            self.section.facts(self.study.workload.threads, machine()),
+            self.section.facts(self.method.times, self.study.workload.threads, machine()),
             files,
         )
 
@@ -122,8 +119,8 @@ class Timing:
                         "seconds": timing["seconds"],
                         "log_ratio": timing["log_ratio"],
                         "memory": found["memory"] if call == "step" else None,
-                        "examples": timing["examples"],
-                        "tokens": timing["tokens"],
+                        "examples": _known(timing["examples"]),
+                        "tokens": _known(timing["tokens"]),
                         # The first process alone counts them.
                         "flops": processes[0]["configs"][config]["calls"][call]["flops"],
                         "blocks": timing["blocks"],
@@ -132,15 +129,10 @@ class Timing:
                     rows.append(row)
         return rows
 
-    def expected(self, processes: int) -> float:
-        """Returns the seconds that so many processes take, about.
-
-        They take more where a call alone takes a good part of a second.
-        """
-        # The baseline is timed twice.
-        copies = 1 + sum(not variant.placebo for variant in self.study.variants)
-        timing = len(self.places) * copies * len(self.section.calls) * BUDGET
-        return processes * (START_SECONDS + timing)
+    def expected(self, processes: int) -> float | None:
+        """Returns the seconds that so many processes take, about; None where nobody knows."""
+        of_one = self.method.expected(len(self.places))
+        return None if of_one is None else processes * of_one
 
     def complete(self, say: Say, *, fresh: bool = False) -> Timing:
         """Runs the processes that some group lacks, or with `fresh` all, and returns itself.
@@ -149,13 +141,14 @@ class Timing:
         be timed; an interruption says how much is kept.
         """
         with measuring(self.store.root, say):
+            self.study.workload.freeze()
             # Another command may have measured meanwhile.
             self.kept = {key: [] if fresh else load(self.store, key) for key in self.places}
             try:
                 self._measure(say)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(
-                    f"{self.num_complete} of {self.section.processes} timed processes"
+                    f"{self.num_complete} of {self.section.processes} timed {self.method.replicates}"
                 ) from None
         return self
 
@@ -170,7 +163,7 @@ class Timing:
             if process > first:
                 seconds = (time.monotonic() - started) / (process - first)
                 left = f", about {duration(seconds * (last - process))} left"
-            say(f"Timing {subject}, process {process + 1} of {last}{left} …")
+            say(f"Timing {subject}, {self.method.replicate} {process + 1} of {last}{left} …")
             self._run_process(process)
 
     def _subject(self) -> str:
@@ -189,12 +182,16 @@ class Timing:
             return self.places[key].advice(config, reason)
 
         groups = [self.places[key].group for key, kept in self.kept.items() if len(kept) <= process]
-        request = Request(process, self.section.calls, groups, BUDGET)
-        results = measured(reference(self.study), request, advice)
+        results = self.method.measured(process, groups, reference(self.study), advice)
         with closing(results):
             for key, found in results:
                 self.kept[key].append(found)
                 save(self.store, key, self.kept[key])
+
+
+def _known(count: int | None) -> float:
+    """Returns a count, which is NaN where it is not known."""
+    return math.nan if count is None else count
 
 
 def was_timed(study: Study, store: Store, section: SpeedSection) -> bool:
@@ -203,14 +200,13 @@ def was_timed(study: Study, store: Store, section: SpeedSection) -> bool:
     return any(Timing(study, store, at_own_size).kept.values())
 
 
-def _places(study: Study, section: SpeedSection) -> list[_Place]:
+def _places(study: Study, section: SpeedSection, method: Method) -> list[_Place]:
     """Returns every task at the study's own size, and at each that is listed."""
     workload = study.workload
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
     conditions = {
-        "calls": list(section.calls),
+        **method.conditions(),
         "threads": workload.threads,
-        "source": source_digest([type(workload), measure_group]),
         **here(),
     }
     path = next(iter(section.over), "")
