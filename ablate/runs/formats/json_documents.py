@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ablate.base.once import TwiceError, put_once
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.summary_words import statistic_word, word_at_end
 
 SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
 """A name of a seed: `0`, `seed 0`, `run_0`."""
@@ -30,6 +31,8 @@ class Records:
     """The names of objects and lists beside the records."""
     are_of_seeds: bool = False
     """Whether the name of their file, or of what holds them, says that lists in them have a value for each seed."""
+    shared: Mapping[str, object] = field(default_factory=dict)
+    """The plain values beside the records, which hold for all of them."""
 
 
 def records_of(document: object, options: AnalysisOptions) -> Records:
@@ -48,7 +51,7 @@ def records_of(document: object, options: AnalysisOptions) -> Records:
     has_names = has_name(document, options.baseline)
     if len(lists) == 1 and not has_names:
         (name,) = lists
-        return Records(lists[name], beside, _others(document, name))
+        return _records_in_list(document, name, lists[name], options.metric)
     if has_names:
         named = _NamedRecords(options, has_metric=has_name(document, options.metric.partition(".")[0]))
         named.add(document, ())
@@ -60,6 +63,32 @@ def records_of(document: object, options: AnalysisOptions) -> Records:
         column = "name" if all("name" not in value for value in document.values()) else "key"
         return Records([{column: name, **value} for name, value in document.items()])
     return Records([document])
+
+
+def _records_in_list(
+    document: Mapping[str, object], name: str, records: Sequence[object], metric: str
+) -> Records:
+    """Returns the records of the list of a name, or the document itself where it alone has the judged metric."""
+    is_of_document = not isinstance(value_at(document, metric), dict | list | None)
+    if metric and is_of_document and all(value_at(record, metric) is None for record in records):
+        kept = {key: value for key, value in document.items() if key != name}
+        return Records([kept], passed_over=[name])
+    shared: dict[str, object] = {}
+    passed_over = _others(document, name)
+    for key, value in document.items():
+        if isinstance(value, dict | list):
+            continue
+        if _names_statistic(key):
+            passed_over.append(key)
+        else:
+            shared[key] = value
+    return Records(records, dict(plain_lists(document)), passed_over, shared=shared)
+
+
+def _names_statistic(name: str) -> bool:
+    """Returns whether a name says that its number sums up others: `mean_acc`, `acc_std`, `n`."""
+    first, _, rest = name.partition("_")
+    return bool(statistic_word(name) or word_at_end(name) or (rest and statistic_word(first)))
 
 
 def plain_lists(document: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:

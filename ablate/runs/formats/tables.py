@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
-from ablate.runs.cells import cleaned, is_cut
+from ablate.runs.cells import as_text, cleaned, is_cut
 from ablate.runs.formats.flat_objects import cells_of
 from ablate.runs.formats.json_documents import Records, records_of
 from ablate.runs.formats.json_summaries import runs_of_document
@@ -61,6 +61,8 @@ class ReadTable:
     kind: str
     """What the file is, in words: `a table`, `JSON lines`."""
     notes: list[str] = field(default_factory=list)
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """The plain values that stand in a document beside its list of runs, and hold for all of them."""
 
 
 def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTable:
@@ -227,6 +229,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     Raises `Invalid`.
     """
     notes: list[str] = []
+    shared: dict[str, str] = {}
     try:
         document = loads(text)
     except TwiceError:
@@ -247,6 +250,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         records = replace(records, beside={**found.beside, **records.beside}, are_of_seeds=says_seeds)
         beside = [name for name in records.passed_over if name not in records.beside]
         notes += [message("analyse.passed_over_beside", beside)] if beside else []
+        shared = {name: as_text(value) for name, value in records.shared.items()}
         places = [f"{path}, object {number}" for number in range(1, len(records.objects) + 1)]
     wrong = [place for place, each in zip(places, records.objects, strict=True) if not isinstance(each, dict)]
     if wrong or not records.objects:
@@ -254,7 +258,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
     runs = unfolded(records, places, options)
     clean = cleaned(cells_of(runs.rows, runs.places), "", options.baseline)
-    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes])
+    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes], shared)
 
 
 def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
