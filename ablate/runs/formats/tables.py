@@ -248,6 +248,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         records = records_of(found.document, options)
         says_seeds = is_seed(path.stem) or is_seed(found.name)
         records = replace(records, beside={**found.beside, **records.beside}, are_of_seeds=says_seeds)
+        notes += records.notes
         beside = [name for name in records.passed_over if name not in records.beside]
         notes += [message("analyse.passed_over_beside", beside)] if beside else []
         shared = {name: as_text(value) for name, value in records.shared.items()}
