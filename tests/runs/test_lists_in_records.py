@@ -295,3 +295,56 @@ def test_an_index_of_pandas_is_kept(tmp_path):
         "data": [[x] for _, x in data],
     }
     assert rows(read(tmp_path, levels), "level_0", "level_1", "acc") == of_seeds(range(4), a=A, b=B)
+
+
+RUNS_OF_A = [{"seed": seed, "acc": acc} for seed, acc in enumerate(A)]
+RUNS_OF_B = [{"seed": seed, "acc": acc} for seed, acc in enumerate(B)]
+
+
+@pytest.mark.parametrize("beside", [{"data_seed": 42}, {"config": {"seed": 42}}, {"seed": 42}])
+def test_each_run_has_its_own_seed(beside, tmp_path):
+    document = [{"name": "a", **beside, "runs": RUNS_OF_A}, {"name": "b", **beside, "runs": RUNS_OF_B}]
+    (tmp_path / "runs.json").write_text(json.dumps(document))
+    table = read_runs(str(tmp_path / "runs.json"), AnalysisOptions(baseline="a", metric="acc"))
+    pairs = sorted(zip(table.rows["variant"], table.rows["seed"].astype(str), table.rows["acc"], strict=True))
+    assert pairs == of_seeds(range(4), a=A, b=B)
+
+
+def test_a_run_with_a_seed_has_its_steps_inside(tmp_path):
+    document = []
+    for variant, of in (("a", A), ("b", B)):
+        for seed, acc in enumerate(of):
+            evals = [{"step": 9, "acc": acc - 0.1}, {"step": 10, "acc": acc}, {"step": 8, "acc": acc - 0.2}]
+            document.append({"name": variant, "seed": seed, "evals": evals})
+    found = read(tmp_path, document)
+    last = found.table[found.table["step"] == "10"]
+    assert sorted(last[["name", "seed", "acc"]].itertuples(index=False, name=None)) == of_seeds(
+        range(4), a=A, b=B
+    )
+    # A run that has the metric itself has no others.
+    document = [{**record, "acc": 0.5} for record in document]
+    assert len(read(tmp_path, document).table) == 8
+
+
+def test_a_square_array_is_refused_with_a_way_out(tmp_path):
+    square = {"models": ["a", "b", "c"], "seeds": [0, 1, 2], "acc": [[0.7, 0.8, 0.9]] * 3}
+    with pytest.raises(Invalid, match="square array 'acc'"):
+        read(tmp_path, square)
+    way = {name: {"seeds": [0, 1], "acc": [0.7, 0.8]} for name in "ab"}
+    assert rows(read(tmp_path, way), "variant", "seed", "acc") == of_seeds((0, 1), a=(0.7, 0.8), b=(0.7, 0.8))
+    with pytest.raises(Invalid, match="as many lists as their length"):
+        read(tmp_path, UNCLEAR["a square"])
+    way = {name: {"pan": [0.7, 0.8], "mail": [0.9, 0.6]} for name in "ab"}
+    assert {*read(tmp_path, way).table["task"]} == {"pan", "mail"}
+
+
+def test_the_first_line_of_a_log_says_what_it_is_of(tmp_path):
+    lines = [{"event": "config", "model": "a", "seed": 3}, {"event": "eval", "step": 1, "acc": 0.5}]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = read_table_file(tmp_path / "log.jsonl", AnalysisOptions(baseline="a", metric="acc"))
+    assert rows(found, "model", "seed", "event", "step", "acc") == [("a", "3", "eval", "1", "0.5")]
+    # A run that failed is none.
+    lines = [{"model": "a", "seed": 3, "error": "x"}, {"model": "a", "seed": 4, "acc": 0.5}]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    found = read_table_file(tmp_path / "log.jsonl", AnalysisOptions(baseline="a", metric="acc"))
+    assert len(found.table) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from ablate.base.errors import Invalid
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import read
+from ablate.runs.reading import read, shape_of
 
 ACC = {"a": [0.81, 0.85, 0.83, 0.88], "b": [0.91, 0.95, 0.93, 0.98]}
 OPTIONS = AnalysisOptions(baseline="a", metric="acc")
@@ -44,7 +44,7 @@ def by_run(name_of, document_of):
 
 
 def seed_beside(variant, seed, acc):
-    return {"seed": seed, "results": [{"task": "all", "acc": acc}, {"task": "none", "acc": acc}]}
+    return {"seed": seed, "results": [{"task": "pan", "acc": acc}, {"task": "mail", "acc": acc}]}
 
 
 FOLDERS = {
@@ -117,3 +117,20 @@ def test_the_seed_of_a_report_counts_more_than_the_name_of_its_folder(name, tmp_
     table = read(str(tmp_path / "runs"), OPTIONS)
     assert values(table) == EXPECTED
     assert "are others" in " ".join(table.notes)
+
+
+def test_a_summary_beside_folders_of_reports_is_passed_over(tmp_path):
+    for variant, of in ACC.items():
+        for seed, acc in enumerate(of):
+            file = tmp_path / "runs" / variant / str(seed) / "report.json"
+            file.parent.mkdir(parents=True)
+            file.write_text(json.dumps({"acc": acc}))
+    (tmp_path / "runs" / "summary.json").write_text(json.dumps({"a": 0.1, "b": 0.2}))
+    table = read(str(tmp_path / "runs"), OPTIONS)
+    assert values(table) == EXPECTED
+    assert "Passed over" in " ".join(table.notes)
+
+
+def test_tasks_are_counted_beside_seeds(tmp_path):
+    documents = by_run(lambda v, n: f"{v}_run{n}", seed_beside)
+    assert shape_of(read(written(tmp_path, documents), OPTIONS)) == "16 runs, 2 × 4 seeds × 2 tasks"

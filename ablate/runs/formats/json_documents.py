@@ -373,8 +373,7 @@ def _columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list
         if is_table:
             for at, name in enumerate(names):
                 put_once(columns, str(name), [row[at] for row in rows])
-            for name, cells in _index_of(document.get("index"), len(rows)).items():
-                put_once(columns, name, cells)
+            columns = {**_index_of(document.get("index"), len(rows)), **columns}
         return columns
     for name, cells in document.items():
         if isinstance(cells, dict):
@@ -386,7 +385,27 @@ def _columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list
     lengths = {len(cells) for cells in columns.values()}
     indices = {tuple(cells) for cells in document.values() if isinstance(cells, dict)}
     has_baseline = any(baseline in cells for cells in columns.values())
-    return columns if len(lengths) == 1 and len(indices) < 2 and has_baseline else {}
+    if len(lengths) > 1 or len(indices) > 1 or not has_baseline:
+        return {}
+    _refuse_square(columns)
+    return columns
+
+
+def _refuse_square(columns: Mapping[str, Sequence[object]]) -> None:
+    """Raises `Invalid` for as many lists as their length beside seeds: the lists may be those of variants or seeds."""
+    for name, cells in columns.items():
+        lengths = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
+        seeds = [other for other in columns if is_seed(other) and _are_distinct(columns[other], len(cells))]
+        if lengths == {len(cells)} and seeds:
+            rule = f"has a square array {name!r}, and does not say whether {seeds[0]} number its rows or its columns"
+            hint = 'Write a list for each variant: {"base": {"seeds": [0, 1], "acc": [0.7, 0.8]}, "wide": …}'
+            raise Invalid("RUNS", rule, f"{len(cells)} × {len(cells)}", hint=hint)
+
+
+def _are_distinct(cells: Sequence[object], size: int) -> bool:
+    """Returns whether as many plain values are all others."""
+    are_plain = not any(isinstance(cell, list | dict) for cell in cells)
+    return are_plain and len({*map(str, cells)}) == len(cells) == size
 
 
 def _index_of(index: object, num_rows: int) -> dict[str, list[object]]:
