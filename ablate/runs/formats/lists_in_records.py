@@ -131,8 +131,8 @@ def _only_list(row: Row, beside: Mapping[str, Sequence[object]]) -> str:
 
 def _rows_of_list(found: _UnfoldedList, summaries: dict[str, None]) -> Iterator[tuple[str, Row]]:
     """Yields the label and row of each value of a list; adds statistics of the list to the summaries."""
-    of_list = {*_statistics_of(found)}
-    summaries |= dict.fromkeys(of_list)
+    of_list = dict.fromkeys(_statistics_of(found))
+    summaries |= of_list
     sizes = _shape(found.values)
     together = [name for name, value in found.row.items() if _shape(value) == sizes]
     used = {name for name in found.row if name not in together and name not in of_list}
