@@ -40,9 +40,13 @@ def varying_folds(table: pd.DataFrame) -> list[str]:
 def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunColumns:
     """Returns the columns with folds in place of seeds, where every variant has each fold once at most; notes it.
 
+    A seed that all runs share, and that the call does not name, numbers none of them.
     columns: of a table with one row a run, or an example of one. ends: how the run of each row ended.
     """
-    if "seed" in columns.roles or columns.options.replicates:
+    seeds = columns.roles.get("seed", ())
+    is_named = bool(columns.options.seed) or any(role == "seed" for role, _ in columns.options.columns)
+    has_seeds = any(is_named or columns.table[name].nunique() > 1 for name in seeds)
+    if has_seeds or columns.options.replicates:
         return columns
     has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
     ended = columns.table[has_result]

@@ -321,7 +321,7 @@ def shape_of(table: RunTable) -> str:
     if counts.nunique() == 1 and table.has_seeds:
         words = [
             counted(len(runs), "run"),
-            f"{num_variants} × {counted(int(counts.iloc[0]), table.run_name)}",
+            f"{num_variants} × {_runs_of_variant(runs, int(counts.iloc[0]), table.run_name)}",
         ]
     if not is_a_row_each:
         words.append(counted(len(table.rows), "row"))
@@ -331,6 +331,15 @@ def shape_of(table: RunTable) -> str:
     lost = [ending.why or ending.kind for ending in ended if ending.what_counts != "its number"]
     ends = [f"{count} {end}" for end, count in sorted(Counter(lost).items())]
     return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
+
+
+def _runs_of_variant(runs: pd.DataFrame, num_runs: int, run_name: str) -> str:
+    """Returns the number of runs of each variant in words, by seed and task where each task has as many."""
+    num_tasks = runs["task"].nunique()
+    counts = runs.groupby(["variant", "task"]).size()
+    if num_tasks == 1 or counts.nunique() > 1 or int(counts.iloc[0]) * num_tasks != num_runs:
+        return counted(num_runs, run_name)
+    return f"{counted(int(counts.iloc[0]), run_name)} × {counted(num_tasks, 'task')}"
 
 
 def _second_columns(unused: pd.DataFrame, used: Collection[str]) -> list[tuple[str, str]]:

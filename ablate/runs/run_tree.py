@@ -132,9 +132,11 @@ def run_folders(root: Path, kind: FileKind, notes: list[str] | None = None) -> l
 def _take_reports(root: Path, folders: Mapping[Path, _Folder]) -> list[Path]:
     """Takes files of one name in several folders for results, where no name of a file says that it has some.
 
-    They are JSON, or else tables, at the depth at which most of them lie; returns those that lie elsewhere.
+    They are JSON, or else tables, at the depth at which most of them lie; returns those that lie elsewhere. One file of
+    results beside their folders sums them up.
     """
-    has_other = any(folder.has(kind) for folder in folders.values() for kind in _RESULTS)
+    others = [folder for path, folder in folders.items() if path != root or not _is_overview(folder)]
+    has_other = any(folder.has(kind) for folder in others for kind in _RESULTS)
     files = [file for folder in folders.values() for file in folder.files.get("others", [])]
     files = [file for file in files if file.suffix.lower() in _OF_METRICS]
     if has_other or sum(file.parent == root for file in files) > 1:
@@ -153,6 +155,13 @@ def _take_reports(root: Path, folders: Mapping[Path, _Folder]) -> list[Path]:
         folders[file.parent].files["others"].remove(file)
         folders[file.parent].files.setdefault("metrics", []).append(file)
     return [file for file in candidates if file.name in names and file not in {*reports}]
+
+
+def _is_overview(folder: _Folder) -> bool:
+    """Returns whether a folder has one document with results, and no settings or events."""
+    metrics = folder.files.get("metrics", [])
+    has_more = folder.is_of_hydra or folder.has("configs") or folder.has("events")
+    return len(metrics) == 1 and metrics[0].suffix.lower() == ".json" and not has_more
 
 
 def _configs(folders: Mapping[Path, _Folder], path: Path, results: Sequence[Path]) -> list[Path]:

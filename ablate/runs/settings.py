@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed
-from ablate.base.numerals import in_one_form
+from ablate.base.numerals import in_one_form, whole_in
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -93,6 +93,8 @@ def refuse_settings(
         f"--column variant {shlex.quote(variant)} makes each combination a variant",
         f"--where {shlex.quote(f'{first}={value}')} keeps the rows of one",
     ]
+    if "seed" not in columns and all(whole_in(text) is not None for text in table[first]):
+        ways.append(f"--seed {shlex.quote(first)} takes its numbers for seeds")
     if "task" not in columns:
         ways.append(f"--column task {shlex.quote(first)} makes each a task")
     if has_steps:

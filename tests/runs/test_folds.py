@@ -189,3 +189,12 @@ def test_a_column_that_scores_a_cross_validation_or_seeds_it_holds_no_folds(tmp_
     runs = cross_validated().rename(columns={"fold": "cv_seed"}).assign(cv_score=[1, 2, 3, 4, 5] * 2)
     row = compared(runs, tmp_path, seed="cv_seed")
     assert row["p"] == pytest.approx(stats.ttest_rel(WIDE, BASE).pvalue)
+
+
+def test_a_seed_that_all_runs_share_numbers_none_of_its_folds(tmp_path):
+    kept = cross_validated().assign(seed=0)
+    runs = pd.concat([kept, kept.assign(seed=1)])
+    row = pd.Series(compared(runs, tmp_path, where=["seed=0"]))
+    pd.testing.assert_series_equal(row, pd.Series(compared(cross_validated(), tmp_path)))
+    with pytest.raises(AblateError, match="the same run"):
+        analysed(runs, tmp_path, where=["seed=0"], seed="seed")

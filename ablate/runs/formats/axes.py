@@ -83,19 +83,23 @@ def axes_of_array(
     else:
         runs = _axis_of_runs(values)
     if runs is None:
-        raise unclear_array(place)
+        raise unclear_array(place, is_square=is_square)
     numbers = [str(number) for number in range(1, sizes[1 - runs] + 1)]
     of_runs = Axis(_SEED if seeds[runs] else "", seeds[runs] or [*range(sizes[runs])])
     of_tasks = Axis(_TASK, tasks[1 - runs] or numbers)
     return [of_runs, of_tasks] if runs == 0 else [of_tasks, of_runs]
 
 
-def unclear_array(place: str) -> Invalid:
+def unclear_array(place: str, *, is_square: bool = False) -> Invalid:
     """Returns the refusal of a list of lists at a place, whose runs and tasks nothing tells apart."""
     rule = "has a list of lists, and does not say which are runs and which are tasks"
-    return Invalid(
-        "RUNS", rule, place, hint='Write the names of the tasks beside it, as "tasks": ["pan", "mail"]'
-    )
+    hint = 'Write the names of the tasks beside it, as "tasks": ["pan", "mail"]'
+    if is_square:
+        rule = (
+            "has a list of as many lists as their length, so that names beside it do not say which are runs"
+        )
+        hint = 'Write a list for each variant and task: {"base": {"pan": [0.7, 0.8], "mail": [0.9, 0.6]}, "wide": …}'
+    return Invalid("RUNS", rule, place, hint=hint)
 
 
 def _axis_of_runs(values: Sequence[object]) -> int | None:

@@ -6,13 +6,30 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ablate.base.errors import Invalid, listed
 from ablate.base.once import TwiceError, put_once
+from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
+from ablate.runs.settings import is_seed
+from ablate.runs.summary_words import ERRORS, MEANS, SPREADS, statistic_word, word_at_end
 
 SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
 """A name of a seed: `0`, `seed 0`, `run_0`."""
 _PLACE = "place"
 """What numbers the objects of a list that stands under names."""
+_STEP, _FOLD, _SPLIT, _CHECKPOINT = "step", "fold", "split", "checkpoint"
+_NUMBERED = {
+    _STEP: re.compile(r"(?:step|epoch|iter|iteration|update|checkpoint|ckpt)[ _=-]?(\d+)", re.IGNORECASE),
+    _FOLD: re.compile(r"(?:fold|split|cv)[ _=-]?(\d+)", re.IGNORECASE),
+}
+"""Column → a name that has its number."""
+_OF_NUMBERS = {
+    _STEP: ("steps", "epochs", "iters", "iterations", "updates", "checkpoints", "ckpts"),
+    _FOLD: ("folds", "splits", "cv"),
+}
+"""Column → the names, in small letters, under which its numbers stand."""
+_SPLITS = ("train", "training", "val", "valid", "validation", "dev", "test", "eval")
+_CHECKPOINTS = ("best", "last", "final")
 _LEVEL = "level "
 """What the names of levels that are neither variants, seeds nor metrics begin with."""
 Keys = tuple[tuple[str, str], ...]
@@ -30,6 +47,10 @@ class Records:
     """The names of objects and lists beside the records."""
     are_of_seeds: bool = False
     """Whether the name of their file, or of what holds them, says that lists in them have a value for each seed."""
+    shared: Mapping[str, object] = field(default_factory=dict)
+    """The plain values beside the records, which hold for all of them."""
+    notes: Sequence[str] = ()
+    """Sentences on what was taken for what."""
 
 
 def records_of(document: object, options: AnalysisOptions) -> Records:
@@ -48,18 +69,47 @@ def records_of(document: object, options: AnalysisOptions) -> Records:
     has_names = has_name(document, options.baseline)
     if len(lists) == 1 and not has_names:
         (name,) = lists
-        return Records(lists[name], beside, _others(document, name))
+        return _records_in_list(document, name, lists[name], options.metric)
     if has_names:
         named = _NamedRecords(options, has_metric=has_name(document, options.metric.partition(".")[0]))
         named.add(document, ())
-        return Records(named.objects(), beside, [*named.passed_over])
+        return Records(named.objects(), beside, [*named.passed_over], notes=[*named.notes])
     columns = _columns_of(document, options.baseline)
     if columns:
-        return Records(_rows_of(columns))
+        index = [
+            name for name in columns if name not in _texts(document.get("columns")) and "data" in document
+        ]
+        return Records(_rows_of(columns), notes=_notes_on_index(columns, index))
     if len(document) > 1 and all(isinstance(value, dict) for value in document.values()):
         column = "name" if all("name" not in value for value in document.values()) else "key"
         return Records([{column: name, **value} for name, value in document.items()])
     return Records([document])
+
+
+def _records_in_list(
+    document: Mapping[str, object], name: str, records: Sequence[object], metric: str
+) -> Records:
+    """Returns the records of the list of a name, or the document itself where it alone has the judged metric."""
+    is_of_document = not isinstance(value_at(document, metric), dict | list | None)
+    if metric and is_of_document and all(value_at(record, metric) is None for record in records):
+        kept = {key: value for key, value in document.items() if key != name}
+        return Records([kept], passed_over=[name])
+    shared: dict[str, object] = {}
+    passed_over = _others(document, name)
+    for key, value in document.items():
+        if isinstance(value, dict | list):
+            continue
+        if _names_statistic(key):
+            passed_over.append(key)
+        else:
+            shared[key] = value
+    return Records(records, dict(plain_lists(document)), passed_over, shared=shared)
+
+
+def _names_statistic(name: str) -> bool:
+    """Returns whether a name says that its number sums up others: `mean_acc`, `acc_std`, `n`."""
+    first, _, rest = name.partition("_")
+    return bool(statistic_word(name) or word_at_end(name) or (rest and statistic_word(first)))
 
 
 def plain_lists(document: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
@@ -126,6 +176,7 @@ class _NamedRecords:
     """Whether the judged metric is one of the names."""
     records: dict[Keys, dict[str, object]] = field(default_factory=dict)
     passed_over: dict[str, None] = field(default_factory=dict)
+    notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, values: object, keys: Keys) -> None:
         """Adds the records of values that stand under names. Raises `TwiceError`."""
@@ -177,8 +228,18 @@ class _NamedRecords:
     def _add_below(self, values: Mapping[str, object], keys: Keys) -> None:
         """Adds what stands under each name of an object, whose names are of one kind."""
         columns = dict(keys)
+        if self.options.metric and "variant" in columns and _are_statistics(values):
+            self._add_summary(values, keys)
+            return
+        numbered = _numbers_of_names(values, keys)
         if "variant" not in columns and self.options.baseline in values:
             column = "variant"
+        elif numbered is not None:
+            column, numbers = numbered
+            for number, name in numbers.items():
+                self.add(values[name], (*keys, (column, number)))
+            self.passed_over |= dict.fromkeys(name for name in values if name not in numbers.values())
+            return
         elif "seed" not in columns and _are_seeds(values):
             for seed, below in seeds_in(values).items():
                 self.add(below, (*keys, ("seed", seed)))
@@ -186,10 +247,38 @@ class _NamedRecords:
         elif self.options.metric in values and "metric" not in columns:
             column = "metric"
         else:
-            column = f"{_LEVEL}{len(keys)}"
+            column = _column_of_words(values) or f"{_LEVEL}{len(keys)}"
         for name, below in values.items():
             if self._leads_to_records(below, column, columns):
                 self.add(below, (*keys, (column, name)))
+            else:
+                self.passed_over[name] = None
+
+    def _add_summary(self, values: Mapping[str, object], keys: Keys) -> None:
+        """Adds what statistics say: of one run its mean, and of several runs their mean, deviation and number.
+
+        Raises `Invalid` for statistics without a mean.
+        """
+        metric = dict(keys).get("metric", self.options.metric)
+        means = [name for name in values if statistic_word(name) in MEANS]
+        if len(means) != 1:
+            rule = f"has statistics of {metric} that are no tasks, and not one mean among them"
+            hint = f"Name what is judged: --metric {metric}.{next(iter(values))}"
+            raise Invalid("RUNS", rule, listed(values), hint=hint)
+        (mean,) = means
+        others = [name for name in values if name != mean]
+        is_of_run = {"seed", _PLACE, _STEP, _FOLD} & {*dict(keys)}
+        if is_of_run or isinstance(values[mean], list) or _are_seeds_below(values[mean]):
+            self.notes[message("analyse.mean_of_run", metric, others)] = None
+            self.add(values[mean], keys)
+            return
+        run = tuple((column, name) for column, name in keys if column != "metric")
+        for name, value in values.items():
+            number = value_at(value, metric) if isinstance(value, dict) else value
+            word = statistic_word(name)
+            column = "n" if word in ("n", "count") else f"{metric}_{word}"
+            if word in (*MEANS, *SPREADS, *ERRORS, "n", "count"):
+                self._put((*run, ("metric", column)), number)
             else:
                 self.passed_over[name] = None
 
@@ -218,6 +307,46 @@ class _NamedRecords:
             put_once(self.records.setdefault(keys, {}), name, value, said=said)
 
 
+def _are_statistics(values: Mapping[str, object]) -> bool:
+    """Returns whether the names of an object are all those of statistics: a mean, or a spread, with others beside."""
+    words = [statistic_word(name) for name in values]
+    has_telling = any(word in (*MEANS, *SPREADS, *ERRORS, "median", "min", "max") for word in words)
+    return len(words) > 1 and all(words) and has_telling
+
+
+def _are_seeds_below(values: object) -> bool:
+    return isinstance(values, dict) and _are_seeds(values)
+
+
+def _numbers_of_names(values: Mapping[str, object], keys: Keys) -> tuple[str, dict[str, str]] | None:
+    """Returns `step` or `fold`, and number → its name, where the names of an object number these; else None.
+
+    Names such as `best` and `last` beside the numbers of several steps have none. Raises `TwiceError`.
+    """
+    column_above, above = keys[-1] if keys else ("", "")
+    for column, pattern in _NUMBERED.items():
+        has_own_name = column_above.startswith(_LEVEL) and above.lower() in _OF_NUMBERS[column]
+        numbers: dict[str, str] = {}
+        for name in values:
+            match = pattern.fullmatch(name)
+            number = match[1] if match else name
+            if match or (has_own_name and name.isdecimal()):
+                put_once(numbers, number, name, said=name)
+        others = {name.lower() for name in values if name not in numbers.values()}
+        if numbers and (not others or (len(numbers) > 1 and others <= {*_CHECKPOINTS})):
+            return column, numbers
+    return None
+
+
+def _column_of_words(values: Mapping[str, object]) -> str:
+    """Returns the column of names that are no tasks: parts of data, or the best and the last checkpoint; else none."""
+    names = {name.lower() for name in values}
+    for column, words in ((_SPLIT, _SPLITS), (_CHECKPOINT, _CHECKPOINTS)):
+        if len(names) > 1 and names <= {*words}:
+            return column
+    return ""
+
+
 def _names_of_tasks(records: Collection[Keys]) -> dict[str, str]:
     """Returns level of names → the column that it becomes: `task`, then `task_2`; empty where all records share one."""
     values: dict[str, set[str]] = {}
@@ -244,6 +373,7 @@ def _columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list
         if is_table:
             for at, name in enumerate(names):
                 put_once(columns, str(name), [row[at] for row in rows])
+            columns = {**_index_of(document.get("index"), len(rows)), **columns}
         return columns
     for name, cells in document.items():
         if isinstance(cells, dict):
@@ -255,7 +385,55 @@ def _columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list
     lengths = {len(cells) for cells in columns.values()}
     indices = {tuple(cells) for cells in document.values() if isinstance(cells, dict)}
     has_baseline = any(baseline in cells for cells in columns.values())
-    return columns if len(lengths) == 1 and len(indices) < 2 and has_baseline else {}
+    if len(lengths) > 1 or len(indices) > 1 or not has_baseline:
+        return {}
+    _refuse_square(columns)
+    return columns
+
+
+def _refuse_square(columns: Mapping[str, Sequence[object]]) -> None:
+    """Raises `Invalid` for as many lists as their length beside seeds: the lists may be those of variants or seeds."""
+    for name, cells in columns.items():
+        lengths = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
+        seeds = [other for other in columns if is_seed(other) and _are_distinct(columns[other], len(cells))]
+        if lengths == {len(cells)} and seeds:
+            rule = f"has a square array {name!r}, and does not say whether {seeds[0]} number its rows or its columns"
+            hint = 'Write a list for each variant: {"base": {"seeds": [0, 1], "acc": [0.7, 0.8]}, "wide": …}'
+            raise Invalid("RUNS", rule, f"{len(cells)} × {len(cells)}", hint=hint)
+
+
+def _are_distinct(cells: Sequence[object], size: int) -> bool:
+    """Returns whether as many plain values are all others."""
+    are_plain = not any(isinstance(cell, list | dict) for cell in cells)
+    return are_plain and len({*map(str, cells)}) == len(cells) == size
+
+
+def _index_of(index: object, num_rows: int) -> dict[str, list[object]]:
+    """Returns level → its cells, of an index that does more than number the rows, named as pandas names it."""
+    if not isinstance(index, list) or len(index) != num_rows or index == [*range(num_rows)]:
+        return {}
+    levels = {len(label) if isinstance(label, list) else 0 for label in index}
+    if levels == {0}:
+        return {"index": index}
+    if len(levels) > 1:
+        return {}
+    return {f"level_{level}": [label[level] for label in index] for level in range(levels.pop())}
+
+
+def _texts(values: object) -> list[str]:
+    return [str(value) for value in values] if isinstance(values, list) else []
+
+
+def _notes_on_index(columns: Mapping[str, Sequence[object]], index: Sequence[str]) -> list[str]:
+    """Returns what to say of levels of an index whose numbers come again, where no column is called seed."""
+    if any(is_seed(name) for name in columns):
+        return []
+    numbering = []
+    for name in index:
+        cells = columns[name]
+        if all(isinstance(cell, int) for cell in cells) and len({*map(str, cells)}) < len(cells):
+            numbering.append(name)
+    return [message("analyse.index_of_runs", name) for name in numbering]
 
 
 def _rows_of(columns: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:

@@ -78,9 +78,11 @@ def named(
         result.columns["seed"] = [match[match.lastindex or 0] for match in matches]
         result.roles["seed"] = ["seed"]
         seeds: list[str] | None = result.columns["seed"]
-        names = [_without_match(name, match) for name, match in zip(names, matches, strict=True)]
+        names = [without_match(name, match) for name, match in zip(names, matches, strict=True)]
     else:
         seeds = _add_seeds(runs, names, pattern, result)
+        if seeds is not None and "seed" not in result.columns:
+            names = _without_other_numbers(names, seeds, result.notes)
     if CONFIG + _TASK in runs and "task" not in given:
         result.roles["task"] = [CONFIG + _TASK]
     _add_folds(runs, names, result)
@@ -222,6 +224,28 @@ def _seeds_in(names: Sequence[str]) -> list[str] | None:
     return None
 
 
+def _without_other_numbers(names: list[str], seeds: Sequence[str], notes: list[str]) -> list[str]:
+    """Returns names without the numbers that stand in the places of seeds, where runs say other seeds themselves.
+
+    A number that nothing marks as a seed stands in its place where runs have the same numbers as seeds.
+    """
+    numbers = _seeds_in(names)
+    if numbers is None:
+        return names
+    others = []
+    shorter = []
+    for name, number, seed in zip(names, numbers, seeds, strict=True):
+        if number and whole_in(number) != whole_in(seed):
+            others.append(name)
+        shorter.append(_without_seed(name, number))
+    are_marked = all(SEED_IN_NAME.search(name) for name in names)
+    are_seeds = {*map(whole_in, numbers)} == {*map(whole_in, seeds)}
+    if not others or not all(shorter) or not (are_marked or are_seeds):
+        return names
+    notes.append(message("analyse.seeds_of_files", others))
+    return shorter
+
+
 def _add_folds(runs: pd.DataFrame, names: Sequence[str], result: RunNames) -> None:
     """Adds a column with the fold of each run, of runs whose names all say one and whose settings do not."""
     matches = [_FOLD.search(name) for name in names]
@@ -344,11 +368,12 @@ def _without_seed(name: str, seed: str) -> str:
     for pattern in (SEED_IN_NAME, _NUMBER_AT_END, _NUMBER_LEVEL):
         for match in pattern.finditer(name):
             if match[1] == seed:
-                return _without_match(name, match)
+                return without_match(name, match)
     return name
 
 
-def _without_match(name: str, match: re.Match[str]) -> str:
+def without_match(name: str, match: re.Match[str]) -> str:
+    """Returns a name without the part that a pattern has found, and without the marks around it."""
     return (name[: match.start()].rstrip(_MARKS) + name[match.end() :]).strip(_MARKS)
 
 

@@ -57,7 +57,9 @@ def runs_within(
     for label, run in runs:
         shared = [name for name in rest if name in run and name != _SEED and rest[name] != run[name]]
         summaries |= dict.fromkeys(shared)
-        yield f"{place}, {label}", {**rest, **run}
+        # The seed of a run comes before those of its parts.
+        own = {_SEED: run[_SEED]} if _SEED in run else {}
+        yield f"{place}, {label}", {**own, **rest, **run}
 
 
 def _first_runs(
@@ -65,12 +67,15 @@ def _first_runs(
 ) -> tuple[tuple[str, ...], list[tuple[str, Mapping[str, object]]]] | None:
     """Returns the names under which a record has runs inside, and these by their labels; None where it has none.
 
-    values: the record, or an object within it.
+    values: the record, or an object within it. Those of a record with a seed are its steps or parts, and have the
+    metric where the record does not.
     """
-    if has_own_seed(record):
+    has_seed = has_own_seed(record)
+    if has_seed and (not metric or value_at(record, metric) is not None):
         return None
     for name, value in values.items():
-        runs = _runs_by_seed(name, value, metric) or _runs_in_list(record, value, metric)
+        by_seed = [] if has_seed else _runs_by_seed(name, value, metric)
+        runs = by_seed or _runs_in_list(record, value, metric)
         if runs:
             return (name,), runs
         below = _first_runs(record, value, metric) if isinstance(value, dict) else None

@@ -245,7 +245,8 @@ def _of_variant_columns(read: ReadTable, metric: str, baseline: str) -> RunsFoun
     seeds = [name for name in numbers if "seed" in str(name).lower()]
     if len(seeds) != 1:
         rule = "has a column for each variant, and must have one for the seeds beside them"
-        raise Invalid("RUNS", rule, listed(map(str, read.table.columns)))
+        hint = 'Call the column of seeds "seed", or write a row for each run: variant, seed and metric'
+        raise Invalid("RUNS", rule, listed(map(str, read.table.columns)), hint=hint)
     variants = [str(name) for name in numbers if name not in seeds]
     summaries = summary_columns(read.table, variants)
     others = columns_without_variants(read.table, variants, baseline)

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from ablate.base.files import NotReadableError, read_plain
 from ablate.base.once import TwiceError, loads, put_once
 from ablate.base.text import first_line
 from ablate.report.words import message
-from ablate.runs.cells import cleaned, is_cut
+from ablate.runs.cells import as_text, cleaned, is_cut
 from ablate.runs.formats.flat_objects import cells_of
-from ablate.runs.formats.json_documents import Records, records_of
+from ablate.runs.formats.json_documents import Records, records_of, value_at
 from ablate.runs.formats.json_summaries import runs_of_document
 from ablate.runs.formats.lists_in_records import unfolded
 from ablate.runs.formats.text_tables import lines_of_table
@@ -48,6 +48,8 @@ _NO_TABLES = {
 }
 """How files begin that hold tables in a format that is not read → what they are, and what to do."""
 _OF_NOTEBOOK = {"cells", "nbformat"}
+_OF_RUNS = ("variant", "method", "model")
+"""Names for what is one in all lines of the log of a run."""
 _MAX_CELLS = 20_000_000
 _ROWS_AT_ONCE = 4096
 """The rows of a parquet file that are unpacked before their size is looked at."""
@@ -63,6 +65,8 @@ class ReadTable:
     notes: list[str] = field(default_factory=list)
     percent: Sequence[str] = ()
     """The columns whose percent signs were left out."""
+    shared: Mapping[str, str] = field(default_factory=dict)
+    """The plain values that stand in a document beside its list of runs, and hold for all of them."""
 
 
 def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTable:
@@ -229,6 +233,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     Raises `Invalid`.
     """
     notes: list[str] = []
+    shared: dict[str, str] = {}
     try:
         document = loads(text)
     except TwiceError:
@@ -236,6 +241,7 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
     except (ValueError, RecursionError):
         kind = "JSON lines"
         places, objects = _objects_in_lines(path, text)
+        places, objects = _with_first_line(places, objects, options.metric)
         records = Records(objects)
     else:
         kind = "JSON"
@@ -247,8 +253,10 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         records = records_of(found.document, options)
         says_seeds = is_seed(path.stem) or is_seed(found.name)
         records = replace(records, beside={**found.beside, **records.beside}, are_of_seeds=says_seeds)
+        notes += records.notes
         beside = [name for name in records.passed_over if name not in records.beside]
         notes += [message("analyse.passed_over_beside", beside)] if beside else []
+        shared = {name: as_text(value) for name, value in records.shared.items()}
         places = [f"{path}, object {number}" for number in range(1, len(records.objects) + 1)]
     wrong = [place for place, each in zip(places, records.objects, strict=True) if not isinstance(each, dict)]
     if wrong or not records.objects:
@@ -256,7 +264,21 @@ def _from_json(path: Path, text: str, options: AnalysisOptions) -> ReadTable:
         raise Invalid("RUNS", rule, listed(wrong, 3) if wrong else "none")
     runs = unfolded(records, places, options)
     clean = cleaned(cells_of(runs.rows, runs.places), "", options.baseline)
-    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes], clean.percent)
+    return ReadTable(clean.table, kind, [*notes, *runs.notes, *clean.notes], clean.percent, shared)
+
+
+def _with_first_line(places: list[str], objects: list[object], metric: str) -> tuple[list[str], list[object]]:
+    """Returns the lines below one that alone says the seed or variant of all, each with what that line says."""
+    first, *others = objects
+    if not others or not isinstance(first, dict) or value_at(first, metric) is not None:
+        return places, objects
+    names: set[str] = set()
+    for each in others:
+        names |= {*each} if isinstance(each, dict) else set()
+    own = {name: value for name, value in first.items() if name not in names}
+    if not any(is_seed(name) or name in _OF_RUNS for name in own):
+        return places, objects
+    return places[1:], [{**own, **each} if isinstance(each, dict) else each for each in others]
 
 
 def _objects_in_lines(path: Path, text: str) -> tuple[list[str], list[object]]:
