@@ -34,6 +34,7 @@ class RunsFound:
     - rows_are_runs: whether the format says that each row is a run, whatever its columns are called.
     - last_steps: place of a row → the last step of its run, as far as the format says it; empty where the column of
       steps has all.
+    - parts: the columns that tell rows of one run apart which are no steps of it, such as the split of the data.
     - summaries: place of a row → what it says beside its means, where runs are known by mean and deviation alone.
     """
 
@@ -46,6 +47,7 @@ class RunsFound:
     content: Sequence[str] = ()
     rows_are_runs: bool = False
     last_steps: Mapping[str, float] = field(default_factory=dict)
+    parts: Sequence[str] = ()
     summaries: RowSummaries = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
 

@@ -134,7 +134,7 @@ def settings_within(table: pd.DataFrame, run: Sequence[str], others: Collection[
     differing = []
     for name in others:
         values = table[name].astype(str).str.strip()
-        is_told = name in settings or _tells_rows_apart(str(name), values)
+        is_told = name in settings or tells_rows_apart(str(name), values)
         if is_told and (values.groupby(groups).nunique() > 1).any():
             differing.append(str(name))
     return differing
@@ -152,7 +152,7 @@ def _is_progress(name: str) -> bool:
     return bool(words) and words <= (_PROGRESS | _SO_FAR) - _TOTALS
 
 
-def _tells_rows_apart(name: str, values: pd.Series) -> bool:
+def tells_rows_apart(name: str, values: pd.Series) -> bool:
     """Returns whether a column has text that is neither a date nor a remark of its step."""
     present = values[values != ""]
     if present.empty or _words_in(name) & _OF_STEPS or present.str.fullmatch(_TIME).all():
