@@ -7,18 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ablate.core.data_parts import RANKS
 from ablate.report.words import message
 from ablate.runs.cells import is_number
 from ablate.runs.formats.metric_files import MetricRows
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 
-RANKS = {
-    **dict.fromkeys(("train", "training"), 0),
-    **dict.fromkeys(("val", "valid", "validation", "dev", "eval", "evaluation"), 1),
-    "test": 2,
-}
-"""The words for a part of the data → how much its results count."""
 _PART = re.compile(rf"({'|'.join(RANKS)})(?:[-_.].*)?|.*[-_.]({'|'.join(RANKS)})")
 
 

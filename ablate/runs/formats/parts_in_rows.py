@@ -11,31 +11,22 @@ from itertools import groupby
 
 import pandas as pd
 
+from ablate.core.data_parts import FOLD_COLUMNS, PART_COLUMNS, RANKS, TASK_COLUMNS
 from ablate.runs.cells import NO_VALUE, are_flags, is_number
 from ablate.runs.ends.statuses import STATUSES
 from ablate.runs.filters import named_columns
-from ablate.runs.formats.parts_in_names import RANKS
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_outcome, is_remark, is_seed, tells_rows_apart, words_of
 
 Row = Mapping[str, str]
-_TASKS = words_of(
-    "task tasks task_name dataset datasets dataset_name data_set env envs environment game games benchmark domain"
-)
-"""Names of columns whose values are tasks, in small letters."""
-_FOLDS = words_of("fold folds fold_id cv_fold kfold split splits")
-"""Names of columns whose values may be numbers."""
-_OTHERS = words_of(
-    "phase mode stage subset partition set part lang language languages class class_name category label group"
-)
 _MESSAGES = words_of("message msg text info level logger")
 """Names of columns with words about a row."""
 
 
 def are_tasks(name: str, values: Collection[str]) -> bool:
     """Returns whether a column has tasks, by its name; the split of one task is none."""
-    return name.lower() in _TASKS and not any(value.lower() in RANKS for value in values)
+    return name.lower() in TASK_COLUMNS and not any(value.lower() in RANKS for value in values)
 
 
 def part_columns(files: Sequence[Sequence[Row]], options: AnalysisOptions) -> list[str]:
@@ -86,7 +77,7 @@ def _candidates(rows: Sequence[Row], options: AnalysisOptions) -> list[str]:
 def _may_part(name: str, values: Sequence[str]) -> bool:
     has_number = any(map(is_number, values))
     if _is_called_so(name):
-        return name.lower() in _FOLDS or not has_number
+        return name.lower() in FOLD_COLUMNS or not has_number
     texts = pd.Series(values)
     if has_number or are_flags(texts) or is_remark(name) or name.lower() in _MESSAGES:
         return False
@@ -94,7 +85,7 @@ def _may_part(name: str, values: Sequence[str]) -> bool:
 
 
 def _is_called_so(name: str) -> bool:
-    return name.lower() in _TASKS | _FOLDS | _OTHERS
+    return name.lower() in PART_COLUMNS
 
 
 def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: str) -> list[str]:
