@@ -188,9 +188,11 @@ def _refuse_no_steps(table: pd.DataFrame, run: Sequence[str], named: Sequence[st
         raise Invalid("--at", rule, at, hint="Without --at each row is a run")
     one, other, *_ = repeated.sort_values([*run, named[0]], kind="stable").index
     rule = f"finds one {named[0]} twice: {one} and {other} are of the same {', '.join(run)}"
-    raise Invalid(
-        "--at", rule, at, hint="Name the column that tells the runs apart, as by --column variant A,B"
+    hint = (
+        "Name the column that tells the runs apart, as by --column variant A,B; where these are rows of one run, "
+        f"such as one that was resumed, --column step {shlex.quote(named[0])} takes the later"
     )
+    raise Invalid("--at", rule, at, hint=hint)
 
 
 def _step_of(table: pd.DataFrame, run: Sequence[str], named: Sequence[str]) -> str | None:

@@ -87,6 +87,7 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         roles.setdefault(role, list(names))
     if "variant" not in roles:
         guess("variant", _variant_columns(table, options, _taken(roles)))
+    _refuse_absent(roles["variant"], table)
     if options.seed in table:
         roles["seed"] = [options.seed]
     elif options.seed and "seed" not in roles:  # A reader may have found them in the names of folders.
@@ -116,6 +117,15 @@ def columns_of(found: RunsFound, options: AnalysisOptions) -> RunColumns:
         variants = joined_column(table, roles["variant"])
         options = with_baseline(options, variants, guessed, is_stream=is_stream)
     return RunColumns(table, options, roles, guessed)
+
+
+def _refuse_absent(variants: Sequence[str], table: pd.DataFrame) -> None:
+    """Raises `Invalid` for columns of variants that the table lacks."""
+    names = [*map(str, table.columns)]
+    with Gather() as at:
+        for name in dict.fromkeys(variants):
+            hint = nearest(name, names) or "Say which it is: --variant COLUMN"
+            at.refuse(name not in table, "RUNS", f"has no column {name!r}", "", listed(names), hint)
 
 
 def _named_metrics(options: AnalysisOptions) -> list[str]:

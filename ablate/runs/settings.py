@@ -7,6 +7,7 @@ few values. Identifiers, dates and measured numbers are not settings.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -239,7 +240,7 @@ def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Serie
     numbers = pd.to_numeric(present, errors="coerce")
     is_text = bool(numbers.isna().any())
     if is_text:
-        if words & _REMARKS or present.is_unique:
+        if words & _REMARKS or present.is_unique or present.map(_is_history).all():
             return False
         return not _numbers_seeds(values, seeds)
 
@@ -256,6 +257,17 @@ def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Serie
     if _is_balanced(numbers, groups[present.index]):
         return True
     return not words & _PROGRESS and numbers.nunique() <= len(numbers) ** 0.5
+
+
+def _is_history(text: str) -> bool:
+    """Returns whether a text is a list of objects, each with a step, as JSON has the history of a run."""
+    if not text.startswith("[{"):
+        return False
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return all(isinstance(row, dict) and any(is_progress(name) for name in row) for row in rows)
 
 
 def in_one_form_each(values: pd.Series) -> pd.Series:
