@@ -134,3 +134,16 @@ def test_a_metric_of_one_split_alone_needs_no_choice(tmp_path: Path) -> None:
     _written(tmp_path, rows_of, "metrics.jsonl")
     assert _read(tmp_path).rows["acc"].tolist()[:3] == ["0.8", "0.801", "0.802"]
     assert len(_read(tmp_path, where=["split=val"]).rows) == 6
+
+
+def test_checkpoints_that_repeat_a_history_write_nothing_twice(tmp_path: Path) -> None:
+    log = [{"step": 10, "acc": 0.5}, {"step": 20, "acc": 0.6}, {"step": 30, "acc": 0.7}]
+    for variant in ("base", "wide"):
+        for seed in (0, 1):
+            folder = tmp_path / f"{variant}-seed{seed}"
+            (folder / "checkpoint-20").mkdir(parents=True)
+            (folder / "checkpoint-20" / "trainer_state.json").write_text(json.dumps({"log_history": log[:2]}))
+            (folder / "trainer_state.json").write_text(json.dumps({"log_history": log}))
+    table = _read(tmp_path)
+    assert table.rows["acc"].tolist() == ["0.7"] * 4
+    assert not any("written later" in note for note in table.notes)

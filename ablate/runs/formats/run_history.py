@@ -290,12 +290,14 @@ def _without_undone_steps(points: Sequence[tuple[float, str]]) -> dict[float, st
 
 
 def _is_written_twice(run: RunHistory, step: str) -> bool:
-    """Returns whether a metric of a run has several values at one step, or steps that fall."""
+    """Returns whether a run wrote a value of a metric that does not count, since a later one does.
+
+    The same value at the same step, as checkpoints repeat it, is no other.
+    """
     for name, points in _points_of(run, step).items():
-        counted = dict(points)
         if name == step:
             continue  # Files of two parts of the data have the steps of each.
-        if len(counted) < len({*points}) or any(one > other for (one, _), (other, _) in pairwise(points)):
+        if {*_without_undone_steps(points).items()} != {*points}:
             return True
     return False
 
