@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from ablate.base.errors import AblateError
 from ablate.base.event_files import Scalars, add_scalars, is_event_file, scalars_of
 from ablate.base.files import NotReadableError, read_plain
 from ablate.base.text import printable
+from ablate.core.data_parts import PART_COLUMNS, RANKS
 
 MAX_FILE = 64_000_000
 """Bytes of a file of numbers."""
@@ -32,19 +34,32 @@ STEPS = ("step", "global_step", "iteration", "iter", "epoch")
 
 
 def files_below(folder: Path) -> list[list[Path]]:
-    """Returns the files of numbers below a folder, those of the folder itself first, then those of each depth."""
-    by_depth: dict[int, list[Path]] = {}
+    """Returns the files of numbers below a folder, those of the folder itself first, then those of each depth.
+
+    Splits of the data that lie at several depths, such as `train/` and `eval/test/`, begin at one: neither hides the
+    other.
+    """
+    found: list[tuple[str, int, Path]] = []
+    starts: dict[str, int] = {}
     for parent, folders, names in os.walk(folder):
         folders.sort()
-        depth = len(Path(parent).relative_to(folder).parts)
+        parts = Path(parent).relative_to(folder).parts
+        depth = len(parts)
+        split = next((part.lower() for part in parts if part.lower() in RANKS), "")
         # What is no file is refused when it is read; beside the copy of a script lie links to the files of the study.
         names = (
             [*names, *folders]
             if depth == 0
             else [name for name in names if not os.path.islink(f"{parent}/{name}")]
         )
-        found = [Path(parent, name) for name in sorted(names) if _has_numbers(name)]
-        by_depth.setdefault(depth, []).extend(found)
+        files = [Path(parent, name) for name in sorted(names) if _has_numbers(name)]
+        found += [(split, depth, file) for file in files]
+        if files and split:
+            starts[split] = min(depth, starts.get(split, depth))
+    first = min(starts.values(), default=0)
+    by_depth: dict[int, list[Path]] = {0: []}
+    for split, depth, file in found:
+        by_depth.setdefault(depth - starts.get(split, first) + first, []).append(file)
     return [by_depth[depth] for depth in sorted(by_depth)]
 
 
@@ -69,8 +84,52 @@ def content_of(file: Path) -> bytes:
 def objects_of(file: Path, content: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """Yields the objects of a file: its rows, its lines or itself, and of a list each of its objects.
 
-    names: those of which an object may have one value alone. Raises `AblateError`.
+    names: those of which an object may have one value alone. Raises `AblateError`, also for two values of one at one
+    step of which a column such as `split` says that they are of several parts of the data.
     """
+    seen: dict[tuple[str, str], _Value] = {}
+    for entry in _objects_in(file, content, names):
+        _refuse_other_part(entry, names, seen, printable(file.name))
+        yield entry
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value of a metric, with the part of the data that it is of."""
+
+    value: object
+    part: Mapping[str, object]
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{name}={printable(str(part))}" for name, part in self.part.items())
+        return f"{printable(str(self.value))} with {said}"
+
+
+def _refuse_other_part(
+    entry: Mapping[str, Any], names: Sequence[str], seen: dict[tuple[str, str], _Value], source: str
+) -> None:
+    """Adds the values of an object to those seen, and raises `AblateError` for one of another part at the same step."""
+    part = {
+        name: value for name, value in entry.items() if name.lower() in PART_COLUMNS and name not in names
+    }
+    if not part:
+        return
+    step = " ".join(str(entry[name]) for name in STEPS if name in entry)
+    for name in names:
+        value = value_at(entry, name)
+        if value is None or name in STEPS:
+            continue
+        read = _Value(value, part)
+        before = seen.setdefault((name, step), read)
+        if before.part.keys() == part.keys() and before.part != part and before.value != value:
+            raise AblateError(
+                f"{name} has two values in {source} at one step: {before}, and {read}; write the one that counts under "
+                "a name of its own, or in a file without the other"
+            )
+
+
+def _objects_in(file: Path, content: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """Yields the objects of a file. Raises `AblateError`."""
     suffix = file.suffix.lower()
     if suffix in TABLES:
         yield from _rows(content, TABLES[suffix])

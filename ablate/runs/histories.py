@@ -8,6 +8,7 @@ differ in nothing but the step and measured values.
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -75,6 +76,7 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
     """
     table, roles, options = columns.table, columns.roles, columns.options
     run = [*itertools.chain(*(roles[role] for role in ("run", *_RUN) if role in roles))]
+    _refuse_parts(columns, found.parts, run)
     if "step" in roles:
         return _steps_of_role(columns, run, metrics)
     taken = {*itertools.chain(*roles.values()), *metrics}
@@ -108,6 +110,22 @@ def steps_in(columns: RunColumns, found: RunsFound, metrics: Collection[str]) ->
         hint = "--at last takes them for steps; --replicates for runs, which nothing pairs"
         raise Invalid("RUNS", rule, f"they differ in {listed(differing)}", hint=hint)
     return None
+
+
+def _refuse_parts(columns: RunColumns, parts: Sequence[str], run: Sequence[str]) -> None:
+    """Raises `Invalid` for rows of one run that speak of other data, which the call does not tell apart."""
+    table = columns.table
+    of_runs = table.groupby([*run], sort=False)
+    left = [name for name in parts if name not in run and (of_runs[name].nunique() > 1).any()]
+    if not left:
+        return
+    first = left[0]
+    values = {name: table[name].drop_duplicates().tolist()[:4] for name in left}
+    ways = [f"--where {shlex.quote(f'{first}={values[first][0]}')} keeps the rows of one"]
+    tasks = [*columns.roles.get("task", ()), *left]
+    ways.append(f"--column task {shlex.quote(','.join(tasks))} makes each a task")
+    rule = f"has several rows for one step of a run, which differ in {listed(left)}"
+    raise Invalid("RUNS", rule, values, hint=f"Say which count: {'; '.join(ways)}")
 
 
 def _steps_of_role(columns: RunColumns, run: Sequence[str], metrics: Collection[str]) -> Steps:
@@ -170,9 +188,11 @@ def _refuse_no_steps(table: pd.DataFrame, run: Sequence[str], named: Sequence[st
         raise Invalid("--at", rule, at, hint="Without --at each row is a run")
     one, other, *_ = repeated.sort_values([*run, named[0]], kind="stable").index
     rule = f"finds one {named[0]} twice: {one} and {other} are of the same {', '.join(run)}"
-    raise Invalid(
-        "--at", rule, at, hint="Name the column that tells the runs apart, as by --column variant A,B"
+    hint = (
+        "Name the column that tells the runs apart, as by --column variant A,B; where these are rows of one run, "
+        f"such as one that was resumed, --column step {shlex.quote(named[0])} takes the later"
     )
+    raise Invalid("--at", rule, at, hint=hint)
 
 
 def _step_of(table: pd.DataFrame, run: Sequence[str], named: Sequence[str]) -> str | None:

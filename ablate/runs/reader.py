@@ -35,6 +35,7 @@ class RunsFound:
     - last_steps: place of a row → the last step of its run, as far as the format says it; empty where the column of
       steps has all.
     - means: the metrics that have spreads beside their values, so that a row may be the mean of several runs.
+    - parts: the columns that tell rows of one run apart which are no steps of it, such as the split of the data.
     """
 
     table: pd.DataFrame
@@ -47,6 +48,7 @@ class RunsFound:
     rows_are_runs: bool = False
     last_steps: Mapping[str, float] = field(default_factory=dict)
     means: Sequence[MeanColumns] = ()
+    parts: Sequence[str] = ()
     declared: Mapping[str, Any] = field(default_factory=dict)
 
 

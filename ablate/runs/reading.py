@@ -52,6 +52,7 @@ from ablate.runs.shared_ids import rows_of_one_run
 from ablate.runs.sources import find_runs
 from ablate.runs.steps import LAST, STEP, is_at_one_step, rows_at
 from ablate.runs.steps_as_seeds import refuse_steps_as_seeds
+from ablate.runs.summaries_beside import summaries_beside
 from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_steps, shared_lengths
 from ablate.runs.visible import visible_options, visible_runs
 
@@ -270,6 +271,8 @@ def _one_row_each(
     chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_result)
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
+    for metric in options.directions:
+        notes += summaries_beside(table, chosen.table, steps, metric)
     return chosen.table, steps
 
 

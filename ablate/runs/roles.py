@@ -105,6 +105,7 @@ def identifying_columns(found: RunsFound, options: AnalysisOptions) -> RunColumn
     if "variant" not in roles:
         roles["variant"] = _variant_columns(table, options, _taken(roles))
         guessed += _guess("variant", roles["variant"])
+    _refuse_absent(roles["variant"], table)
     if options.seed in table:
         roles["seed"] = [options.seed]
     elif options.seed and "seed" not in roles:  # A reader may have found them in the names of folders.
@@ -132,6 +133,15 @@ def identifying_columns(found: RunsFound, options: AnalysisOptions) -> RunColumn
 def _guess(role: str, names: Sequence[str]) -> list[str]:
     """Returns the option that says outright which columns have a role; none where they have its name."""
     return [] if [*names] == [role] else [f"--column {role} {shlex.quote(','.join(names))}"]
+
+
+def _refuse_absent(variants: Sequence[str], table: pd.DataFrame) -> None:
+    """Raises `Invalid` for columns of variants that the table lacks."""
+    names = [*map(str, table.columns)]
+    with Gather() as at:
+        for name in dict.fromkeys(variants):
+            hint = nearest(name, names) or "Say which it is: --variant COLUMN"
+            at.refuse(name not in table, "RUNS", f"has no column {name!r}", "", listed(names), hint)
 
 
 def _named_metrics(options: AnalysisOptions) -> list[str]:

@@ -7,6 +7,7 @@ few values. Identifiers, dates and measured numbers are not settings.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
@@ -136,7 +137,7 @@ def settings_within(table: pd.DataFrame, run: Sequence[str], others: Collection[
     differing = []
     for name in others:
         values = table[name].astype(str).str.strip()
-        is_told = name in settings or _tells_rows_apart(str(name), values)
+        is_told = name in settings or tells_rows_apart(str(name), values)
         if is_told and (values.groupby(groups).nunique() > 1).any():
             differing.append(str(name))
     return differing
@@ -154,7 +155,7 @@ def _is_progress(name: str) -> bool:
     return bool(words) and words <= (_PROGRESS | _SO_FAR) - _TOTALS
 
 
-def _tells_rows_apart(name: str, values: pd.Series) -> bool:
+def tells_rows_apart(name: str, values: pd.Series) -> bool:
     """Returns whether a column has text that is neither a date nor a remark of its step."""
     present = values[values != ""]
     if present.empty or _words_in(name) & _OF_STEPS or present.str.fullmatch(_TIME).all():
@@ -241,7 +242,7 @@ def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Serie
     numbers = pd.to_numeric(present, errors="coerce")
     is_text = bool(numbers.isna().any())
     if is_text:
-        if words & _REMARKS or present.is_unique:
+        if words & _REMARKS or present.is_unique or present.map(_is_history).all():
             return False
         return not _numbers_seeds(values, seeds)
 
@@ -258,6 +259,17 @@ def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Serie
     if _is_balanced(numbers, groups[present.index]):
         return True
     return not words & _PROGRESS and numbers.nunique() <= len(numbers) ** 0.5
+
+
+def _is_history(text: str) -> bool:
+    """Returns whether a text is a list of objects, each with a step, as JSON has the history of a run."""
+    if not text.startswith("[{"):
+        return False
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return all(isinstance(row, dict) and any(is_progress(name) for name in row) for row in rows)
 
 
 def in_one_form_each(values: pd.Series) -> pd.Series:

@@ -292,6 +292,23 @@ def test_lists_that_may_be_of_classes_or_folds_are_no_history(tmp_path, content,
         reading("acc").finish(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "epoch,split,acc\n0,test,0.5\n0,train,0.9\n"),
+        ("a.json", '[{"split": "test", "acc": 0.5}, {"split": "train", "acc": 0.9}]'),
+        ("a.jsonl", '{"split": "test", "acc": 0.5}\n{"split": "train", "acc": 0.9}\n'),
+    ],
+)
+def test_rows_of_two_splits_are_refused(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    said = (
+        r"acc has two values in .* 0\.5 with split=test, and 0\.9 with split=train; write the one that counts"
+    )
+    with pytest.raises(AblateError, match=said):
+        reading("acc").finish(tmp_path)
+
+
 RECORDED = Path(__file__).parents[1] / "runs/recorded"
 FOLDERS = {
     # Folder of runs that another tool has written → the metric of the report on them, and the file that has it.
@@ -332,3 +349,33 @@ def test_scalars_of_event_files_are_read_where_no_other_file_has_them(tmp_path):
     found = reading("eval/accuracy")
     found.finish(tmp_path)
     assert found.last == {"eval/accuracy": 0.25}
+
+
+def test_rows_of_two_splits_that_share_no_metric_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "epoch,split,loss,acc\n0,val,,0.5\n0,train,0.9,\n1,val,,0.6\n1,train,0.8,\n"
+    )
+    found = reading("acc", "loss")
+    found.finish(tmp_path)
+    assert found.last == {"acc": 0.6, "loss": 0.8}
+
+
+def test_no_split_hides_another_that_lies_deeper(tmp_path):
+    for part, acc in (("train", 0.9), ("eval/test", 0.5)):
+        (tmp_path / part).mkdir(parents=True)
+        (tmp_path / part / "metrics.json").write_text(json.dumps({"acc": acc}))
+    with pytest.raises(AblateError, match="acc was reported twice"):
+        reading("acc").finish(tmp_path)
+    (tmp_path / "metrics.json").write_text('{"acc": 0.5}')
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.last == {"acc": 0.5}
+
+
+def test_the_nearest_file_of_one_split_counts(tmp_path):
+    for part, acc in (("eval", 0.9), ("eval/checkpoint-10", 0.5)):
+        (tmp_path / part).mkdir(parents=True)
+        (tmp_path / part / "metrics.json").write_text(json.dumps({"acc": acc}))
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.last == {"acc": 0.9}

@@ -1,6 +1,7 @@
 """Rows that are the steps of one run, and rows that are runs: what says so, and which value counts."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from hypothesis import strategies as some
 from scipy import stats
 
 import ablate
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Invalid
 from ablate.runs.cells import number_in
 from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
@@ -389,3 +390,42 @@ def test_rows_of_one_seed_are_steps_where_the_call_says_so():
     with pytest.raises(AblateError, match="are the same run: variant base, task runs, seed 0"):
         ablate.analyse(frame, baseline="base", metric="acc")
     assert values(rows_of(frame, at="last")) == [BASE[-1], WIDE[-1]]
+
+
+RESUMED = "model,seed,step,acc\n" + "".join(
+    f"{model},{seed},{step},{acc + gain}\n"
+    for model, gain in (("base", 0.0), ("wide", 0.1))
+    for seed in (0, 1)
+    for step, acc in ((0, 0.1), (50, 0.2), (100, 0.3), (50, 0.4), (100, 0.5))
+)
+
+
+def test_the_refusal_of_steps_that_stand_twice_says_how_to_read_resumed_runs(tmp_path):
+    (tmp_path / "runs.csv").write_text(RESUMED)
+    options = AnalysisOptions(baseline="base", metric="acc", direction="max", at="last")
+    with pytest.raises(Invalid, match="--column step step takes the later"):
+        read(str(tmp_path / "runs.csv"), options)
+    table = read(str(tmp_path / "runs.csv"), replace(options, column={"step": "step"}))
+    assert table.rows["acc"].tolist() == ["0.5", "0.5", "0.6", "0.6"]
+    assert any("the later counts" in note for note in table.notes)
+
+
+def test_a_number_beside_a_history_is_said_and_may_be_judged(tmp_path):
+    records = []
+    for name, gain in (("base", 0.0), ("wide", 0.1)):
+        for seed in (0, 1):
+            evals = [{"step": step, "acc": 0.001 * step + gain} for step in (100, 200)]
+            records.append({"name": f"{name}_seed{seed}", "final": {"acc": 0.5 + gain}, "evals": evals})
+    (tmp_path / "runs.json").write_text(json.dumps(records))
+    options = AnalysisOptions(baseline="base", metric="acc", direction="max")
+    table = read(str(tmp_path / "runs.json"), options)
+    assert any("--metric final.acc judges it instead" in note for note in table.notes)
+    table = read(str(tmp_path / "runs.json"), replace(options, metric="final.acc"))
+    assert table.rows["final.acc"].tolist() == ["0.5", "0.5", "0.6", "0.6"]
+
+
+def test_a_column_of_variants_that_is_not_there_is_refused(tmp_path):
+    (tmp_path / "runs.csv").write_text("model,acc\nbase,0.5\nbase,0.6\nwide,0.7\nwide,0.8\n")
+    options = AnalysisOptions(baseline="base", metric="acc", direction="max", variant=["modl"])
+    with pytest.raises(Invalid, match=r"has no column 'modl'.*model"):
+        read(str(tmp_path / "runs.csv"), options)

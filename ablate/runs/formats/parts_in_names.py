@@ -7,19 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ablate.core.data_parts import RANKS
 from ablate.report.words import message
 from ablate.runs.cells import is_number
 from ablate.runs.formats.metric_files import MetricRows
 from ablate.runs.roles import STEPS
 from ablate.runs.settings import is_seed
 
-_RANKS = {
-    **dict.fromkeys(("train", "training"), 0),
-    **dict.fromkeys(("val", "valid", "validation", "dev", "eval", "evaluation"), 1),
-    "test": 2,
-}
-"""The words for a part of the data in the name of a file → how much its results count."""
-_PART = re.compile(rf"({'|'.join(_RANKS)})(?:[-_.].*)?|.*[-_.]({'|'.join(_RANKS)})")
+_PART = re.compile(rf"({'|'.join(RANKS)})(?:[-_.].*)?|.*[-_.]({'|'.join(RANKS)})")
 
 
 @dataclass
@@ -50,7 +45,7 @@ def told_apart(
     for part, of_part in parts.items():
         for other, of_other in parts.items():
             shared = of_part.metrics & of_other.metrics
-            if _RANKS[part] < _RANKS[other] and shared:
+            if RANKS[part] < RANKS[other] and shared:
                 shadowed.setdefault(part, set()).update(shared)
                 notes.append(message("analyse.other_part", of_part.file, sorted(shared), of_other.file, part))
     renamed = []

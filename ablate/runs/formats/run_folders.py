@@ -19,6 +19,7 @@ from ablate.runs.ends.statuses import more_telling
 from ablate.runs.formats.logs import EXAMPLE, LogPatterns, found_nothing
 from ablate.runs.formats.metric_files import MetricRows, ending_in, numbers_in, rows_of, settings_beside
 from ablate.runs.formats.parts_in_names import told_apart
+from ablate.runs.formats.parts_in_rows import labels_of, part_columns, without_columns
 from ablate.runs.formats.run_history import Row, RunHistory, table_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
@@ -87,10 +88,12 @@ class RunFolderReader(Reader):
         if kind != "files of runs" and not options.read:
             files_of_runs, of_parts = told_apart(files_of_runs)
             notes += of_parts
+        files_with_rows = [read.rows for files in files_of_runs for read in files.values()]
+        parts = part_columns(files_with_rows, options)
         runs: list[RunHistory] = []
         folders_of_runs: list[RunFolder] = []
         for folder, files in zip(folders, files_of_runs, strict=True):
-            of_folder = _of_seeds(_history_of(folder, files, notes), files)
+            of_folder = _of_seeds(_history_of(folder, files, parts, options, notes), files)
             runs += of_folder
             folders_of_runs += [folder] * len(of_folder)
         folders = folders_of_runs
@@ -139,8 +142,17 @@ def _results_of(folder: RunFolder, read_file: Callable[[Path], MetricRows]) -> d
     return {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
 
 
-def _history_of(folder: RunFolder, files: Mapping[Path, MetricRows], notes: list[str]) -> RunHistory:
-    """Returns the settings and results of one run; adds what is not sure to the notes. Raises `Invalid`."""
+def _history_of(
+    folder: RunFolder,
+    files: Mapping[Path, MetricRows],
+    parts: Sequence[str],
+    options: AnalysisOptions,
+    notes: list[str],
+) -> RunHistory:
+    """Returns the settings and results of one run; adds what is not sure to the notes. Raises `Invalid`.
+
+    parts: the columns that tell the rows of a run apart which are no steps of it.
+    """
     settings = settings_in(folder.configs, notes)
     overrides = overrides_in(folder.path / _HYDRA / "overrides.yaml") if folder.is_of_hydra else None
     most_rows = max((len(read.rows) for read in files.values()), default=0)
@@ -157,7 +169,7 @@ def _history_of(folder: RunFolder, files: Mapping[Path, MetricRows], notes: list
             rows += read.rows
     if not folder.configs:
         settings = settings_beside([end, *rows] if end else rows) | settings
-    numbers = numbers_in(rows)
+    numbers = numbers_in(without_columns(rows, parts))
     (numbers_at_end,) = numbers_in([end])
     notes += _other_values(folder, files, numbers_at_end | _last_values(numbers))
     return RunHistory(
@@ -168,6 +180,7 @@ def _history_of(folder: RunFolder, files: Mapping[Path, MetricRows], notes: list
         overrides=overrides,
         ended=_ending_of(folder, rows, end, files.values()),
         end=numbers_at_end,
+        labels=labels_of(rows, parts, options) if parts else (),
         content=digest_of_files([*folder.configs, *folder.results]),
     )
 
@@ -189,6 +202,7 @@ def _of_seeds(run: RunHistory, files: Mapping[Path, MetricRows]) -> list[RunHist
                 name=f"{run.name}/seed_{seed}",
                 place=f"{run.place}, seed {seed}",
                 rows=[*run.rows, *numbers_in([values])],
+                labels=[*run.labels, None] if run.labels else (),
                 settings=settings,
                 known={**run.known, "seed": seed},
                 content=f"{run.content}{seed}",

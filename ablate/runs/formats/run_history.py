@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pandas as pd
@@ -15,6 +15,7 @@ from ablate.base.once import put_once
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, number_in
+from ablate.runs.formats.parts_in_rows import are_tasks
 from ablate.runs.formats.run_names import CONFIG, RunNames, named
 from ablate.runs.histories import ROW
 from ablate.runs.options import AnalysisOptions
@@ -47,6 +48,10 @@ class RunHistory:
     """The values of the run as a whole, which count where no row has them."""
     content: str = ""
     """The digest of its files."""
+    labels: Sequence[Row | None] = ()
+    """What tells each row from those of other parts of the data, by column; None of a row that belongs to all parts."""
+    part: Row = field(default_factory=dict)
+    """The part of the data, of a history of one part."""
 
 
 def table_of(
@@ -54,33 +59,37 @@ def table_of(
 ) -> RunsFound:
     """Returns a row for each run and step, with the last value of each metric until then. Raises `Invalid`.
 
-    A later row counts for what an earlier one said of the same step. A run without a number has failed.
+    A later row counts for what an earlier one said of the same step and part of the data. A run without a number has
+    failed.
     """
     _refuse_one_name(runs)
-    step = _step_of(runs)
-    histories = [_joined_by_step(run, step) for run in runs]
+    of_parts = [_by_part(run) for run in runs]
+    histories_of = [*itertools.chain(*of_parts)]
+    step = _step_of(histories_of)
+    histories = [_joined_by_step(run, step) for run in histories_of]
     is_failed = [not any(map(_has_value, history.values())) for history in histories]
-    head, names = _named_runs(runs, is_failed, options)
+    head, names = _named_runs(of_parts, is_failed, options)
+    parts = _add_parts(head, histories_of, names, options)
     metrics: dict[str, None] = {}
     for history in histories:
         metrics |= dict.fromkeys(itertools.chain(*history.values()))
     measured = [name for name in metrics if name != step and name not in head]
     histories = _bounded(histories, len(head.columns) + len(measured), options)
-    table = _by_step(head, runs, histories, step=step, metrics=measured)
+    table = _by_step(head, histories_of, histories, step=step, metrics=measured)
     places = _places_of_runs(table, histories)
     endings: dict[str, Ending] = {}
     last_steps: dict[str, float] = {}
-    for run, history, failed, of_run in zip(runs, histories, is_failed, places, strict=True):
+    for run, history, failed, of_run in zip(histories_of, histories, is_failed, places, strict=True):
         endings |= dict.fromkeys(of_run, _end_of(run, is_failed=failed))
         if step == ROW or any(step in row for row in run.rows):
             last_steps |= dict.fromkeys(of_run, max(history))
 
     roles = {**names.roles, "status": ["status"]}
-    if len(table) > len(runs):
+    if len(table) > len(histories_of):
         roles["step"] = [step]
     elif step == ROW:
         table = table.drop(columns=step)
-    all_notes = [*notes, *names.notes, *_doubts(runs, histories, is_failed, step)]
+    all_notes = [*notes, *names.notes, *_doubts(histories_of, histories, is_failed, step)]
     return RunsFound(
         table,
         kind,
@@ -90,7 +99,43 @@ def table_of(
         endings=endings,
         last_steps=last_steps,
         content=[run.content for run in runs],
+        parts=parts,
     )
+
+
+def _by_part(run: RunHistory) -> list[RunHistory]:
+    """Returns the history of each part of the data; the run itself where its rows have no labels."""
+    rows_of: dict[tuple[str, ...], list[Row]] = {}
+    labels: dict[tuple[str, ...], Row] = {}
+    for label in run.labels:
+        if label is not None:
+            labels.setdefault(tuple(label.values()), label)
+    for row, label in zip(run.rows, run.labels, strict=bool(run.labels)):
+        for key in labels if label is None else [tuple(label.values())]:
+            rows_of.setdefault(key, []).append(row)
+    if not rows_of:
+        return [run]
+    histories = []
+    for key, rows in rows_of.items():
+        place = f"{run.place}, {' '.join(filter(None, key)) or 'no part'}"
+        histories.append(replace(run, rows=rows, part=labels[key], place=place, labels=()))
+    return histories
+
+
+def _add_parts(
+    head: pd.DataFrame, runs: Sequence[RunHistory], names: RunNames, options: AnalysisOptions
+) -> list[str]:
+    """Adds the columns of the parts of the data to the head, takes tasks for those, and returns these columns."""
+    parts: list[str] = []
+    for name in dict.fromkeys(itertools.chain(*(run.part for run in runs))):
+        column = f"row.{name}" if name in head else name
+        values = [run.part.get(name, "") for run in runs]
+        head[column] = values
+        parts.append(column)
+        if are_tasks(name, values) and "task" not in dict(options.columns):
+            names.roles.setdefault("task", []).append(column)
+            names.notes.append(message("analyse.tasks_of_rows", column))
+    return parts
 
 
 def _places_of_runs(table: pd.DataFrame, histories: Sequence[History]) -> list[list[str]]:
@@ -111,18 +156,25 @@ def _has_value(row: Row) -> bool:
 
 
 def _named_runs(
-    runs: Sequence[RunHistory], is_failed: Sequence[bool], options: AnalysisOptions
+    of_parts: Sequence[Sequence[RunHistory]], is_failed: Sequence[bool], options: AnalysisOptions
 ) -> tuple[pd.DataFrame, RunNames]:
-    """Returns a row a run, with its name, variant, seed, status and settings; and the roles of these columns."""
+    """Returns a row a history, with its name, variant, seed, status and settings; and the roles of these columns.
+
+    of_parts: the histories of each run. is_failed: whether each history has failed.
+    """
     rows = []
+    runs = [histories[0] for histories in of_parts]
     for run in runs:
         settings = {CONFIG + name: value for name, value in run.settings.items()}
         rows.append({"run": run.name, **run.known, **settings})
     head = pd.DataFrame(rows, dtype=str).fillna("")
     overrides = [run.overrides for run in runs if run.overrides is not None]
     names = named(head, options, overrides if len(overrides) == len(runs) else ())
-    ends = [_end_of(run, is_failed=failed).kind for run, failed in zip(runs, is_failed, strict=True)]
-    return head.assign(**names.columns, status=ends), names
+    head = head.assign(**names.columns)
+    positions = [place for place, histories in enumerate(of_parts) for _ in histories]
+    histories_of = itertools.chain(*of_parts)
+    ends = [_end_of(run, is_failed=failed).kind for run, failed in zip(histories_of, is_failed, strict=True)]
+    return head.iloc[positions].reset_index(drop=True).assign(status=ends), names
 
 
 def _end_of(run: RunHistory, *, is_failed: bool) -> Ending:
@@ -238,12 +290,14 @@ def _without_undone_steps(points: Sequence[tuple[float, str]]) -> dict[float, st
 
 
 def _is_written_twice(run: RunHistory, step: str) -> bool:
-    """Returns whether a metric of a run has several values at one step, or steps that fall."""
+    """Returns whether a run wrote a value of a metric that does not count, since a later one does.
+
+    The same value at the same step, as checkpoints repeat it, is no other.
+    """
     for name, points in _points_of(run, step).items():
-        counted = dict(points)
         if name == step:
             continue  # Files of two parts of the data have the steps of each.
-        if len(counted) < len({*points}) or any(one > other for (one, _), (other, _) in pairwise(points)):
+        if {*_without_undone_steps(points).items()} != {*points}:
             return True
     return False
 
@@ -269,12 +323,12 @@ def _doubts(
     notes = []
     failed = [run.name for run, failed in zip(runs, is_failed, strict=True) if failed]
     if failed:
-        notes.append(message("analyse.without_numbers", failed))
+        notes.append(message("analyse.without_numbers", [*dict.fromkeys(failed)]))
     if step == ROW and max(map(len, histories)) > 1:
         notes.append(message("analyse.rows_are_steps"))
     if step == ROW:
         return notes
     twice = [run.name for run in runs if _is_written_twice(run, step)]
     if twice:
-        notes.append(message("analyse.written_twice", step, twice))
+        notes.append(message("analyse.written_twice", step, [*dict.fromkeys(twice)]))
     return notes
