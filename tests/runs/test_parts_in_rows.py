@@ -137,11 +137,13 @@ def test_a_metric_of_one_split_alone_needs_no_choice(tmp_path: Path) -> None:
 
 
 def test_checkpoints_that_repeat_a_history_write_nothing_twice(tmp_path: Path) -> None:
-    log = [{"step": 10, "acc": 0.5}, {"step": 20, "acc": 0.6}, {"step": 30, "acc": 0.7}]
+    log = [{"epoch": n, "step": 10 * n, "acc": 0.4 + n / 10} for n in (1, 2)]
+    log += [{"epoch": 3, "step": 30, "acc": 0.7}, {"epoch": 3.0, "step": 30, "train_loss": 0.2}]
     for variant in ("base", "wide"):
         for seed in (0, 1):
             folder = tmp_path / f"{variant}-seed{seed}"
             (folder / "checkpoint-20").mkdir(parents=True)
+            (folder / "eval_results.json").write_text(json.dumps({"acc": 0.7, "epoch": 3.0}))
             (folder / "checkpoint-20" / "trainer_state.json").write_text(json.dumps({"log_history": log[:2]}))
             (folder / "trainer_state.json").write_text(json.dumps({"log_history": log}))
     table = _read(tmp_path)

@@ -11,6 +11,7 @@ from itertools import pairwise
 import pandas as pd
 
 from ablate.base.errors import Invalid
+from ablate.base.numerals import in_one_form
 from ablate.base.once import put_once
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
@@ -297,7 +298,8 @@ def _is_written_twice(run: RunHistory, step: str) -> bool:
     for name, points in _points_of(run, step).items():
         if name == step:
             continue  # Files of two parts of the data have the steps of each.
-        if {*_without_undone_steps(points).items()} != {*points}:
+        in_one_form_each = [(number, in_one_form(value)) for number, value in points]
+        if {*_without_undone_steps(in_one_form_each).items()} != {*in_one_form_each}:
             return True
     return False
 
