@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ablate.core.speed import CALLS, RunTime, TimedCall
 from ablate.core.stage_facts import StageFacts
@@ -39,3 +40,8 @@ class SpeedFacts(StageFacts):
     # What was asked for; a variant may not have all.
     calls: list[TimedCall | RunTime] = field(default_factory=lambda: list(CALLS))
     metric: str = ""  # That has the seconds which runs report; empty where none is named.
+
+    def plain(self) -> dict[str, Any]:
+        """Returns the facts as files have them; without a metric where none is named."""
+        plain = super().plain()
+        return plain if self.metric else {name: value for name, value in plain.items() if name != "metric"}

@@ -24,6 +24,12 @@ RUNS = "variant,seed,loss\n" + "".join(
 
 
 def analyse(folder, text, *words, name="runs.csv", call=LOSS):
+    """Analyses a text; words of `call` whose options `words` has, too, are left out."""
+    call = list(call)
+    given = {word for word in words if word.startswith("--")} - {"--claim", "--also"}
+    for option in given & {*call}:
+        at = call.index(option)
+        del call[at : at + 2]
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return ablate_here("analyse", name, *call, *words, cwd=folder)
 

@@ -35,6 +35,7 @@ OF_OTHERS = {
     "--log",
     "--output",
     *("--address", "--cpus-per-task", "--follow", "--generate", "--head", "--min-nodes", "--nodes"),
+    *("--config", "--nnodes", "--nproc", "--weight-decay"),
     *("--ntasks-per-node", "--num-cpus", "--port", "--time", "--working-dir"),
 }
 """Options of pip and Hydra, of Ray and SLURM, of a script, and the first words of those of lm-eval."""

@@ -152,8 +152,9 @@ class TestWorkload:
     def test_more_threads_are_part_of_the_identity(self, name, config):
         part = CATALOGUE.get("workload", name)
         wider = type("Wider", (part,), {"threads": 3})()
+        wider.folder = own_copy()
         assert part.threads == 1
-        assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
+        assert dict(wider.identity(config)) == {**instance(name).identity(config), "threads": "3"}
 
     def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())

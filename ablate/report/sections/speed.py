@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from ablate.core.derived import STEP_MEMORY
 from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.speed_facts import SpeedFacts
 from ablate.report.figures.scaling import Measure, growth
@@ -154,7 +155,9 @@ class Scaling(Section, title="Scaling", inside="how time and memory grow with th
         for task, end, of in by_task(facts):
             data, left = by_size(report_data.table("speed"), task.name)
             if len(data):
-                caption = message("speed.scaling_caption", size, replicates_of(slopes))
+                caption = message(
+                    "speed.scaling_caption", size, replicates_of(slopes), STEP_MEMORY in measures_of(slopes)
+                )
                 if left:
                     caption = paragraph(caption, message("speed.left_out", left))
                 yield Picture(

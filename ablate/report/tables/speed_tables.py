@@ -152,7 +152,7 @@ def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Tabl
     number_of_replicates = max(int(number(row["n"]) or 0) for row in timed)
     floor = floors(rows).get(call)
     shown_floor = wording.in_percent(floor) if floor else ""
-    replicates = message("speed.replicates", number_of_replicates, call in WHOLE_RUNS)
+    replicates = message("speed.blocks" if call in WHOLE_RUNS else "speed.processes", number_of_replicates)
     caption = message("speed.caption", MEASURES[call], where, replicates, shown_floor)
     return tabulated(columns, timed, caption, "speed.csv")
 
