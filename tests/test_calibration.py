@@ -40,7 +40,7 @@ PARTS = (
 )
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("part", PARTS)
 def test_parts_that_train_nothing_are_inside_of_their_bands(part, tmp_path):
     """With fewer studies; their wrong rules are found."""

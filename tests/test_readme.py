@@ -110,6 +110,7 @@ def test_its_targets_exist_and_leave_what_is_published():
     assert f"the report goes to {folder}/" in README
 
 
+@pytest.mark.slow
 def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_published(tmp_path):
     shown = prepare(studies(tmp_path)["quickstart"])
     published = prepare(ROOT / "studies/quickstart.yaml")

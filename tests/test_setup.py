@@ -171,6 +171,7 @@ def test_torch_comes_first_and_the_rest_from_the_user_s_index(server, pip, monke
     assert calls(pip, index)[2:] == expected
 
 
+@pytest.mark.slow
 def test_the_plain_torch_comes_with_the_rest_and_without_dead_indexes(server, refused, pip):
     (pip / "settings").write_text(
         f":env:.extra-index-url='{refused}'\nglobal.extra-index-url='{server}/404'\n"

@@ -22,7 +22,7 @@ def alike(values):
     return alike_runs(trials, trials[:0], ACCURACY)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("examples", [100, 1000, 10_000])
 @pytest.mark.parametrize("gap", [0.0, 0.3])
 def test_accuracies_on_a_grid_are_equal_by_chance(examples, gap):

@@ -21,6 +21,7 @@ def p(d):
     return 2 * min(d.above(0.0), d.below(0.0))
 
 
+@pytest.mark.slow
 @given(pairs)
 @settings(max_examples=60)
 def test_agrees_with_scipy_where_the_spread_is_not_floored(ab):

@@ -42,6 +42,7 @@ def test_what_people_write_stays(text):
     assert printable(text) == text
 
 
+@pytest.mark.slow
 def test_no_control_character_is_left_of_any():
     shown = printable("".join(map(chr, range(0x110000))))
     assert {c for c in shown if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")} == {"\n", "\t"}

@@ -53,6 +53,7 @@ def test_runs_are_judged_and_reported_without_torch(tmp_path):
     assert "wide: paired with base by seed (5 pairs, correlation" in card
 
 
+@pytest.mark.slow
 def test_a_call_again_writes_its_claims_once_and_another_call_has_its_own(tmp_path):
     for _ in range(2):
         analyse(tmp_path, RUNS, "--claim", "wide beats base on loss")
@@ -82,6 +83,7 @@ def test_reference_values_of_a_paired_t_test(tmp_path):
     assert (row["n"], row["verdict"]) == ("15", "equivalent")
 
 
+@pytest.mark.slow
 def test_noise_is_kept_behind_a_link_and_over_nothing_that_it_has_not_written(tmp_path):
     base = "variant,loss\nbase,1.1\nbase,1.2\nbase,1.4\n"
     made = [word for name in MADE_WITH for word in ("--made-with", name, "v")]
@@ -299,6 +301,7 @@ def test_bad_input_is_refused_with_its_place(tmp_path, case):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_study_is_not_written_over(tmp_path):
     (tmp_path / "results/runs").mkdir(parents=True)
     (tmp_path / "results/runs/study.yaml").write_text("name: runs\n")

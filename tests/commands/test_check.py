@@ -110,7 +110,7 @@ def written(folder: Path, slot: str, body: str) -> Path:
     return file
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("slot", "body", "told"), PARTS.values(), ids=PARTS)
 def test_a_part_that_cheats_is_refused_with_its_line(slot, body, told, tmp_path, monkeypatch):
     """Before training, and by `ablate check`."""
@@ -156,6 +156,7 @@ def test_of_two_parts_the_one_that_is_new_is_suspected(tmp_path, monkeypatch):
         prepare(study)
 
 
+@pytest.mark.slow
 def test_built_in_parts_are_not_probed_before_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr("ablate.models.contract.build_model", None)
     study = tmp_path / "s.yaml"
@@ -252,7 +253,7 @@ def test_a_sound_plugin_has_a_line_for_each_rule(slot, text, tmp_path):
     )
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", CATALOGUE.names("task"))
 def test_built_in_tasks_pass(name):
     if settings_for(CATALOGUE.get("task", name).Config):

@@ -32,6 +32,7 @@ def strange(results: Path, *ids: str) -> None:
         Store(results / "store").save(record)
 
 
+@pytest.mark.slow
 def test_weights_and_states_go_with_their_trial(ran):
     store = Store(ran / "store")
     strange(ran)
@@ -88,6 +89,7 @@ def test_table_and_list_each_keep_the_trials_unless_one_cannot_be_read(ran, lost
     assert stored(ran) == kept
 
 
+@pytest.mark.slow
 def test_trials_that_came_after_the_last_report_stay(ran):
     table = ran / "toy/trials.parquet"
     before = table.read_bytes()
@@ -100,6 +102,7 @@ def test_trials_that_came_after_the_last_report_stay(ran):
     assert len(stored(ran)) == 15
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_not_cleaned(ran):
     """As if the study had been killed before its first report."""
     (ran / "toy/trials.parquet").unlink()

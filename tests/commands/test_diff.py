@@ -69,6 +69,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_what_has_changed_between_two_runs(published):
     done = call(published, "x", "x@seeds=5")
     assert done.exit_code == 0

@@ -67,7 +67,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("words", "differs", "level"), OTHERWISE.values(), ids=[*OTHERWISE])
 def test_another_call_names_the_first_and_writes_beside_it(here, words, differs, level):
     before = {path: path.read_bytes() for path in (here / "results/runs").rglob("*.*")}
@@ -95,6 +95,7 @@ def test_the_same_call_again_is_no_other_look(here):
     assert len((here / "results/store/analyses.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_runs_are_known_by_their_content_under_any_name_and_in_any_order(here):
     copied = frame_of().sample(frac=1.0, random_state=1)[["loss", "acc", "step", "seed", "variant"]]
     copied.to_csv(here / "copied.tsv", index=False, sep="\t")
@@ -210,7 +211,7 @@ SAME = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("act", SAME)
 def test_runs_are_known_again_by_their_numbers_whatever_they_are_called(act, monkeypatch):
     monkeypatch.setattr(ledger.OF_THIS_PROCESS, "lines", [])
@@ -242,7 +243,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("act", HARMLESS)
 @pytest.mark.parametrize("digits", [2, 16])
 def test_a_column_beside_the_judged_numbers_makes_no_other_look(act, digits, monkeypatch):
@@ -264,6 +265,7 @@ def test_a_column_that_was_added_makes_no_further_test(here):
     assert found.level is None
 
 
+@pytest.mark.slow
 def test_as_many_other_rows_are_named_as_such(here):
     frame = frame_of()
     frame.loc[:3, "acc"] += 0.001
@@ -274,6 +276,7 @@ def test_as_many_other_rows_are_named_as_such(here):
     assert calls(here, name).level == 0.1
 
 
+@pytest.mark.slow
 def test_rows_of_an_older_ledger_are_compared_as_they_were_read(here):
     options = AnalysisOptions(baseline="base", metric="acc", at="last")
     table = by_roles(runs_in_frame(frame_of(), options), options)

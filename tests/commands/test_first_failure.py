@@ -20,6 +20,7 @@ def run(folder, *options):
     return ablate_here("run", "study.yaml", "--jobs", "0", *options, cwd=folder)
 
 
+@pytest.mark.slow
 def test_the_run_ends_at_once_and_continues_when_the_mistake_is_mended(folder):
     done = run(folder)
     assert done.returncode == 1
@@ -48,6 +49,7 @@ def test_with_keep_going_every_trial_is_tried_and_the_report_is_written(folder):
     assert (folder / "results/toy/report.md").exists()
 
 
+@pytest.mark.slow
 def test_a_later_failure_ends_nothing(folder):
     (folder / "study.yaml").write_text(TOY_STUDY + "training: {fault: raise, fault_seed: 1}\n")
     assert run(folder).returncode == 1

@@ -42,6 +42,7 @@ def strict_json(text: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("run", "study.yaml"), ("report", "toy")])
 def test_a_run_and_a_report_say_the_same_as_the_files(call, made, words):
     done = call(*words, "--json")
@@ -89,6 +90,7 @@ def test_what_cannot_be_done_is_an_object_too(call, words, part):
     assert bool(found["problems"]) == ("problem" in found["error"])
 
 
+@pytest.mark.slow
 def test_a_refuted_claim_wins_and_one_that_came_late_counts(call, ran, tmp_path):
     (tmp_path / "study.yaml").write_text(REFUTED)
     done = call("run", tmp_path / "study.yaml", "--results", ran, "--jobs", 0, "--strict", "--json")

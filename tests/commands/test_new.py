@@ -48,6 +48,7 @@ def test_every_setting_stands_there_with_its_meaning(tmp_path):
     assert max(map(len, path.read_text().splitlines())) <= 110
 
 
+@pytest.mark.slow
 def test_the_hints_in_comments_are_valid_too(tmp_path):
     path = create(tmp_path / "mine", "recall")
     text = path.read_text()
@@ -89,7 +90,7 @@ CARS = "\n".join(f"{n % 7},{n * 2.5},{'abc'[n % 3]} {n % 5}" for n in range(600)
 PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("file", "content", "task", "known", "found"),
     [

@@ -218,7 +218,7 @@ def test_a_folder_that_is_not_there_is_named_with_its_neighbour(folder):
 RUNS = "variant,seed,acc\nbase,0,{0}\nbase,1,{1}\nwide,0,{2}\nwide,1,{3}\n"
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("values", "words", "is_said"),
     [

@@ -83,6 +83,7 @@ def test_a_study_by_another_baseline_shares_nothing(here):
     assert others(here, "wide") == OtherRuns()
 
 
+@pytest.mark.slow
 def test_variants_of_one_study_that_replaced_one_another_are_counted(here):
     for number in (2, 3):
         words = run(here, study("one", 0.1 + number / 1000))
@@ -92,6 +93,7 @@ def test_variants_of_one_study_that_replaced_one_another_are_counted(here):
     assert "3 comparisons in this store" in words
 
 
+@pytest.mark.slow
 def test_a_study_of_several_variants_has_one_level_for_all_of_them(here):
     found = run(here, STUDY.replace("name: one\n", "name: two\n", 1).replace("[0.1001]", "[0.2, 0.3, 0.4]"))
     assert "4 comparisons in this store" in found
@@ -129,6 +131,7 @@ def test_what_is_left_of_a_family_was_one_of_all_at_its_level(here):
         assert of_family.level == pytest.approx(simulated(4, 5), abs=0.04)
 
 
+@pytest.mark.slow
 def test_a_confirmation_is_no_further_chance(here):
     answer = run(here, STUDY, "--confirm")
     assert "in this store use" not in answer

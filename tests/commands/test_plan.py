@@ -170,6 +170,7 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write
     assert plan(STUDY).expected_seconds == 3 + 600 / min(2, default_jobs())
 
 
+@pytest.mark.slow
 def test_the_overhead_of_a_first_run_is_judged_by_the_time_that_the_plan_took_to_get_there(plan, monkeypatch):
     monkeypatch.setattr("ablate.pipeline.plan.plan.BEGAN", time.monotonic() - 10)
     found = plan(STUDY)

@@ -53,6 +53,7 @@ def facts(here: Path, name: str = "toy"):
     return StudyFolder(here / "results", name).facts().plan.replanned
 
 
+@pytest.mark.slow
 def test_the_first_plan_is_dated_and_changes_nothing(here):
     (plan,) = StudyFolder(here / "results", "toy").plans()
     store = [json.loads(path.read_text()) for path in (here / "results/store/trials").glob("*.json")]
@@ -213,6 +214,7 @@ def test_a_raised_max_has_the_level_of_both_designs(run, tmp_path):
     assert 0.04 < replanned.level < 0.07
 
 
+@pytest.mark.slow
 def test_only_seeds_that_ran_were_seen(run, tmp_path):
     # Each comparison is decided at the first look, so that later seeds have not run.
     looks = (

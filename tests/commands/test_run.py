@@ -59,6 +59,7 @@ def test_folders_of_results_may_be_links_and_files_beside_the_report_stay(run, t
         report_here(results / "toy")
 
 
+@pytest.mark.slow
 def test_a_run_leaves_what_the_design_names(run, tmp_path):
     text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\nquestion: Which?\n"
     outcome, printed = run(text)
@@ -105,6 +106,7 @@ def test_a_run_leaves_what_the_design_names(run, tmp_path):
     assert late["exploratory"] == "True"
 
 
+@pytest.mark.slow
 def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path):
     def times() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in ran.rglob("*") if path.is_file()}
@@ -131,6 +133,7 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path
     assert run(resolved, results=ran)[0].trained == 0
 
 
+@pytest.mark.slow
 def test_workers_of_the_built_in_workload_come_first_and_others_where_something_is_missing(
     run, ran, monkeypatch
 ):
@@ -150,7 +153,7 @@ def test_workers_of_the_built_in_workload_come_first_and_others_where_something_
             run(built_in, jobs=jobs)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "lost", ["toy/report.html", "toy/comparisons.csv", "toy/figures", "a record", "half a record"]
 )
@@ -191,6 +194,7 @@ def test_more_or_fewer_seeds_a_second_study_and_fresh(run, ran, tmp_path):
     assert all(known[i] != stamps(tmp_path)[i] for i in again)
 
 
+@pytest.mark.slow
 def test_only_and_seed_choose_what_is_trained(run):
     outcome, printed = run(TOY_STUDY, only=["model.noise=0.3"], seed=1)
     assert (outcome.trained, outcome.missing) == (2, 7)
@@ -202,6 +206,7 @@ def test_only_and_seed_choose_what_is_trained(run):
     assert run(TOY_STUDY)[0].trained == 7
 
 
+@pytest.mark.slow
 def test_a_failed_trial_is_named_with_its_record_and_tried_again(run, tmp_path):
     study = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n"
     sets = ["training.fault=raise", "training.fault_seed=1"]
@@ -226,6 +231,7 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(run, tmp_path):
     assert "Traceback" not in printed
 
 
+@pytest.mark.slow
 def test_a_diverged_trial_is_counted_and_never_retried(run):
     sets = ["training.fault=diverge"]
     outcome, _ = run(TOY_STUDY, sets=sets)
@@ -281,7 +287,7 @@ def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_se
     assert means[0] - means[2] == pytest.approx(0.3)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -63,6 +63,7 @@ def test_it_shows_what_the_record_holds(made):
     assert "traceback" not in found
 
 
+@pytest.mark.slow
 def test_its_command_repeats_the_trial_and_no_other_variant(made):
     record = the_record(made, "completed", width=5)
     (command,) = text(str(record["id"]), made / "results").strip().splitlines()[-1:]
@@ -116,6 +117,7 @@ def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_t
     assert not any(title.startswith("to repeat") for title in found)
 
 
+@pytest.mark.slow
 def test_on_the_command_line_without_torch_and_mlflow(made, tmp_path):
     trial = min(stored(made / "results"))
     done = ablate_without({"torch", "mlflow"}, "show", trial[:10], cwd=made)

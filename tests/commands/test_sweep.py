@@ -49,6 +49,7 @@ def variants(folder: Path) -> set[str]:
     return set(ablate.load(folder).trials.variant)
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_a_table_a_winner_with_a_verdict_and_a_report(sweep):
     outcome, printed = sweep(SWEEP + "claims: [winner beats baseline on score]\n")
     assert outcome.trained == 8 * 2 + 2 * 3
@@ -122,6 +123,7 @@ def test_a_failed_setting_ends_the_search_until_it_is_mended(sweep, tmp_path, fa
     pd.testing.assert_frame_equal(mended, frame(whole))
 
 
+@pytest.mark.slow
 def test_a_search_without_any_value_has_no_winner_and_says_so(sweep):
     outcome, printed = sweep(FAULTY.replace("FAULT", "diverge").replace("above: 0.0", "above: -9"))
     assert "warning: no setting of the search has a value, so there is no winner" in printed
@@ -164,6 +166,7 @@ def test_other_commands_know_a_sweep(made, tmp_path):
     made_again_alone(results / "peaks", tmp_path)
 
 
+@pytest.mark.slow
 def test_the_searches_of_a_study_are_exported_for_optuna(made, tmp_path):
     url, results = f"sqlite:///{tmp_path}/search.db", made / "results"
     words = ["export", str(results / "peaks"), "--results", str(results), "--optuna", url]
@@ -178,6 +181,7 @@ def test_the_searches_of_a_study_are_exported_for_optuna(made, tmp_path):
     assert (again.exit_code, "name another storage" in again.output) == (2, True)
 
 
+@pytest.mark.slow
 def test_other_versions_cost_what_they_suggest_otherwise(sweep, swept):
     noted = {"optuna": "0.1", "numpy": np.__version__}
     folder, table = StudyFolder.at(swept), load(swept)

@@ -53,6 +53,7 @@ def expected(state, base, tried):
     return {**asdict(answer), **left, "confirmations": after.confirmations}, after
 
 
+@pytest.mark.slow
 def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
     """Each decision is that of the rule, on runs that no other decision rests on but those of the base."""
     shifts = {"base": 0, "bad": 0.05, "good": -0.05, "worse": -0.02}
@@ -77,6 +78,7 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
     assert len({(line["commit"], line["seed"]) for line in runs}) == len(runs)
 
 
+@pytest.mark.slow
 def test_seeds_that_repeat_one_another_are_named(tmp_path):
     made = Repository(tmp_path / "repository")
     made.losses("base", np.tile([1.0123451, 0.9912347, 1.0034562, 0.9851233, 1.0209874], 10))
@@ -148,6 +150,7 @@ def test_a_second_process_waits_for_the_ledger(repository):
     assert runs == [*range(NUM_BASE_RUNS), NUM_BASE_RUNS, NUM_BASE_RUNS + 1 + PAIRS]
 
 
+@pytest.mark.slow
 def test_a_ledger_of_another_call_and_files_that_are_none_are_refused_and_stay(repository):
     repository.losses("bad", drawn(1, 0.1))
     said(repository, "bad")
@@ -172,6 +175,7 @@ def test_runs_that_ignore_their_seed_are_refused(repository, read):
     assert (done.returncode, "with different seeds" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_ledger_behind_a_link_is_written_there_and_one_that_is_no_file_is_refused(repository):
     repository.losses("bad", drawn(1, 0.05))
     disk = repository.folder.parent / "disk"
@@ -188,6 +192,7 @@ def test_a_ledger_behind_a_link_is_written_there_and_one_that_is_no_file_is_refu
     assert (repository.folder / "pipe.jsonl").is_fifo()
 
 
+@pytest.mark.slow
 def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     repository.losses("bad", drawn(1, 0.05))
     said(repository, "bad")
@@ -199,6 +204,7 @@ def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     assert (repository.folder / "ledger.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_ledger_of_an_older_format_goes_on_or_is_refused_by_name_and_stays(repository):
     """Format 2 had no digests; of a base whose runs were cut short the rest is run."""
     repository.losses("bad", drawn(1, 0.05))
@@ -353,6 +359,7 @@ def test_a_call_that_was_killed_before_it_had_said_what_is_kept_says_so_again(re
     assert (repository.folder / "ledger.jsonl").read_bytes() == kept
 
 
+@pytest.mark.slow
 def test_names_that_are_no_utf8_lose_no_run(repository):
     """A word of the call is refused before a run, and a file of such a name is told escaped."""
     repository.losses("good", drawn(1, -0.05))

@@ -41,6 +41,7 @@ def test_changed_measures_do_not_depend_on_settings_of_git(tmp_path):
     assert json.loads(done.stdout)["changed_measures"] == ["evaluate.py"]
 
 
+@pytest.mark.slow
 def test_submodules_of_the_work_tree_are_in_the_copies_at_the_commit_that_each_side_names(tmp_path):
     inner = Repository(tmp_path / "inner")
     inner.losses("old", drawn(0))
@@ -56,7 +57,7 @@ def test_submodules_of_the_work_tree_are_in_the_copies_at_the_commit_that_each_s
     assert not git(outer.folder, "status", "--porcelain")
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("scale", [1e-200, 1e-70, 1e70, 1e200])
 def test_numbers_whose_squares_are_no_floats_are_refused_and_the_ledger_stays_readable(scale, tmp_path):
     repository = Repository(tmp_path / "repository")

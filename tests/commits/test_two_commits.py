@@ -31,6 +31,7 @@ def found(done):
     return answer
 
 
+@pytest.mark.slow
 def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t(repository):
     repository.losses("feature/head", drawn(1, 0.03))
     row = found(repository.call("compare", "base", "feature/head", *MARGIN, "--seeds", "10", "--json"))
@@ -86,7 +87,7 @@ def test_accuracies_that_are_equal_by_chance_are_all_evidence(tmp_path):
     assert not any("numbers of" in note or "same numbers" in note for note in row["notes"])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("losses", "verdict", "code"),
     [
@@ -405,6 +406,7 @@ def test_changes_that_are_in_no_commit_and_folders_without_a_repository_are_refu
     assert repository.call("compare", "base", "head", *MARGIN).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_head_that_changes_what_measures_it_or_takes_longer_is_said_so(tmp_path):
     repository = Repository(tmp_path / "repository")
     script = "import sys, time, evaluate; time.sleep(evaluate.SLEEP); print('loss:', evaluate.loss(int(sys.argv[1])))"
@@ -419,6 +421,7 @@ def test_a_head_that_changes_what_measures_it_or_takes_longer_is_said_so(tmp_pat
     assert len(row["notes"]) == 2
 
 
+@pytest.mark.slow
 def test_another_call_on_the_same_commits_names_the_earlier_answers(repository):
     repository.commit("base2", eval_py="")
     repository.losses("head", drawn(1, 0.01))
@@ -486,6 +489,7 @@ def test_answers_of_older_versions_count_as_measured_by_this_call(repository):
     assert level == pytest.approx(0.091, abs=0.004)  # Two variants by the same runs of a baseline.
 
 
+@pytest.mark.slow
 def test_runs_that_failed_until_they_went_well_are_counted(repository, monkeypatch):
     repository.losses("head", drawn(1))
     monkeypatch.setenv("HOME", str(repository.folder.parent))

@@ -91,6 +91,7 @@ class TestAdditive:
         score, (q, k) = build("additive"), queries_and_keys()
         assert torch.autograd.gradgradcheck(lambda q, k: score.logits(q, k), (q[:, :, :2], k[:, :, :3]))
 
+    @pytest.mark.slow
     def test_no_tensor_grows_with_all_pairs_and_the_hidden_width(self, monkeypatch):
         t, hidden = 24, 16
         monkeypatch.setattr(scores, "HIDDEN_NUMBERS", 2 * H * t * hidden)

@@ -39,6 +39,7 @@ NO_NUMBERS = [
 ]
 
 
+@pytest.mark.slow
 def test_analyse_refuses_numbers_that_no_metric_has_and_judges_nothing(tmp_path):
     (tmp_path / "runs.csv").write_text(RUNS)
     call = ["analyse", "runs.csv", "--baseline", "base", "--metric", "loss", "--direction", "min"]

@@ -23,6 +23,7 @@ def test_a_name_is_said_in_words(name, words):
     assert spelled(name) == words
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", fullmatch=True))
 def test_no_underscore_is_left_and_what_is_said_is_said_again_alike(name):
     assert "_" not in spelled(name) + compound(name)

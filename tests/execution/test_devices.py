@@ -129,7 +129,7 @@ def test_more_than_are_visible_are_refused_with_what_is_visible(gpus, monkeypatc
         assert words in str(refused.value)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("given", "number", "shares", "at_once"),
     [
@@ -164,6 +164,7 @@ def test_more_jobs_than_shares_share_nothing(gpus, study, tmp_path):
     assert most_at_once(seen_by_trials(tmp_path)) == {"0": 1}
 
 
+@pytest.mark.slow
 def test_a_variant_with_fewer_gpus_sees_no_more_than_its_own(gpus, study, tmp_path):
     gpus(2)
     run_here(study({"gpus": 1}, factors={"workload.resources.gpus": [2]}), jobs=None)

@@ -63,6 +63,7 @@ def same(one: Path, other: Path) -> None:
         assert contents[0] == contents[1], name
 
 
+@pytest.mark.slow
 def test_without_ray_it_says_how_to_install_it(write, tmp_path, monkeypatch):
     (tmp_path / "ray.py").write_text("raise ImportError\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -153,6 +154,7 @@ def test_a_node_says_what_differs_there(elsewhere):
     assert "cannot load the code of the study (ModuleNotFoundError: No module named 'nowhere" in why
 
 
+@pytest.mark.slow
 def test_an_answer_reaches_a_trial_that_waits_for_it(elsewhere, tmp_path):
     reference, files = elsewhere
     trial = replace(toy_trials(tmp_path)[0], prunable=True)

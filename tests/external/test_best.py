@@ -131,6 +131,7 @@ def test_without_common_steps_there_is_no_best(test, val):
         best_values(METRICS, {"test": test, "val": val})
 
 
+@pytest.mark.slow
 def test_a_trial_without_common_steps_fails_and_says_why(folder):
     silent = READ | {"test": r"Epoch: 030.*Test: (\S+)"}
     command = {"command": "python train.py --wd {wd} --seed {seed}", "read": silent}

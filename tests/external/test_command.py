@@ -73,6 +73,7 @@ def test_it_runs_in_its_folder_with_its_environment(tmp_path):
         assert any("EOFError" in line for line in heard)
 
 
+@pytest.mark.slow
 def test_megabytes_are_heard_whole(tmp_path):
     code = "print('loss: 1.5'); print('é' * 5_000_000); [print(i, end='\\r') for i in range(100_000)]"
     found = list(filter(None, lines([sys.executable, "-c", code], tmp_path, {})))
@@ -83,6 +84,7 @@ def test_megabytes_are_heard_whole(tmp_path):
 ENDLESS = "import sys\nwhile True: sys.stdout.write('.' * 1000); sys.stdout.flush()"
 
 
+@pytest.mark.slow
 def test_a_line_without_an_end_is_cut_short_in_little_memory(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(AblateError, match="line of more than"):
@@ -128,6 +130,7 @@ def gone(pid: int) -> bool:
     return False
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("sleeps", "limit"), [(0, None), (60, 1.5), (60, None)])
 def test_what_it_has_started_ends_with_it(tmp_path, sleeps, limit):
     heard, began = [], time.monotonic()

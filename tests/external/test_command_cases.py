@@ -146,6 +146,7 @@ def test_an_option_to_which_false_is_true_is_named(written):
     assert "--amp has `type=bool` at train.py:8, to which the text False is true" in plan_here(study)
 
 
+@pytest.mark.slow
 def test_a_pattern_that_matches_nothing_ends_the_run_at_its_first_trial(written):
     read = {"val_acc": r"accuracy: ([\d.]+)%"}
     study = written("argparse_tqdm", workload={"read": read})

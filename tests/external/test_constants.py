@@ -231,6 +231,7 @@ def differences(study):
 PACKAGE = {"command": "python -m tiny.train", "constants": "tiny/config.py", "seed": "SEED"}
 
 
+@pytest.mark.slow
 def test_a_config_of_a_package(written):
     config = {"LR": 0.1, "MOMENTUM": 0.0}
     study = written(
@@ -376,6 +377,7 @@ HYPERPARAMETERS = {"Hyperparameters": {"num_iterations": 200, "muon": True}}
 MUON = {"config.Hyperparameters.muon": [False]}
 
 
+@pytest.mark.slow
 def test_a_launcher_gets_a_port_of_its_own_and_is_heard_once(written, tmp_path, monkeypatch):
     launcher = tmp_path / "bin/torchrun"
     launcher.parent.mkdir()
@@ -403,6 +405,7 @@ def test_torchrun_itself(written, monkeypatch):
     assert (rows["mean_variant"] - rows["mean_baseline"]).iloc[0] == pytest.approx(0.02, abs=0.002)
 
 
+@pytest.mark.slow
 def test_several_machines_keep_their_own_port(written):
     command = TORCHRUN["command"].replace("--nproc", "--nnodes 2 --nproc")
     study = written("dataclass_torchrun", {**TORCHRUN, "command": command}, HYPERPARAMETERS, MUON)

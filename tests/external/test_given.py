@@ -204,6 +204,7 @@ def ids(path: Path) -> set[str]:
     return {cell.id for cell in prepare(path).cells()}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["run.template", "run.md", "run.json"])
 def test_a_change_of_a_template_changes_ids_whatever_its_name_and_wherever_it_is(folder, name):
     (folder / name).write_text(TEMPLATE)
@@ -231,6 +232,7 @@ def test_a_template_that_changes_while_a_study_runs_is_the_one_that_was_read(fol
     assert worker.given(config, 0).files["conf/run.json"] == before
 
 
+@pytest.mark.slow
 def test_a_file_takes_the_place_of_one_in_the_copy_and_no_run_is_said_to_have_left_it(folder):
     """A settings file of the folder that people edit by hand, as its own template."""
     (folder / "conf").mkdir()
@@ -242,6 +244,7 @@ def test_a_file_takes_the_place_of_one_in_the_copy_and_no_run_is_said_to_have_le
     assert "which is in no commit" not in (folder / "results/own/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_modules_of_a_given_path_are_found_and_what_is_opened_is_still_watched(folder):
     (folder / "src").mkdir()
     (folder / "src/mine.py").write_text("GAIN = 0")

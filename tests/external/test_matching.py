@@ -46,6 +46,7 @@ def test_many_lines_that_each_take_long_end_as_well():
         [matching.found("x" * 18) for _ in range(1000)]
 
 
+@pytest.mark.slow
 def test_much_output_is_in_time():
     matching = Matching({"loss": r"loss: (\S+)", "step": r"^step (\d+)"})
     for step in range(50_000):

@@ -121,6 +121,7 @@ def test_undeclared_numbers_are_in_the_record_and_in_no_table(folder):
     assert {*results.curves["metric"]} == {"accuracy"}
 
 
+@pytest.mark.slow
 def test_what_fails_is_named_with_its_output_at_hand(folder):
     outcome, printed = run_here(
         written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1, keep_going=True

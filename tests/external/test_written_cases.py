@@ -99,6 +99,7 @@ WRITES = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", WRITES)
 def test_a_metric_that_was_not_read_names_what_was_written_and_how_that_is_read(kind, tmp_path):
     code, hint = WRITES[kind]

@@ -59,6 +59,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder):
     table = pd.read_csv(folder / "results/tiny/evaluation.csv")
     assert list(table.columns) == ["id", "variant", "task", "seed", "weights", "slice", "metric", "value"]
@@ -89,6 +90,7 @@ def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder):
         np.testing.assert_allclose(each.weights.sum(-1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_report_shows_them_also_from_its_folder_alone_and_a_run_after_it_has_nothing_to_do(
     folder, tmp_path
 ):
@@ -163,6 +165,7 @@ def test_what_is_kept_is_no_part_of_a_trials_id(write):
     assert {(c.trial.checkpoint, c.trial.save_every) for c in keeping.cells()} == {("final", 5)}
 
 
+@pytest.mark.slow
 def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path):
     outcome, _ = run_in(tmp_path, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
     (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))

@@ -72,6 +72,7 @@ def contents(store: Store, ids: Sequence[str]) -> dict[str, object]:
     return {trial_id: content(store.load(trial_id)) for trial_id in ids}
 
 
+@pytest.mark.slow
 def test_a_run_adopts_what_jobs_have_trained_with_the_numbers_of_a_run_and_trains_nothing(jobs, tmp_path):
     found = jobs(TOY_CLAIMED)
     assert found.train_all() == 12
@@ -93,6 +94,7 @@ def exploratory_claims(folder: Path) -> list[bool]:
     return [row["exploratory"] == "True" for row in rows]
 
 
+@pytest.mark.slow
 def test_claims_that_the_plan_has_dated_before_its_jobs_are_not_post_hoc(jobs, tmp_path):
     found = jobs(TOY_CLAIMED)
     found.train_all()
@@ -100,6 +102,7 @@ def test_claims_that_the_plan_has_dated_before_its_jobs_are_not_post_hoc(jobs, t
     assert exploratory_claims(tmp_path / "results/toy") == [False, False]
 
 
+@pytest.mark.slow
 def test_claims_on_jobs_without_a_dated_plan_are_post_hoc(jobs, tmp_path):
     found = jobs(TOY_CLAIMED)
     batch = found.plan()
@@ -110,6 +113,7 @@ def test_claims_on_jobs_without_a_dated_plan_are_post_hoc(jobs, tmp_path):
     assert exploratory_claims(tmp_path / "results/toy") == [True, True]
 
 
+@pytest.mark.slow
 def test_a_line_is_run_by_a_shell_with_the_options_of_the_plan(write, tmp_path):
     write(TOY_STUDY, "my study.yaml")
     words = (
@@ -270,6 +274,7 @@ def test_a_failed_trial_leaves_its_record_and_is_counted_as_one_of_a_run(jobs, t
     assert len(lines) == 6
 
 
+@pytest.mark.slow
 def test_looks_give_one_batch_after_the_other(jobs):
     found = jobs(LOOKS)
     first = found.plan()
@@ -287,6 +292,7 @@ def test_looks_give_one_batch_after_the_other(jobs):
     assert run_here(found.study)[0].trained == 0
 
 
+@pytest.mark.slow
 def test_a_search_gives_one_batch_after_the_other_and_the_same_settings_as_a_sweep(jobs, tmp_path):
     found = jobs(SWEEP, sweep=True)
     batches = [found.train_all()]

@@ -108,6 +108,7 @@ def test_a_claim_takes_few_lines_on_a_narrow_screen(browser, report):
     assert max(heights) < 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_light_and_dark(browser, report, width):
     pictures = {}
@@ -143,6 +144,7 @@ def test_keyboard_and_landmarks(browser, report):
     assert browser.evaluate(wide)
 
 
+@pytest.mark.slow
 def test_nothing_is_clipped_on_paper(browser, report):
     browser.open(report, width=1400, theme="dark")
     pdf = browser.pdf()

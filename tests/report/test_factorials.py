@@ -123,11 +123,13 @@ def test_a_plan_says_what_its_main_effects_detect(crossed):
     assert [row["against"] for row in task["prospects"]] == found["baseline"].to_list()
 
 
+@pytest.mark.slow
 def test_two_reports_are_compared_by_their_main_effects(crossed):
     done = ablate_here("diff", "cross", "cross@confirm", cwd=crossed)
     assert done.stdout.startswith("Same verdicts; 2 of 2 comparisons have other numbers")
 
 
+@pytest.mark.slow
 def test_a_main_effect_is_no_comparison_with_the_baseline(crossed, tmp_path):
     shutil.copytree(crossed, tmp_path, dirs_exist_ok=True)
     written(tmp_path, STUDY.replace("factorial", "one_factor").replace("design", "name: single\ndesign"))

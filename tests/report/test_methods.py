@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from made_evidence import LOSS, claim, study
 from test_golden import GOLDEN, MADE
 
@@ -59,6 +60,7 @@ OTHERS = {
 FACTS = {"best": {"at": "best_validation"}, "rate": {"rate": "lr 0.003"}}
 
 
+@pytest.mark.slow
 def test_it_says_what_it_said():
     """Of every study that the golden reports are made of, and of some more."""
     made = {name: told(one()) for name, one in MADE.items()}

@@ -152,6 +152,7 @@ def test_the_markdown_says_the_same(folder):
     assert pictures == {str(path.relative_to(folder)) for path in (folder / "figures").glob("*.svg")}
 
 
+@pytest.mark.slow
 def test_the_same_evidence_gives_the_same_bytes(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3)
     first, second = publish(evidence, "a"), publish(evidence, "b")
@@ -179,6 +180,7 @@ def test_a_study_without_trials(publish):
     assert "No baseline run has an outcome" in (folder / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_terminal(publish):
     bad = "\x1b[31mred\x1b[2J\x07\u202eesrever\u2066\u200b\ufeff\x85"
     kept = "e\u0301 שלום\u200f 👩\u200d👧"

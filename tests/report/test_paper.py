@@ -134,6 +134,7 @@ def test_each_task_has_a_table_and_a_study_without_comparisons_none():
         for_paper(alone, Wanted(WIDTH, ["comparisons"]), pytest.fail)
 
 
+@pytest.mark.slow
 def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made):
     names = {Path(name).stem for name in made if name.endswith(".pdf")} - {"summary"}
     for name in names:

@@ -36,6 +36,7 @@ def test_short_times_have_three_digits(time, said):
     assert wording.seconds(time) == said
 
 
+@pytest.mark.slow
 def test_what_lies_beyond_noise_and_two_percent(made):
     own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
     assert [row["variant"] for row in own if timing.beyond(row)] == ["slow", LONG]
@@ -65,6 +66,7 @@ def test_the_slopes_and_the_lines_of_the_figure(made):
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
 
 
+@pytest.mark.slow
 def test_of_many_variants_the_figure_has_those_furthest_away():
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * i for i in range(12)}
     frames = [speed_frame(many, size=size, own=False) for size in SIZES]

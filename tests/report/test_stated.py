@@ -118,6 +118,7 @@ def test_a_study_that_tunes_on_what_it_states_to_be_held_out_is_contradicted(tmp
     assert "though the study states" in methods(judge_evidence(report))
 
 
+@pytest.mark.slow
 def test_of_runs_that_exist_nothing_is_asserted(tmp_path, monkeypatch):
     # The command that reports show is that of this process, which may name anything.
     monkeypatch.setattr(sys, "argv", ["ablate", "analyse"])

@@ -91,6 +91,7 @@ def test_a_line_of_markdown_is_literal(value, shown):
     assert markdown.markdown_line(value) == shown
 
 
+@pytest.mark.slow
 def test_frame_and_csv_give_the_same_tables(evidence, folder):
     with (folder / "comparisons.csv").open(newline="") as file:
         read = list(csv.DictReader(file))

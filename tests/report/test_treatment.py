@@ -117,6 +117,7 @@ def test_what_one_side_alone_was_given_in_tuning_is_marked(tmp_path):
     assert {row["verdict"] for row in planned_rows(report.comparisons())} >= {"better", "worse"}
 
 
+@pytest.mark.slow
 def test_runs_that_exist_say_how_long_they_trained(tmp_path):
     rows = ["variant,seed,steps,warmup_steps,loss"]
     for name, steps in (("a", 100), ("b", 300), ("c", 100.5)):

@@ -65,6 +65,7 @@ def wanted() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_sentence_gets_the_values_that_its_template_takes():
     wrong = []
     for path, call, code in said_calls():

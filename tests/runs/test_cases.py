@@ -166,7 +166,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", HARMLESS)
 def test_what_is_measured_or_kept_beside_is_no_setting(tmp_path, case):
     table = pd.DataFrame(
@@ -176,6 +176,7 @@ def test_what_is_measured_or_kept_beside_is_no_setting(tmp_path, case):
     assert verdicts(done)["b"]["n"] == 3
 
 
+@pytest.mark.slow
 def test_two_checkpoints_of_each_seed(tmp_path):
     words = ("best_and_last.csv", "clean_top1", "min", "baseline", "--column", "variant", "method")
     refused = analyse(tmp_path, *words)
@@ -273,7 +274,7 @@ UNSEEDED = {
 }  # fmt: skip
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", UNSEEDED)
 def test_no_reason_or_limitation_speaks_of_seeds_where_there_are_none(tmp_path, case):
     text, words = UNSEEDED[case]
@@ -283,6 +284,7 @@ def test_no_reason_or_limitation_speaks_of_seeds_where_there_are_none(tmp_path, 
     assert [name for name, text in written(tmp_path, "runs").items() if "seed" in text.lower()] == []
 
 
+@pytest.mark.slow
 def test_nothing_is_said_of_runs_that_nobody_told(tmp_path):
     words = ("run_again.csv", "val/acc", "max", "base", "--column", "variant", "Name")
     assert analyse(tmp_path, *words, "--made-with", "data", "9f2c").returncode == 0
@@ -321,6 +323,7 @@ def test_only_pairs_with_runs_are_planned(tmp_path):
     assert (apart.returncode, apart.stderr.startswith("--claim: ")) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_task_without_a_baseline_is_said_and_not_counted(tmp_path):
     rows = ["variant,task,seed,acc"]
     for variant, task in (("base", "t0"), ("a", "t0"), ("a", "t1"), ("b", "t1")):
@@ -379,7 +382,7 @@ ENDED = [
 ]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("column", ["status", "State", "job"])
 def test_statuses_of_trackers_and_schedulers(tmp_path, column):
     """A row a word: each crashed run leaves out its own seed, and no number beside it is read."""
@@ -393,7 +396,7 @@ def test_statuses_of_trackers_and_schedulers(tmp_path, column):
     assert row["left_out"].startswith(f"{len(ENDED)} of {len(ENDED) + len(LOST) + 2} (")
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("word", ["diverged", "OUT_OF_MEMORY", "OOM", "TIMEOUT", "finished"])
 def test_a_run_lost_for_a_reason_of_its_variant_counts_with_the_floor(tmp_path, word):
     """Memory and time limit as divergence, METHODS §1; NaN of a run that finished too."""
@@ -421,6 +424,7 @@ def test_a_blank_without_a_word_leaves_the_comparison_open(tmp_path):
     assert row["reason"] == "incomplete pairs=3 missing=1"
 
 
+@pytest.mark.slow
 def test_a_status_that_is_not_known_is_refused(tmp_path):
     text = "variant,seed,status,acc\nbase,0,finished,0.9\nx,0,exploded,0.9\nx,1,crashd,0.9\n"
     done = analyse(tmp_path, text, "acc", "max", "base")
@@ -447,6 +451,7 @@ def test_runs_by_example_of_a_crashed_run_may_lack_examples(tmp_path):
 # Single runs
 
 
+@pytest.mark.slow
 def test_single_runs_have_no_verdict(tmp_path):
     loop = analyse(
         tmp_path, "kept_and_discarded.tsv", "val_bpb", "min", "3087aeb", "--column", "variant", "commit"

@@ -46,7 +46,7 @@ def test_a_metric_with_the_name_of_another_column_is_refused(name, tmp_path):
         assert (done.returncode, f"given '{name}'" in done.stderr) == (2, True)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["base", "baseline", "values", "metric", "index", "level_0", "wide"])
 def test_any_other_name_is_judged_by_run_and_by_example(name, tmp_path):
     assert analyse(tmp_path, table(name), metric=name).returncode == 0
@@ -75,6 +75,7 @@ def test_a_column_has_one_meaning(words, said, tmp_path):
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.slow
 def test_documents_whose_metric_never_varies_have_no_sources_to_tell(tmp_path):
     runs = table(seeds=np.repeat(range(4), 3)).groupby(["variant", "seed"]).transform("first")
     runs = table(seeds=np.repeat(range(4), 3)).assign(loss=runs["loss"], example=[*range(3)] * 8, page=0)

@@ -70,6 +70,7 @@ def by_example(values):
     return pd.DataFrame(rows)
 
 
+@pytest.mark.slow
 def test_examples_that_are_there_several_times():
     values = np.random.default_rng(2).gamma(2.0, 1.0, (2, 20))
     told = "Of 40 examples, 20 are distinct"
@@ -77,6 +78,7 @@ def test_examples_that_are_there_several_times():
     assert "are distinct" not in said(by_example(values), "loss", direction="min")
 
 
+@pytest.mark.slow
 def test_examples_with_few_possible_values_are_alike_by_themselves():
     rng = np.random.default_rng(2)
     overlap = 2 * rng.integers(1, 9, (2, 40)) / rng.integers(17, 30, (2, 40))

@@ -69,7 +69,7 @@ FAILED = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", FAILED)
 def test_a_run_that_failed_does_not_count(tmp_path, case):
     root = written(tmp_path / "runs", *FAILED[case])
@@ -109,6 +109,7 @@ def test_ends_of_logs_of_other_languages(lines, kind):
     assert ending_in_lines(lines, "a.log").kind == kind
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("wide", "base", "counted"),
     [

@@ -33,13 +33,14 @@ def test_many_shared_numbers_are_of_examples(name, tmp_path):
         analysed(samples(40, **{name: [*range(40)] * 2}), tmp_path)
 
 
+@pytest.mark.slow
 def test_rows_are_runs_where_the_call_says_so_and_pairs_where_it_names_a_seed(tmp_path):
     rows = samples(40, idx=[*range(40)] * 2)
     assert analysed(rows, tmp_path, replicates=True).comparisons["n"].tolist() == [40]
     assert analysed(rows, tmp_path, seed="idx").comparisons["n"].tolist() == [40]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "columns",
     [

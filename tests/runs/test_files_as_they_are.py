@@ -56,6 +56,7 @@ def test_means_with_decimal_commas_beside_semicolons(tmp_path):
     assert "Commas are decimal points in acc" in found.notes
 
 
+@pytest.mark.slow
 def test_a_parquet_file_is_refused_before_it_fills_the_memory(tmp_path):
     import numpy as np
     import pyarrow as pa

@@ -102,6 +102,7 @@ SAID = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", SAID)
 def test_the_call_or_the_runs_say_that_they_are_folds(case, tmp_path):
     runs, options = SAID[case](tmp_path)
@@ -128,6 +129,7 @@ def test_a_fold_without_a_result_counts_among_the_folds_of_its_task(tmp_path):
     assert "4 of 5 (fold 3 crashed)" in next(tmp_path.glob("results/**/report.md")).read_text()
 
 
+@pytest.mark.slow
 def test_tasks_have_the_number_of_their_own_folds(tmp_path):
     other = cross_validated({"base": BASE[:3], "wide": WIDE[:3]})
     runs = pd.concat([cross_validated().assign(task="five"), other.assign(task="three")], ignore_index=True)
@@ -191,6 +193,7 @@ def test_a_column_that_scores_a_cross_validation_or_seeds_it_holds_no_folds(tmp_
     assert row["p"] == pytest.approx(stats.ttest_rel(WIDE, BASE).pvalue)
 
 
+@pytest.mark.slow
 def test_a_seed_that_all_runs_share_numbers_none_of_its_folds(tmp_path):
     kept = cross_validated().assign(seed=0)
     runs = pd.concat([kept, kept.assign(seed=1)])

@@ -59,7 +59,7 @@ def values(table):
 NUM_RUNS = 2 * len(SEEDS)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("column", ["_step", "epoch", "step", "global_step"])
 @pytest.mark.parametrize(
     ("setting", "names"), [("lr", (0.1, 0.3)), ("dataset", ("a", "b")), ("config.width", (8, 16))]

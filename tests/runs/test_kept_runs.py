@@ -59,7 +59,7 @@ CHOSEN = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("where", CHOSEN)
 def test_a_condition_that_leaves_out_seeds_or_variants_is_a_choice(where):
     assert choices(table(), where, **ON_TASKS) == CHOSEN[where]
@@ -91,6 +91,7 @@ def test_data_sets_with_seeds_of_their_own_are_no_choice_of_seeds():
     assert choices(frame, "dataset == 'svhn' and seed != 9") == [("seeds", 5, 6)]
 
 
+@pytest.mark.slow
 def test_the_rate_of_a_choice_stands_in_place_of_that_of_two_calls(tmp_path):
     frame = table(num_variants=1, num_seeds=10).query("dataset == 'cifar'")
     calls(frame)

@@ -220,6 +220,7 @@ def database(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_a_database_is_read_by_its_content_and_left_as_it_is(tmp_path, database):
     path = Path(shutil.copy(database, tmp_path / "kept"))
     with closing(sqlite3.connect(path)) as connection:  # An older MLflow has fewer tables.

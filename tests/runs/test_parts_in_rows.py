@@ -69,6 +69,7 @@ def test_another_column_may_be_named_as_the_task(tmp_path: Path) -> None:
     assert sorted(_read(tmp_path, column={"task": "lang"}).rows["task"].unique()) == ["de", "fr"]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["metrics.json", "metrics.jsonl", "metrics.csv"])
 @pytest.mark.parametrize("rows_of", [_by_split, _epochs])
 def test_splits_are_refused_until_the_call_says_which_counts(

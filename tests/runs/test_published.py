@@ -89,7 +89,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", CASES)
 def test_a_file_gives_what_was_found_by_hand(name, tmp_path):
     words, expected = CASES[name]
@@ -108,6 +108,7 @@ def test_samples_of_a_benchmark_are_compared_unpaired(tmp_path):
     assert row["p"] == pytest.approx(stats.ttest_ind(old, new, equal_var=False).pvalue)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "words",
     [("--seed", "config.repeat_num"), ("--seed", "repeat_num"), ("--column", "seed", "config.repeat_num")],
@@ -117,6 +118,7 @@ def test_what_is_named_as_the_seed_is_no_part_of_variants(words, tmp_path):
     assert [*judged(tmp_path / "results", "hydra_repeats/2026-03-01", *asked)] == ["act=gelu"]
 
 
+@pytest.mark.slow
 def test_means_in_two_columns_are_compared_by_welch(tmp_path):
     row = judged(tmp_path, "table.csv", "--baseline", "baseline", "--metric", "acc", *LARGER)["w/o attention"]
     expected = stats.ttest_ind_from_stats(0.897, 0.005, 5, 0.912, 0.004, 5, equal_var=False)

@@ -129,7 +129,7 @@ class TestReader:
                 expected, abs=recorded.places, rel=1e-9
             )
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_the_verdict_is_that_of_scipy(self, recorded, found, tmp_path):
         done = ablate_here("analyse", RECORDED / recorded.path, *recorded.words, "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -489,7 +489,7 @@ ACCOUNTS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ACCOUNTS)
 @pytest.mark.parametrize(("state", "n"), [("CANCELLED by 1000", 4), ("FAILED", 4), ("COMPLETED", 5)])
 def test_the_accounts_of_slurm_say_how_the_jobs_of_folders_ended(tmp_path, name, state, n):
@@ -566,6 +566,7 @@ def test_a_column_that_says_how_runs_ended_is_known_by_its_name_and_values(case)
     assert counted_changes(runs, replicates=True) == [seed for seed in range(5) if n == 5 or seed != LOST]
 
 
+@pytest.mark.slow
 def test_a_column_that_may_be_an_outcome_is_asked_about_and_can_be_named():
     runs = frame(success=lost(True, False))
     results = ablate.analyse(runs, baseline="base", **OPTIONS)
@@ -585,7 +586,7 @@ def test_a_status_that_nobody_knows_is_refused():
         ablate.analyse(frame(status=lost("finished", "exploded")), baseline="base", **OPTIONS)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", ["pruned", "failed", "stopped", "running", "diverged"])
 def test_no_number_counts_beside_an_end_that_was_not_well(kind):
     """Whatever a run measured before, and whether its pair is left out or its comparison stays open."""

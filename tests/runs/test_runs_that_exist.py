@@ -138,6 +138,7 @@ def test_runs_without_common_seeds_are_compared_by_welch():
     assert judged(table.assign(seed=[*range(7), *range(5, 9)]))["n"] == 2
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_and_one_that_diverged_are_not_left_out():
     table = pd.DataFrame({"variant": list("aaaabbbb"), "seed": [*range(4)] * 2, "m": [*"1234", *"567", ""]})
     assert judged(table)["reason"].startswith("incomplete")
@@ -173,6 +174,7 @@ def documents(d: np.ndarray, sources: np.ndarray | None = None) -> pd.DataFrame:
     return table if sources is None else table.assign(source=[*sources] * 2)
 
 
+@pytest.mark.slow
 def test_fixed_models_are_paired_by_document_and_clustered_by_source():
     rng = np.random.default_rng(5)
     source = rng.integers(0, 40, 200)

@@ -52,7 +52,7 @@ TABLES = {
 LOOKED_AT = {"flat.jsonl": "b", "named.csv": "ours"}
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_read_at_the_first_try(name, tmp_path):
     words, known, said = TABLES[name]
@@ -62,6 +62,7 @@ def test_a_table_is_read_at_the_first_try(name, tmp_path):
     assert said in text
 
 
+@pytest.mark.slow
 def test_a_table_that_wandb_has_exported(tmp_path):
     rows, text = judged(tmp_path, CASES / "wandb_table.csv", "--baseline", "baseline")
     assert "Read as a W&B runs export: 64 runs, 16 × 4 seeds" in text
@@ -87,6 +88,7 @@ def test_the_call_that_says_it_outright_gives_the_same(tmp_path, monkeypatch):
     assert numbers[0] == numbers[1]
 
 
+@pytest.mark.slow
 def test_a_chart_that_wandb_has_exported(tmp_path):
     """Names of runs end with their seed; the lines of minima and maxima are no runs."""
     lines = ["Step," + ",".join(f"{run} s{seed} - val/acc" for run in "ab" for seed in range(3))]

@@ -169,6 +169,7 @@ def test_a_condition_on_the_judged_metric_and_on_one_side(tmp_path):
     assert "not as many of each variant: 1 of 8 of base and 0 of 8 of new" in text
 
 
+@pytest.mark.slow
 def test_a_condition_on_something_else_that_leaves_as_many_of_each(tmp_path):
     runs = table().assign(test_acc=0.5, part=[*"ab" * SEEDS], measure="acc")
     text = said(tmp_path, runs, "--where", "part = a", "--where", "measure = acc")

@@ -52,7 +52,7 @@ NAMES = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", NAMES)
 def test_a_run_that_failed_does_not_count_whatever_its_column_is_called(case):
     name, good, bad = NAMES[case]
@@ -62,7 +62,7 @@ def test_a_run_that_failed_does_not_count_whatever_its_column_is_called(case):
     assert numbers_in(row) == pytest.approx(paired([0, 1, 2, 4]), abs=1e-12)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["TrainingJobStatus", "outcome", "state_type"])
 def test_runs_of_one_side_that_all_failed_have_no_verdict(name):
     good, bad = ("success", "failure") if name == "outcome" else ("COMPLETED", "FAILED")
@@ -79,7 +79,7 @@ DOUBTFUL = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", DOUBTFUL)
 def test_what_may_say_that_runs_failed_is_asked_about_and_can_be_named(case):
     name, (good, bad) = DOUBTFUL[case]
@@ -102,7 +102,7 @@ NO_ENDINGS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", NO_ENDINGS)
 def test_words_that_are_no_ends_leave_all_runs(case):
     name, (one, other) = NO_ENDINGS[case]
@@ -112,7 +112,7 @@ def test_words_that_are_no_ends_leave_all_runs(case):
     assert "--column status" not in " ".join(results.evidence.facts.cautions)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -156,7 +156,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -202,7 +202,7 @@ def test_other_texts_are_not(text):
     assert not is_error_text(text)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "columns",
     [
@@ -231,7 +231,7 @@ def test_a_run_without_an_end_that_others_have_is_named(name):
         assert not any("which others have" in line for line in results.evidence.facts.cautions)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("name", "value"),
     [

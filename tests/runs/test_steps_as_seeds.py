@@ -32,7 +32,7 @@ def test_a_column_of_steps_is_no_column_of_seeds(name, tmp_path):
             analysed(table(name), tmp_path, **call)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("columns", "is_refused"),
     [
@@ -52,6 +52,7 @@ def test_iterations_are_repetitions_unless_a_run_has_several(columns, is_refused
     assert found.comparisons["n"].tolist() == [6]
 
 
+@pytest.mark.slow
 def test_a_fixed_seed_beside_folds_or_another_seed_is_none_of_a_run(tmp_path):
     for name in ("data_seed", "rep"):
         found = analysed(table(name, seed=42), tmp_path / name, column={"seed": name}, replicates=True)
@@ -68,7 +69,7 @@ def test_a_pattern_that_takes_steps_from_names_is_refused(tmp_path):
     assert found.comparisons["n"].tolist() == [6]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("guide", "is_named"), [("acc", True), ("same", True), ("error", True), ("val", False)]
 )

@@ -48,7 +48,7 @@ def planned(results):
     return rows[~rows["exploratory"].astype(bool)][NUMBERS].reset_index(drop=True)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("file", ["", "trials.parquet"])
 @pytest.mark.parametrize(
     "tasks", [{NAMELESS_TASK: {"loss": LOSS}}, {"": {"loss": LOSS}}, {"digits": {"loss": LOSS}}]
@@ -63,6 +63,7 @@ def test_trials_are_judged_as_their_study_judged_them(tmp_path, file, tasks):
     assert judged.evidence.facts.margin == 0.03
 
 
+@pytest.mark.slow
 def test_test_examples_count_as_in_the_study(tmp_path):
     rng = np.random.default_rng(0)
     base = rng.random((5, 40)) < 0.7
@@ -73,12 +74,14 @@ def test_test_examples_count_as_in_the_study(tmp_path):
     pd.testing.assert_frame_equal(planned(ablate.analyse(found.path)), planned(ablate.load(found.path)))
 
 
+@pytest.mark.slow
 def test_frames_of_a_study_can_be_judged(tmp_path):
     found = ablate.load(folder(tmp_path, study(VALUES, metric="loss", tasks={"": {"loss": LOSS}})).path)
     judged = ablate.analyse(found.trials, baseline="baseline", metric="loss", direction="min")
     pd.testing.assert_frame_equal(planned(judged), planned(found))
 
 
+@pytest.mark.slow
 def test_another_metric_takes_nothing_that_is_declared_of_the_judged_one(tmp_path):
     others = {"other": {name: np.add(values, 1) for name, values in VALUES.items()}}
     tasks = {"": {"loss": LOSS, "other": LOSS}}
@@ -96,6 +99,7 @@ def test_what_the_report_counts_beside_is_said():
     )
 
 
+@pytest.mark.slow
 def test_warnings_of_the_report_and_marks_of_its_rows_are_said(tmp_path):
     evidence = study(VALUES, metric="loss", tasks={"digits": {"loss": LOSS}}, margin=0.03)
     longer = [
@@ -114,6 +118,7 @@ def test_warnings_of_the_report_and_marks_of_its_rows_are_said(tmp_path):
     assert "says of config.lr=0.2: trained on 900 examples against 300: unequal training budgets" in words
 
 
+@pytest.mark.slow
 def test_a_report_without_warnings_adds_none(tmp_path):
     found = folder(tmp_path, study(VALUES, metric="loss", tasks={"": {"loss": LOSS}}, margin=0.03))
     assert not [
@@ -121,7 +126,7 @@ def test_a_report_without_warnings_adds_none(tmp_path):
     ]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "file", ["comparisons.csv", "claims.csv", "curves.parquet", "report.md", "answer.txt"]
 )
@@ -131,6 +136,7 @@ def test_files_without_runs_are_refused_with_the_way_on(tmp_path, file):
         ablate.analyse(found.path / file)
 
 
+@pytest.mark.slow
 def test_folders_of_others_are_none_of_a_study(tmp_path):
     for name in ("trials", "store"):
         place = tmp_path / name

@@ -50,7 +50,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("mean", "spread", "count", "scale"), NAMES)
 def test_means_and_deviations_in_columns_are_judged_by_welchs_t(mean, spread, count, scale, tmp_path):
     wide(mean, spread, count, scale).to_csv(tmp_path / "table.csv", index=False)
@@ -89,7 +89,7 @@ def test_a_header_says_what_stands_after_the_mean(kind):
         assert (name, kind_of_header(name)) == (name, kind)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("header", ["acc (mean ± SE)", "acc ± stderr", "acc"])
 def test_standard_errors_of_one_column_are_judged_as_such(header, tmp_path):
     cells = {"baseline": "80.3 ± 0.7", "wide": "82.6 ± 0.9"}
@@ -176,6 +176,7 @@ def test_the_mean_of_a_runs_own_episodes_is_a_metric():
     assert len(without_seeds.rows) == 6
 
 
+@pytest.mark.slow
 def test_of_summaries_nothing_is_said_that_needs_runs(tmp_path):
     frame = wide("acc_mean", "acc_std").assign(acc_std=0.3, n_seeds=2)
     options = AnalysisOptions(
@@ -203,6 +204,7 @@ def test_of_a_summary_no_run_is_said_to_be_like_another_or_below_the_floor(tmp_p
     assert "is better than" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(5, 5), (3, 8)])
 def test_summaries_are_judged_as_the_runs_that_they_are_of(counts, tmp_path):
     draws = np.random.default_rng(0)
@@ -229,6 +231,7 @@ def test_summaries_are_judged_as_the_runs_that_they_are_of(counts, tmp_path):
     assert of_means["b"]["verdict"] == of_runs["b"]["verdict"]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("baseline", "other", "count"),
     [("0.10 ± 0.35", "0.90 ± 0.35", 5), ("0.50 ± 0.30", "0.55 ± 0.30", 3), ("0.90 ± 0.02", "0.99 ± 0.02", 5)],

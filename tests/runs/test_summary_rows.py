@@ -145,6 +145,7 @@ def test_the_mean_that_pandas_adds_below_is_no_run():
     assert says_left_out(table, "mean")
 
 
+@pytest.mark.slow
 def test_margins_of_a_pivot_table_are_neither_variant_nor_seed(tmp_path):
     pivoted = RUNS.pivot_table(index="seed", columns="variant", values="acc", margins=True)
     pivoted.to_csv(tmp_path / "pivot.csv")
@@ -156,6 +157,7 @@ def test_margins_of_a_pivot_table_are_neither_variant_nor_seed(tmp_path):
     assert "no variants: All" in text
 
 
+@pytest.mark.slow
 def test_aggregates_of_google_benchmark_are_no_variants(tmp_path):
     generator = np.random.default_rng(0)
     benchmarks = []
@@ -191,6 +193,7 @@ exp-c,f03,branch_base,2026-01-04,,,,0.93,gelu,1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workspace", "num_runs"),
     [("0.93,gelu,1", 4), ("0.95,gelu,2", 5)],

@@ -117,7 +117,7 @@ def facts_of(path, **options):
     return evidence_of(table, table.options.metrics(), table.options, "runs").facts
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_says_how_far_its_runs_came(name, tmp_path):
     write, counted = FORMATS[name]
@@ -128,6 +128,7 @@ def test_every_format_says_how_far_its_runs_came(name, tmp_path):
     assert lengths == {0: 1000.0, 1: 1000.0, 2: 600.0, 3: 1000.0}
 
 
+@pytest.mark.slow
 def test_the_mark_stands_beside_the_verdict_everywhere(tmp_path):
     path, _ = as_table(tmp_path)
     words = ["analyse", str(path), "--baseline", "relu", "--metric", "acc", "--results", str(tmp_path)]
@@ -147,13 +148,14 @@ def test_the_mark_stands_beside_the_verdict_everywhere(tmp_path):
         assert "4 runs of each, of which 1 ended early" in text, name
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("at", "is_marked"), [("last", True), ("best acc", True), ("step 600", False)])
 def test_runs_that_are_compared_at_one_step_are_equal(at, is_marked, tmp_path):
     path, _ = as_table(tmp_path)
     assert bool(facts_of(path, at=at).provenance.own_lengths) == is_marked
 
 
+@pytest.mark.slow
 def test_rows_that_a_condition_leaves_out_are_no_early_end(tmp_path):
     path, _ = as_table(tmp_path)
     assert not facts_of(path, where=("step <= 600",)).provenance.own_lengths
@@ -170,6 +172,7 @@ def facts_of_frame(frame):
     return evidence_of(table, table.options.metrics(), table.options, "runs").facts
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_count_by_its_number_did_not_end_early():
     steps = [1000] * 6 + [600, 1000]
     marked = facts_of_frame(frame_of(steps=steps))
@@ -183,18 +186,20 @@ def test_a_run_that_does_not_count_by_its_number_did_not_end_early():
     assert facts_of_frame(unknown).provenance.own_lengths == marked.provenance.own_lengths
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("column", ["best_epoch", "eval_steps", "steps_per_epoch", "num_examples"])
 def test_other_counts_are_no_lengths(column):
     assert not facts_of_frame(frame_of(**{column: [1000] * 6 + [600, 1000]})).provenance.own_lengths
 
 
+@pytest.mark.slow
 def test_a_step_that_differs_from_run_to_run_is_that_of_a_checkpoint():
     assert not facts_of_frame(frame_of(epoch=[12, 31, 7, 22, 15, 40, 9, 3])).provenance.own_lengths
     # Of those that reach the last epoch, some by chance.
     assert not facts_of_frame(frame_of(epoch=[100, 99, 95, 100, 98, 93, 100, 100])).provenance.own_lengths
 
 
+@pytest.mark.slow
 def test_a_variant_whose_runs_are_all_shorter_has_its_mark_of_treatment(tmp_path):
     lines = ["variant,seed,step,acc"]
     for variant, seed in RUNS:

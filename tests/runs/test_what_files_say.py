@@ -87,6 +87,7 @@ def test_names_of_variants_in_files_are_such(tmp_path):
     assert "mean_acc" in " ".join(table.notes)
 
 
+@pytest.mark.slow
 def test_a_file_that_says_another_variant_than_its_name_is_refused(tmp_path):
     documents = {
         v: {"model": {"a": "b", "b": "a"}[v], "runs": [{"seed": s, "acc": x} for s, x in enumerate(of)]}

@@ -70,6 +70,7 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot, name, by):
     assert matched == resolved(apply_patches(config, {by: given.value}))
 
 
+@pytest.mark.slow
 def test_most_parts_can_be_matched_by_the_feedforward():
     refused = []
     for slot, name in PARTS:

@@ -33,6 +33,7 @@ def test_distance():
         assert distance(one, other) == np.inf
 
 
+@pytest.mark.slow
 def test_what_is_live_is_trained_and_the_probe_is_kept(tmp_path):
     study = tmp_path / "study.yaml"
     study.write_text(PROBED)
@@ -63,6 +64,7 @@ def test_a_flag_that_does_nothing_is_refused_unless_it_acts_late(tmp_path, late,
     assert "lists it under" in (folder / "results/own/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_seed_that_changes_nothing_is_refused_with_the_line_that_fixes_it(tmp_path):
     folder = shutil.copytree(OWN, tmp_path / "own")
     (folder / "walk.py").write_text((folder / "walk.py").read_text().replace("args.seed)", "1337)"))

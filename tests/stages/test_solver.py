@@ -25,6 +25,7 @@ def staircases(draw):
     return table, start, draw(st.integers(-5, total + 5))
 
 
+@pytest.mark.slow
 @given(staircases())
 def test_whole_numbers_against_brute_force(case):
     table, start, target = case
@@ -41,6 +42,7 @@ def test_whole_numbers_against_brute_force(case):
     assert Solver(table.get, start, whole=True).has_effect()
 
 
+@pytest.mark.slow
 @given(
     width=st.integers(1, 300),
     slope=st.integers(-40, 40).filter(bool),

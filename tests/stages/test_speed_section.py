@@ -32,7 +32,7 @@ def test_a_section_is_read_in_order_and_survives_the_resolved_study(write):
     assert "speed" not in read_document(plain).data
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("given", ["on", "true", "{}"])
 def test_it_is_switched_on_and_changed_on_the_command_line(write, given):
     path = write(STUDY + f"speed: {given}\n")

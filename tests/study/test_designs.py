@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from harness import TOY, prepare
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,7 @@ def levels(experiment):
     return {cell.variant: dict(cell.levels) for cell in experiment.cells() if cell.seed == 0}
 
 
+@pytest.mark.slow
 def test_levels_are_what_a_variant_really_has(write):
     """Where two variants make the same change on an outer path, and others further down."""
     experiment = prepare(write(SEQUENCE + HEADS + "claims: [a beats b on accuracy]\n"))
@@ -70,6 +72,7 @@ def test_levels_are_what_a_variant_really_has(write):
     assert changes["c"] == {"model.mixer": "lstm", "model.residual": "off"}
 
 
+@pytest.mark.slow
 def test_levels_of_what_a_search_found_are_their_own(write):
     experiment = prepare(write(SEQUENCE + HEADS))
     first, *found = experiment.variants[:3]
@@ -81,6 +84,7 @@ def test_levels_of_what_a_search_found_are_their_own(write):
     assert facts_of(judged).variants[2].changes["model.mixer"] == "attention(num_heads=2)"
 
 
+@pytest.mark.slow
 def test_a_part_leaves_out_what_is_a_factor_further_down(write):
     factors = "factors: {model.mixer: [lstm], model.mixer.num_heads: [2], model.mixer.score: [dot]}\n"
     found = levels(prepare(write(SEQUENCE + "design: factorial\n" + factors)))
@@ -110,6 +114,7 @@ def test_a_placebo_is_the_baseline_under_another_stream(write):
     assert placebo.trial.id != baseline.trial.id
 
 
+@pytest.mark.slow
 def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write):
     design = prepare(
         write(
@@ -134,6 +139,7 @@ def test_a_patch_fills_in_the_defaults_of_the_new_part(write):
     assert scores == [{"name": "additive", "hidden": 3}, {"name": "dot"}, {"name": "additive", "hidden": 5}]
 
 
+@pytest.mark.slow
 def test_several_tasks_are_told_apart(write):
     text = SEQUENCE.replace("task: recall", "tasks: [recall, {name: recall, vocab_size: 20}, digits]")
     experiment = prepare(write(text + "factors: {model.norm: [batch]}\nseeds: 2\n"))
@@ -142,6 +148,7 @@ def test_several_tasks_are_told_apart(write):
     assert len({cell.trial.id for cell in experiment.cells()}) == 12
 
 
+@pytest.mark.slow
 def test_a_factorial_collapses_where_a_level_removes_a_path(write):
     plugin = """
         from ablate import register

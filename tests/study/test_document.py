@@ -57,6 +57,7 @@ def test_what_a_file_holds_is_counted_before_it_is_built(write, text, expected):
         parse_value(value)
 
 
+@pytest.mark.slow
 def test_what_is_within_the_limits_is_read(write):
     deep = "[" * (MAX_DEPTH - 2) + "1" + "]" * (MAX_DEPTH - 2)
     assert str(read_document(write(f"a: {deep}\n")).data["a"]) == deep

@@ -44,6 +44,7 @@ def test_a_study_names_its_variants_for_readers(write):
     assert short_names(facts) == {"baseline": "baseline", "bare": "a bag of tokens"}
 
 
+@pytest.mark.slow
 def test_the_numbers_of_stability_are_those_of_any_variant(write):
     """Activations of the baseline cannot be dead; those of a variant can. They survive a folder, and may be absent."""
     study = STUDY.replace("mixer:", "feedforward: {activation: gelu}, mixer:")

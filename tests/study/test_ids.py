@@ -89,7 +89,7 @@ def reread(tmp_path):
     return reread
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("old", "new", "changed"),
     [
@@ -165,7 +165,7 @@ GAPS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", GAPS)
 def test_an_edit_that_no_plain_name_leads_to(reread, case):
     extra, body, edit = GAPS[case]
@@ -176,6 +176,7 @@ def test_an_edit_that_no_plain_name_leads_to(reread, case):
     assert any("mine" in name for name in changed) == (case != "main")
 
 
+@pytest.mark.slow
 def test_a_module_beside_a_plugin_belongs_to_all_of_its_parts(tmp_path, reread):
     (tmp_path / "beside_mine.py").write_text("K = 5\n")
     source = PLUGIN.replace("import torch\n", "import torch\nfrom beside_mine import K\n")
@@ -199,6 +200,7 @@ def test_moving_a_module_changes_no_id(tmp_path, reread):
     assert reread(sourced.replace("{0}", "beside_moved")) != known[0]
 
 
+@pytest.mark.slow
 def test_a_name_that_ablate_resolves_lazily_is_the_definition_itself(reread):
     line = "from ablate import PartConfig, register\n"
     assert line in PLUGIN

@@ -25,6 +25,7 @@ def test_each_part_of_the_stack_is_taken_out(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_its_report_is_made_and_read_again(tmp_path):
     (tmp_path / "s.yaml").write_text(STACKED)
     run_here(tmp_path / "s.yaml")

@@ -48,6 +48,7 @@ def spaces(draw):
     return Space(tuple(found), conditions=conditions)
 
 
+@pytest.mark.slow
 @given(spaces())
 def test_a_grid_has_every_point_once_and_nothing_that_is_not_searched(space):
     points = list(space.grid())

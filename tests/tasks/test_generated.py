@@ -52,7 +52,7 @@ def rows(batch: Batch) -> set[tuple[int, ...]]:
     return set(map(tuple, given_of(batch).tolist()))
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("task", SMALL, ids=lambda task: type(task).__name__)
 @settings(max_examples=12)
 @given(batch_size=st.integers(1, 70), sizes=st.lists(st.integers(1, 90), min_size=1, max_size=6))
@@ -89,7 +89,7 @@ SUPPORTS = [
 ]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("config", SUPPORTS, ids=str)
 def test_support_counts_the_examples(config):
     """Enough draws show every one."""

@@ -38,6 +38,7 @@ def judged(task: Pool, logits: np.ndarray) -> dict[str, float]:
     return task.summarise({name: values.numpy() for name, values in measured.items()})
 
 
+@pytest.mark.slow
 def test_least_squares_on_a_real_table_explain_as_much_as_its_residuals_say():
     """RAND's health insurance experiment: visits to a doctor, of 20,190 rows; many are alike in all columns."""
     folder = Path(importlib.util.find_spec("statsmodels").origin).parent / "datasets" / "randhie"

@@ -90,6 +90,7 @@ SECTION = ModelSection.model_validate(
 )
 
 
+@pytest.mark.slow
 def test_attention_with_the_segments_learns_it():
     task = segments(vocab_size=6, seq_len=5)
     model = build_model(SECTION, task.signature)

@@ -242,6 +242,7 @@ def test_losses_and_metrics_against_a_reading_token_by_token():
     assert task.loss(logits, batch).item() == pytest.approx(np.mean(expected["loss"]), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_teacher_forced_exactness_is_that_of_greedy_decoding(topology):
     task = made("reverse", topology, vocab_size=7, min_len=1, max_len=5, test_size=200)

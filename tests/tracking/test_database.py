@@ -73,7 +73,7 @@ UNUSABLE = {
 QUICK = ("cut_short", "another_revision", "a_missing_table")
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in UNUSABLE]
 )
@@ -119,6 +119,7 @@ def test_other_studies_come_back_with_their_next_sync_or_with_ablate_ui(results)
     assert told(results) == everything
 
 
+@pytest.mark.slow
 def test_an_empty_file_is_no_database_yet(results):
     (results / "store" / "mlflow.db").write_bytes(b"")
     track(results, tracked("baseline", 0))

@@ -86,6 +86,7 @@ def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
     assert [*(results / "store" / "artifacts").rglob("speed.csv")]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("known", [False, True])
 def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known):
     if known:

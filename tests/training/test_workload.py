@@ -30,7 +30,7 @@ CONFIGS = {
 }
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("case", CONFIGS)
 def test_a_repeat_is_bitwise_equal_whatever_ran_before(resolved, case):
     config = resolved(**CONFIGS[case])
@@ -41,6 +41,7 @@ def test_a_repeat_is_bitwise_equal_whatever_ran_before(resolved, case):
     assert content(run(config, seed=3)) != first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_trial_leaves_global_state_alone_and_trains_on_the_threads_it_asks_for(
     resolved, threads, monkeypatch

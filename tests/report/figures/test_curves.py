@@ -47,6 +47,7 @@ def test_a_facet_for_each_factor_with_the_baseline_in_ink_and_none_for_the_place
             ]
 
 
+@pytest.mark.slow
 def test_each_line_has_its_name_at_its_end_in_its_colour(drawn, facets):
     styles = facets.styles
     for name in (METRIC, LOSS):

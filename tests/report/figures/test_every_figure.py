@@ -64,7 +64,7 @@ def test_every_kind_is_looked_at(of_study):
     assert drawing | {"heads"} == files
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("width", [None, COLUMN], ids=["page", "paper"])
 @pytest.mark.parametrize(("name", "study"), WHOLE)
 def test_words_are_inside_and_never_over_words(of_study, drawn, name, study, width):
@@ -107,6 +107,7 @@ def test_the_same_data_give_the_same_bytes_here_and_in_another_process(of_study,
     assert done.stdout.split() == here
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_report_as_objects_leave_the_caller_alone(few):
     """Its settings, and the figures that it has open."""
     mine = pyplot.figure()

@@ -26,6 +26,7 @@ def rows(evidence):
     return rows_of(evidence)
 
 
+@pytest.mark.slow
 def test_every_difference_has_its_row_with_its_interval_and_its_mark(drawn, rows):
     full, _ = drawn("forest").axes
     shown = intervals(full)
@@ -67,6 +68,7 @@ def test_arrows_stand_where_an_interval_leaves_its_panel(drawn, rows):
     assert cut
 
 
+@pytest.mark.slow
 def test_each_comparison_has_a_row_of_its_own_the_planned_ones_first(evidence):
     """Also where a variant is in several: as a main effect and as a cell, or with all others."""
     planned = compare(evidence)
@@ -161,6 +163,7 @@ def test_a_loss_keeps_its_sign_and_its_label_says_which_side_is_better(of_study,
     assert "right" in difference_label("accuracy", Metric("max"))
 
 
+@pytest.mark.slow
 def test_an_all_or_nothing_task_shows_seeds_solved_of_variant_and_baseline(of_study, drawn):
     data = of_study("rates")["forest"].data
     assert data[["label", "n", "solved_variant", "solved_baseline"]].to_numpy().tolist() == [

@@ -51,6 +51,7 @@ def test_each_pair_of_factors_has_the_means_over_the_levels_of_the_others(data):
             assert row.value == pytest.approx(by_hand[i, j, row.seed])
 
 
+@pytest.mark.slow
 def test_lines_are_means_with_intervals_over_seeds(data):
     with theme():
         figure = interaction(data, "accuracy")
@@ -76,6 +77,7 @@ def test_lines_are_means_with_intervals_over_seeds(data):
         assert " × ".join(names) == title
 
 
+@pytest.mark.slow
 def test_runs_that_did_not_complete_are_left_out_and_one_seed_has_no_interval(evidence):
     alone = evidence.trials["seed"] == 0
     broken = evidence.trials.assign(status=evidence.trials["status"].where(alone, "failed"))
@@ -128,6 +130,7 @@ def test_runs_that_two_claims_share_count_once():
     assert set(data.groupby(["pair", "line", "x"]).size()) == {2}
 
 
+@pytest.mark.slow
 def test_of_many_pairs_the_first_are_shown():
     cells = itertools.product(range(MAX_PAIRS + 2), "pq", "ab", (0, 1))
     rows = [(f"pair {i}", x, line, seed, i + seed) for i, x, line, seed in cells]

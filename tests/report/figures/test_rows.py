@@ -32,6 +32,7 @@ def test_a_single_group_has_no_heading(data):
     assert headings == []
 
 
+@pytest.mark.slow
 @given(st.tuples(ENDS, ENDS, ENDS).map(sorted))
 def test_an_arrow_stands_where_an_interval_is_cut_and_nowhere_else(ends):
     low, value, high = ends

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from timings import LOGS
 
 from ablate.report.figures.scaling import growth
@@ -6,6 +7,7 @@ from ablate.report.figures.theme import colour, theme
 from ablate.report.tables.speed_tables import MEMORY, STEP
 
 
+@pytest.mark.slow
 def test_a_line_a_variant_and_a_panel_a_measure_on_logarithmic_axes(drawn, of_study):
     picture = of_study("only_timed")["scaling"]
     figure = drawn("scaling", "only_timed")

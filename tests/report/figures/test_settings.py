@@ -12,6 +12,7 @@ from ablate.report.figures.theme import colour, theme
 LABELS = ("learning rate", "validation accuracy")
 
 
+@pytest.mark.slow
 def test_the_lines_are_the_settings_and_the_chosen_ones_are_points(drawn, of_study):
     picture = of_study("tuned")["settings"]
     (ax,) = drawn("settings", "tuned").axes
@@ -40,6 +41,7 @@ def test_a_rival_is_hollow_and_the_chosen_setting_is_filled():
     assert len(fills) == 4
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("many", [False, True])
 def test_a_facet_for_each_factor_and_none_for_the_placebo(many):
     """The baseline and its placebo share a search."""

@@ -103,6 +103,7 @@ def test_a_search_that_is_killed_at_any_training_finds_the_same(write, study, sa
         pd.testing.assert_frame_equal(killed_and_resumed(experiment, moment), expected, obj=f"at {moment}")
 
 
+@pytest.mark.slow
 def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_trained_on_where_it_would_not(
     write,
 ):
@@ -187,7 +188,7 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     assert (frame[frame.status == "completed"].seeds == 8).all()
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("pruner", "reason"),
     [
