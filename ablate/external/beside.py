@@ -14,7 +14,7 @@ from ablate.external.tree import root_of
 
 _PATH = re.compile(r"(?<![\w./~$:-])/[\w.@+-]+(?:/[\w.@+-]+)+")
 """An absolute path of two parts or more."""
-_FILE = re.compile(r"[\w.@+-][\w./@+-]*")
+_FILE = re.compile(r"[\w./@+-]+")
 _STATEMENT = re.compile(r"&&|\|\||[;|\n]|\b(?:do|then|else)\b")
 _REFERENCE = re.compile(r"\$(?:\{[#!]?)?([A-Za-z_]\w*)")
 _ASSIGNED = re.compile(
@@ -62,7 +62,10 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def documents_named(files: Sequence[Path], words: Sequence[str], folder: Path) -> list[Path]:
-    """Returns the documents below a folder that scripts of a shell name, or words of a command."""
+    """Returns the documents below a folder that words of a command name, or scripts of a shell among its files.
+
+    Names are read from the folder; one with a variable in it is not found.
+    """
     texts = [*words]
     for file in _scripts(files):
         texts.append(file.read_text(errors="replace"))

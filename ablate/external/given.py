@@ -13,7 +13,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
-from ablate.external.dialect import WORDS_OF_YAML, words_of
+from ablate.external.dialect import WORDS_OF_YAML, Unwritten, words_of
 from ablate.external.variables import check_env
 
 SEED = "seed"
@@ -171,13 +171,15 @@ def _template(name: str, folder: Path) -> str:
 
 
 def _literal(name: str, value: Any, spec: str, suffix: str) -> str:
-    """Returns a value as a file of its suffix has it: as Python, TOML, YAML or JSON, and texts as they are.
+    """Returns a value as a file of its suffix has it: by its spec, a text as it is, others as the suffix says.
 
-    Raises `Invalid`.
+    Other files take numbers and texts alone. Raises `Invalid` for the rest.
     """
     if spec:
         try:
             return " ".join(words_of(name, value, spec, None, is_alone=False))
+        except Unwritten:
+            raise _without_notation(name, value) from None
         except (ValueError, TypeError, AblateError) as error:
             raise Invalid("", f"cannot be filled in: {error}", f"{{{name}:{spec}}}") from None
     if isinstance(value, str):

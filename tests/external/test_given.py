@@ -93,6 +93,8 @@ def test_a_template_is_written_as_its_files_have_values(template, suffix, right)
     [
         ("{lrr}", ".json", "{lrr} has no value"),
         ("{on}", ".ini", "{on} is a switch, which programs read in different ways"),
+        ("{clip:.2f}", ".cfg", "{clip} is null, which programs read in different ways"),
+        ("{sizes:d}", ".json", "{sizes} is a list, which programs read in different ways"),
         ("{clip}", ".cfg", "{clip} is null, which programs read in different ways"),
         ("{optim}", ".txt", "{optim} is a section"),
         ("{clip}", ".toml", "clip is null, which TOML has not"),
