@@ -7,7 +7,7 @@ import copy
 import json
 import math
 import tomllib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, time
 from functools import lru_cache
@@ -18,12 +18,12 @@ from ablate.base.errors import Invalid, listed
 from ablate.external import notebook
 from ablate.external.edits import applied
 from ablate.external.given import settings_of
-from ablate.external.places import PLACES, ParametersCell, Place, TopLevel
+from ablate.external.places import PLACES, NamedConstants, ParametersCell, Place, TopLevel
 from ablate.external.script import UNREADABLE, explained, parsed_source
 
 
-class ConstantsFile(ABC):
-    """A file with constants, each of which a path names."""
+class ConstantsFile(NamedConstants):
+    """A file with constants."""
 
     language: ClassVar[str]
 
@@ -41,18 +41,6 @@ class ConstantsFile(ABC):
     def left_out(self) -> tuple[str, ...]:
         """The lines that the copy lacks."""
         return ()
-
-    @abstractmethod
-    def paths(self) -> list[str]:
-        """Returns the constants whose values can be replaced."""
-
-    @abstractmethod
-    def has(self, path: str) -> bool:
-        """Returns whether the file has a constant, whether or not its value can be replaced."""
-
-    @abstractmethod
-    def fault(self, path: str, value: object) -> str:
-        """Returns the rule that a constant breaks if a value is to be put in its place; empty if it breaks none."""
 
     @abstractmethod
     def edited(self, values: Mapping[str, object]) -> bytes:

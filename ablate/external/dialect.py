@@ -157,11 +157,11 @@ def words_of(name: str, value: Any, spec: str, dialect: Dialect | None, *, is_al
     """Returns the words of a setting in a command: several for a list in some dialects, none for a flag that is off.
 
     spec: a format of a number; of a switch its text where it is on, or `ON|OFF`. is_alone: whether the placeholder is a
-    word of its own. Raises `Unwritten`, and `ValueError` for a spec that does not fit the value.
+    word of its own. Raises `Unwritten` for a value without a notation, `ValueError` for a spec that does not fit it.
     """
     if isinstance(value, bool) and spec:
         return _texts_of_switch(name, value, spec)
-    if spec.startswith("--") or "|" in spec:
+    if spec.startswith("--") or "|" in spec:  # Which only a switch may have.
         raise ValueError(f"{{{name}:{spec}}} is a switch, and {name} is neither on nor off")
     if re.search(rf"\d{{{_MAX_DIGITS + 1}}}", spec):
         raise ValueError(f"a width or a precision has at most {_MAX_DIGITS} digits")

@@ -27,28 +27,32 @@ class _Default:
     """Whether it is a function that makes the value anew for each instance."""
 
 
-class Place(ABC):
+class NamedConstants(ABC):
+    """Constants that a study may give other values, each named by a path."""
+
+    @abstractmethod
+    def paths(self) -> list[str]:
+        """Returns the constants whose values can be replaced."""
+
+    @abstractmethod
+    def has(self, path: str) -> bool:
+        """Returns whether there is a constant, whether or not its value can be replaced."""
+
+    @abstractmethod
+    def fault(self, path: str, value: object) -> str:
+        """Returns the rule that a constant breaks if a value is to be put in its place; empty if it breaks none."""
+
+
+class Place(NamedConstants):
     """A kind of place for constants, in one source.
 
-    A path names a constant there. What a place has is looked for there alone, and refused where it cannot be replaced.
+    What a place has is looked for there alone, and refused where it cannot be replaced.
     """
 
     def __init__(self, tree: ast.Module, file: str) -> None:
         """tree: the syntax tree of the source; file: its name."""
         self.tree = tree
         self.file = file
-
-    @abstractmethod
-    def paths(self) -> list[str]:
-        """Returns the constants that can be replaced."""
-
-    @abstractmethod
-    def has(self, path: str) -> bool:
-        """Returns whether a path belongs to this place, whether or not its value can be replaced."""
-
-    @abstractmethod
-    def fault(self, path: str, value: object) -> str:
-        """Returns the rule that a constant breaks if a value is to be put in its place; empty if it breaks none."""
 
     @abstractmethod
     def edit(self, path: str, value: object) -> Edit:
@@ -127,7 +131,7 @@ class ClassFields(Place):
         fault = self._fields[name].fault(field)
         if fault:
             return f"is not assigned once, alone, in the class {name} of {self.file}: {fault}"
-        lines = sorted(self._lines_of_others(name, field))
+        lines = sorted(self._lines_that_override(name, field))
         if lines:
             return f"gets another value in {self.file}, {_lines(lines)}, so that its default may never count"
         node = self._fields[name].values[field]
@@ -146,8 +150,8 @@ class ClassFields(Place):
             return Edit(default.node, f"lambda: {literal(value)}")
         return Edit(default.node, _like(default.node, value))
 
-    def _lines_of_others(self, name: str, field: str) -> Iterator[int]:
-        """Yields the lines that assign an attribute of a class from outside, or give an instance its own."""
+    def _lines_that_override(self, name: str, field: str) -> Iterator[int]:
+        """Yields the lines that set an attribute of a class, or call the class with that argument."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Attribute(value=ast.Name(owner), attr=attribute, ctx=ast.Store()):

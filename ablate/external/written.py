@@ -37,16 +37,16 @@ def files_below(folder: Path) -> list[list[Path]]:
     """Returns the files of numbers below a folder, those of the folder itself first, then those of each depth.
 
     Splits of the data that lie at several depths, such as `train/` and `eval/test/`, begin at one: neither hides the
-    other.
+    other. A file is of the first split that its path names.
     """
     found: list[tuple[str, int, Path]] = []
-    starts: dict[str, int] = {}
+    top_of_split: dict[str, int] = {}
     for parent, folders, names in os.walk(folder):
         folders.sort()
         parts = Path(parent).relative_to(folder).parts
         depth = len(parts)
         split = next((part.lower() for part in parts if part.lower() in RANKS), "")
-        # What is no file is refused when it is read; beside the copy of a script lie links to the files of the study.
+        # At the top, what is no file is refused when it is read. Below, links lead to files of the study.
         names = (
             [*names, *folders]
             if depth == 0
@@ -55,11 +55,11 @@ def files_below(folder: Path) -> list[list[Path]]:
         files = [Path(parent, name) for name in sorted(names) if _has_numbers(name)]
         found += [(split, depth, file) for file in files]
         if files and split:
-            starts[split] = min(depth, starts.get(split, depth))
-    first = min(starts.values(), default=0)
+            top_of_split[split] = min(depth, top_of_split.get(split, depth))
+    top = min(top_of_split.values(), default=0)
     by_depth: dict[int, list[Path]] = {0: []}
     for split, depth, file in found:
-        by_depth.setdefault(depth - starts.get(split, first) + first, []).append(file)
+        by_depth.setdefault(depth - top_of_split.get(split, top) + top, []).append(file)
     return [by_depth[depth] for depth in sorted(by_depth)]
 
 

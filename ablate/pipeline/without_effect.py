@@ -44,7 +44,7 @@ def without_effect(study: Study, cells: Iterable[Cell], records: Mapping[str, Re
     places: set[Place] = set()
     for (variant, task), of_variant in runs.items():
         of_baseline = runs.get((baseline, task), {})
-        if variant in variants and _are_same(of_variant, of_baseline) and _tell(of_baseline.values()):
+        if variant in variants and _are_same(of_variant, of_baseline) and _are_telling(of_baseline.values()):
             places.add((variant, task))
     return places
 
@@ -73,8 +73,8 @@ def _undeclared(record: Record) -> Mapping[str, Sequence[tuple[int, float]]]:
     return points
 
 
-def _tell(runs: Iterable[Record]) -> bool:
-    """Returns whether the numbers of these runs would differ in another variant: many of them, or one of many digits.
+def _are_telling(runs: Iterable[Record]) -> bool:
+    """Returns whether equal numbers in another variant would hardly be chance: six or more, or one that is no share.
 
     Only those that differ between seeds count: a number of parameters is as large in every run.
     """

@@ -38,14 +38,15 @@ def varying_folds(table: pd.DataFrame) -> list[str]:
 
 
 def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunColumns:
-    """Returns the columns with folds in place of seeds, where every variant has each fold once at most; notes it.
+    """Returns the columns with folds as seeds, where one column has each fold once at most for a variant; notes it.
 
-    A seed that all runs share, and that the call does not name, numbers none of them.
+    They stay as they are where seeds tell runs apart, or the call takes runs for replicates. A seed that all runs
+    share, and that the call does not name, tells none apart.
     columns: of a table with one row a run, or an example of one. ends: how the run of each row ended.
     """
     seeds = columns.roles.get("seed", ())
     is_named = bool(columns.options.seed) or any(role == "seed" for role, _ in columns.options.columns)
-    has_seeds = any(is_named or columns.table[name].nunique() > 1 for name in seeds)
+    has_seeds = bool(seeds) and (is_named or any(columns.table[name].nunique() > 1 for name in seeds))
     if has_seeds or columns.options.replicates:
         return columns
     has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)

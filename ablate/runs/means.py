@@ -61,10 +61,10 @@ def with_columns_of_means(found: RunsFound, options: AnalysisOptions) -> RunsFou
 def judged_means(
     columns: RunColumns, means: Sequence[MeanColumns], notes: list[str]
 ) -> tuple[RunColumns, RowSummaries]:
-    """Returns the columns, and what stands beside the means of judged metrics; nothing where rows are runs.
+    """Returns the columns, and place → number of runs and spreads of a row of means; no places where each row is a run.
 
-    A mean without a deviation has no value, which a note says. columns: of a table with one row of each run. Raises
-    `Invalid` for means that cannot be judged.
+    A mean without a spread is emptied, which a note says. The number of runs that is shown is that of the main metric.
+    Raises `Invalid` for means that cannot be judged.
     """
     metrics = [*columns.options.metrics()]
     judged = {each.metric: each for each in means if each.metric in metrics}

@@ -42,7 +42,8 @@ def adopt_jobs(study: Study, session: Session) -> None:
         if trial is None:
             foreign.append(path)
             continue
-        num_adopted += _take(record, trial, session.store)
+        if _take(record, trial, session.store):
+            num_adopted += 1
         inbox.remove(record.id)
 
     if num_adopted:

@@ -67,9 +67,10 @@ def axis_of(
 def axes_of_array(
     place: str, values: Sequence[object], sizes: tuple[int, int], lists: Mapping[str, Sequence[object]]
 ) -> list[Axis]:
-    """Returns what the places of a list of lists are: one axis has the runs, the other the tasks.
+    """Returns the two axes of a list of lists, the outer one first: one of runs, one of tasks.
 
-    Where neither is named, tasks are the places whose means differ by more than chance. Raises `Invalid`.
+    A list of seeds decides, then one of names, then means that differ by more than chance, as those of tasks do. Tasks
+    without names are numbered. Raises `Invalid` for a square, and where nothing decides, or both axes are named.
     """
     is_square = sizes[0] == sizes[1]
     seeds = [_seeds_among(_of_length(lists, size)) for size in sizes]

@@ -76,7 +76,7 @@ def _candidates(rows: Sequence[Row], options: AnalysisOptions) -> list[str]:
 
 def _may_part(name: str, values: Sequence[str]) -> bool:
     has_number = any(map(is_number, values))
-    if _is_called_so(name):
+    if _has_name_of_part(name):
         return name.lower() in FOLD_COLUMNS or not has_number
     texts = pd.Series(values)
     if has_number or are_flags(texts) or is_remark(name) or name.lower() in _MESSAGES:
@@ -84,26 +84,31 @@ def _may_part(name: str, values: Sequence[str]) -> bool:
     return tells_rows_apart(name, texts)
 
 
-def _is_called_so(name: str) -> bool:
+def _has_name_of_part(name: str) -> bool:
     return name.lower() in PART_COLUMNS
 
 
 def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: str) -> list[str]:
-    """Returns the candidates that tell apart rows of one step which have other values of a metric."""
+    """Returns the candidates that tell rows of other data apart, by one metric.
+
+    One with the name of a part does so where it differs between rows of a step that differ in the metric, or takes
+    turns from row to row; any other where it differs so, and all candidates together tell the rows of
+    each such step apart.
+    """
     measured: list[Row] = []
     by_step: dict[str, list[Row]] = {}
     for step, row in zip(_steps_of(rows), rows, strict=True):
         if row.get(metric, "") not in ("", NO_VALUE):
             measured.append(row)
             by_step.setdefault(step, []).append(row)
-    unclear = [of_step for of_step in by_step.values() if len({row[metric] for row in of_step}) > 1]
+    disputed = [of_step for of_step in by_step.values() if len({row[metric] for row in of_step}) > 1]
     parting = []
     for name in candidates:
-        is_told = any(len({row.get(name, "") for row in of_step}) > 1 for of_step in unclear)
-        if _is_called_so(name):
+        is_told = any(len({row.get(name, "") for row in of_step}) > 1 for of_step in disputed)
+        if _has_name_of_part(name):
             is_part = is_told or _alternates(measured, name)
         else:
-            is_part = is_told and all(_are_unique(of_step, candidates) for of_step in unclear)
+            is_part = is_told and all(_are_unique(of_step, candidates) for of_step in disputed)
         if is_part:
             parting.append(name)
     return parting
