@@ -119,8 +119,8 @@ class Store:
 
     def weights(self, record: Record) -> bytes | None:
         """Returns the kept weights of a trial, in the safetensors format; None when none can be read."""
-        if not record.kept:
-            return None
+        if record.weights is not None or not record.kept:
+            return record.weights
 
         def decode(content: bytes) -> bytes:
             if digest_of(content) != record.weights_digest:

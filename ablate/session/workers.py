@@ -55,6 +55,7 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
     workload = study.workload
     files = [folder / name for name in study.config.plugins]
     plugins = tuple(load_plugin(file) for file in files)
+    identity = dict(workload.identity(study.variants[0].configs[0]))
     return WorkloadRef(
         workload.name,
         plugins,
@@ -62,10 +63,10 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
         watched=(study.path, *files),
         threads=workload.threads,
         folder=folder,
-        identity=dict(workload.identity(study.variants[0].configs[0])),
+        identity=identity,
         parallel=study.describe(study.variants[0])[0].parallel,
         resources=study.config.resources,
-        gpus=_gpus(study),
+        gpus=_gpus(study) if identity.get("device") == "cuda" else None,
         own=OwnCode(folder.absolute(), results.absolute()) if workload.runs_apart else None,
         packed=workload.pack(),
     )

@@ -323,6 +323,20 @@ def test_own_code_is_trained_alone_with_the_numbers_of_a_run(tmp_path, kind):
     assert contents(found.store, ids) == contents(Store(by_run / "results/store"), ids)
 
 
+@pytest.mark.slow
+def test_own_code_that_is_tuned_is_trained_alone_with_the_settings_of_its_tuning(tmp_path):
+    shutil.copytree(OWN, tmp_path, dirs_exist_ok=True)
+    tune = {"over": {"config.rate": {"choice": [0.25, 1.0]}}, "sampler": "grid", "trials": 2, "seeds": 3}
+    study = own_study("command", seeds=4, tune=tune)
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    found = Jobs(tmp_path / "study.yaml")
+    batches = [found.train_all()]
+    while batches[-1]:
+        batches.append(found.train_all())
+    assert len(batches) > 2
+    assert run_here(found.study)[0].trained == 0
+
+
 def test_a_file_of_commands_that_would_count_as_code_is_refused(tmp_path):
     shutil.copytree(OWN, tmp_path, dirs_exist_ok=True)
     (tmp_path / "study.yaml").write_text(json.dumps(own_study("command")))

@@ -22,7 +22,7 @@ class InProcess(Engine):
 
         Raises `AblateError` where a trial takes more GPUs than are visible.
         """
-        if self.reference.gpus is not None and self.reference.device == "cuda":
+        if self.reference.gpus is not None:
             refuse_too_few(self.reference.gpus, visible_devices())
 
         def hear_within_trial(event: EngineEvent) -> bool:

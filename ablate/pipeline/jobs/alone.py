@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +42,7 @@ def train_alone(path: Path, trial_id: str, options: Options, console: Console) -
     """
     rehearsed = Rehearsed.of(path, options, console, read_only=True)
     session = rehearsed.session
-    cell = _cell_of(trial_id, rehearsed)
+    cell = next((cell for cell in _cells_of(rehearsed) if cell.id == trial_id), None)
     if cell is None:
         raise _refusal(trial_id, rehearsed, options)
     inbox = Inbox(session.store.root, session.warn)
@@ -58,21 +59,15 @@ def train_alone(path: Path, trial_id: str, options: Options, console: Console) -
     session.say(f"{cell.name}: trained in {duration(record.seconds)}{end}: {file}.")
 
 
-def _cell_of(trial_id: str, rehearsed: Rehearsed) -> Cell | None:
-    """Returns the cell of a trial: of the study as its file gives it, else of those that a run would train now."""
+def _cells_of(rehearsed: Rehearsed) -> Iterator[Cell]:
+    """Yields the cells that may be trained alone: of the study as its file gives it, of a run now, of earlier runs."""
     study, stages = rehearsed.study, rehearsed.stages
     cells = study.cells()
-    for cell in [*cells, *companions(study, stages, cells)]:
-        if cell.id == trial_id:
-            return cell
-    claims = as_preregistered(study, stages, rehearsed.folder, rehearsed.session.store)
-    for cell in rehearsed.batch(claims).cells:
-        if cell.id == trial_id:
-            return cell
-    for cell in rehearsed.folder.trial_list.cells():
-        if cell.id == trial_id and rehearsed.session.store.has(trial_id):
-            return cell
-    return None
+    yield from cells
+    yield from companions(study, stages, cells)
+    store = rehearsed.session.store
+    yield from rehearsed.batch(as_preregistered(study, stages, rehearsed.folder, store)).cells
+    yield from (cell for cell in rehearsed.folder.trial_list.cells() if store.has(cell.id))
 
 
 def _refusal(trial_id: str, rehearsed: Rehearsed, options: Options) -> AblateError:
@@ -98,9 +93,7 @@ def _kept(cell: Cell, rehearsed: Rehearsed, inbox: Inbox) -> str:
     checkpoint = cell.trial.checkpoint
     if store.is_finished(store.load(cell.trial), checkpoint):
         return str(store.trials / f"{cell.id}.json")
-    record = inbox.load(cell.id)
-    has_weights = record is not None and (checkpoint == "none" or checkpoint in record.kept)
-    if store.is_finished(record) and (has_weights or (record is not None and record.status != "completed")):
+    if store.is_finished(inbox.load(cell.id), checkpoint):
         return str(inbox.file(cell.id))
     return ""
 
@@ -120,7 +113,7 @@ def _trained(cell: Cell, rehearsed: Rehearsed, options: Options, inbox: Inbox) -
         return False
 
     trial = cell.trial
-    state = trial.state or inbox.states.load_state(cell.id) or session.store.load_state(cell.id)
+    state = inbox.states.load_state(cell.id) or session.store.load_state(cell.id)
     with interruptible(), closing(Workers(rehearsed.study, options)) as workers:
         workers.freeze()
         workers.run([replace(trial, state=state)], on_event)

@@ -50,6 +50,7 @@ class Rehearsed:
 
         read_only: whether the store is left as it is.
         """
+        options = replace(options, keep_going=True)  # Jobs wait for no first pairs of a user's own code.
         document = read_document(path).override(options, CONFIGS)
         folder, overrides = report_place(document, options)
         refuse_without_search(document, folder, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,6 @@ def write_commands(path: Path, options: Options, file: Path, console: Console) -
     older than their results, and lists the trials. Raises `AblateError`.
     """
     target = destination(file)
-    options = replace(options, keep_going=True)  # Jobs wait for no first pairs of a user's own code.
     rehearsed = Rehearsed.of(path, options, console)
     study, session, folder = rehearsed.study, rehearsed.session, rehearsed.folder
     with exclusive(session.store.root, folder.name, session.say):
