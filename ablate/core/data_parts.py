@@ -9,32 +9,47 @@ RANKS = {
 }
 """The words for a split of the data → how much its results count."""
 TASK_COLUMNS = frozenset(
-    (
-        *(
-            "task",
-            "tasks",
-            "task_name",
-            "dataset",
-            "datasets",
-            "dataset_name",
-            "data_set",
-            "benchmark",
-            "domain",
-        ),
-        *("env", "envs", "environment", "game", "games"),
-    )
+    {
+        "task",
+        "tasks",
+        "task_name",
+        "dataset",
+        "datasets",
+        "dataset_name",
+        "data_set",
+        "benchmark",
+        "domain",
+        "env",
+        "envs",
+        "environment",
+        "game",
+        "games",
+    }
 )
 """Names of columns whose values are tasks, in small letters."""
 FOLD_COLUMNS = frozenset(("fold", "folds", "fold_id", "cv_fold", "kfold", "split", "splits"))
-"""Names of columns whose values may be numbers."""
+"""Names of columns whose values are folds or splits, and may be numbers."""
 PART_COLUMNS = (
     TASK_COLUMNS
     | FOLD_COLUMNS
     | frozenset(
-        (
-            *("phase", "mode", "stage", "subset", "partition", "set", "part", "category", "label", "group"),
-            *("lang", "language", "languages", "class", "class_name"),
-        )
+        {
+            "phase",
+            "mode",
+            "stage",
+            "subset",
+            "partition",
+            "set",
+            "part",
+            "category",
+            "label",
+            "group",
+            "lang",
+            "language",
+            "languages",
+            "class",
+            "class_name",
+        }
     )
 )
 """Names of columns that say of which part of the data a row speaks."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ClaimKind = Literal["beats", "matches", "does_not_lose", "interaction"]
-"""What a claim says of its sides; an interaction: A beats B by more at one level, or on one slice, than at another."""
+"""The kind of a claim; an interaction: A beats B by more at one level, or on one slice, than at another."""
 
 
 def is_likeness(kind: ClaimKind) -> bool:
@@ -45,7 +45,7 @@ _NO_OTHER_KEYS = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True)
 class Less:
-    """Where A beats B by less, of an interaction: at another level, or on another slice."""
+    """The other place of an interaction, a level or a slice, at which A beats B by less."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
@@ -191,8 +191,8 @@ class StudyFacts:
     rate: str = ""
     # Variant → its learning rate, where nothing tuned any and they differ beside other changes: `0.003`.
     rates: dict[str, str] = field(default_factory=dict)
-    # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …; of runs
-    # that were given how they were read and compared.
+    # The limits of the verdicts that are known before training: inputs that cannot be seen, examples seen in training;
+    # of given runs, notes on how they were read and compared.
     cautions: list[str] = field(default_factory=list)
     # Signs in the source of the user's program that seeds or settings have no effect, which no run contradicts.
     code_notes: list[str] = field(default_factory=list)
@@ -249,17 +249,17 @@ class StudyFacts:
 
     @property
     def plan(self) -> Planned:
-        """What the study planned; nothing where runs were given."""
+        """The plan of the study; an empty one where runs were given."""
         return self.provenance if isinstance(self.provenance, Planned) else Planned()
 
     @property
     def warnings(self) -> list[str]:
-        """What limits the verdicts of a study, known before training; nothing where runs were given."""
+        """The limits of a study's verdicts that are known before training; none where runs were given."""
         return [] if self.is_given else self.cautions
 
     @property
     def reading(self) -> list[str]:
-        """How runs that were given were read and compared; nothing where a study planned them."""
+        """The notes on how given runs were read and compared; none where a study planned them."""
         return self.cautions if self.is_given else []
 
     @property

@@ -22,7 +22,7 @@ from ablate.pipeline.evidence.comparable import comparable
 from ablate.pipeline.evidence.from_records import gather
 from ablate.pipeline.preregister.claims import mark_post_hoc
 from ablate.pipeline.requested import requested
-from ablate.pipeline.without_effect import FIRST_PAIRS, without_effect
+from ablate.pipeline.without_effect import FIRST_PAIRS, compared_variants, without_effect
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.study.facts import facts_of
@@ -115,7 +115,7 @@ class TrialPlan(Plan):
 
     def _left_alone(self) -> set[Place]:
         """Returns the places on tasks on which all variants were stopped, so that the baseline has no use."""
-        variants = {variant.name for variant in self.study.variants[1:] if not variant.placebo}
+        variants = compared_variants(self.study)
         compared = {place[1] for place in self._unsettled - self._stopped if place[0] in variants}
         return {place for place in self._unsettled if place[1] not in compared}
 

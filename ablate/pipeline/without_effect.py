@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ablate.analysis.further_runs import Place
 from ablate.core.metric import FREE
 from ablate.core.same_numbers import numbers_of
 from ablate.core.trial import Cell
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 FIRST_PAIRS = 2
 """The seeds under which a variant is compared with the baseline before the others are trained."""
-Place = tuple[str, str]
-"""A variant and a task."""
 _MOST_EXAMPLES = 20_000
 """Two runs that differ may well get as many of so many examples right, twice."""
 _MANY_NUMBERS = 6
@@ -35,7 +34,7 @@ def without_effect(study: Study, cells: Iterable[Cell], records: Mapping[str, Re
     cells: those of the first seeds.
     """
     baseline = study.variants[0].name
-    variants = {variant.name for variant in study.variants[1:] if not variant.placebo}
+    variants = compared_variants(study)
     runs: dict[Place, dict[int, Record]] = {}
     for cell in cells:
         record = records.get(cell.id)
@@ -47,6 +46,11 @@ def without_effect(study: Study, cells: Iterable[Cell], records: Mapping[str, Re
         if variant in variants and _are_same(of_variant, of_baseline) and _are_telling(of_baseline.values()):
             places.add((variant, task))
     return places
+
+
+def compared_variants(study: Study) -> set[str]:
+    """Returns the variants of a study that are compared with its baseline; a placebo is not."""
+    return {variant.name for variant in study.variants[1:] if not variant.placebo}
 
 
 def _are_same(runs: Mapping[int, Record], others: Mapping[int, Record]) -> bool:

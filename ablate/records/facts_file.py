@@ -50,8 +50,15 @@ _FOLLOWING = {
     "target": ["left_out"],
     "compare": ["searched", "differs", "source"],
     "reported": [
-        *("given", "own_seeds", "replanned", "has_seeds", "lost", "own_lengths", "length_column"),
-        *("kept", "other_runs"),
+        "given",
+        "own_seeds",
+        "replanned",
+        "has_seeds",
+        "lost",
+        "own_lengths",
+        "length_column",
+        "kept",
+        "other_runs",
     ],
 }
 """A field of the facts → the keys that follow it in a folder, and are no fields of the facts."""

@@ -93,19 +93,23 @@ def _remedy(fault: str, text: str, line: int) -> str:
         return _IN_SINGLE_QUOTES
     if "'\\t' that cannot start" in fault:
         return "Indent by spaces, not by tabs"
-    before = [
-        (number, row) for number, row in enumerate(text.splitlines()[: line - 1], start=1) if row.strip()
-    ]
-    if not before or not any(words in fault for words in _OF_INDENTATION):
+    rows = text.splitlines()
+    earlier = [number for number in range(1, line) if rows[number - 1].strip()]
+    if not earlier or not any(words in fault for words in _OF_INDENTATION):
         return ""
-    number, row = before[-1]
-    columns = [len(each) - len(each.lstrip()) + 1 for each in (text.splitlines()[line - 1], row)]
-    if columns[0] == columns[1]:
+    column = _first_column(rows[line - 1])
+    column_before = _first_column(rows[earlier[-1] - 1])
+    if column == column_before:
         return ""
     return (
-        f"Keys of one block begin in one column: line {line} begins in column {columns[0]}, "
-        f"line {number} in column {columns[1]}"
+        f"Keys of one block begin in one column: line {line} begins in column {column}, "
+        f"line {earlier[-1]} in column {column_before}"
     )
+
+
+def _first_column(row: str) -> int:
+    """Returns the column, from 1 on, in which a line begins."""
+    return len(row) - len(row.lstrip()) + 1
 
 
 def _line(error: Exception, text: str) -> int:

@@ -6,6 +6,7 @@ import functools
 import importlib.metadata
 import json
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -193,15 +194,16 @@ def _own_code(document: Document, results: Path) -> object:
 
     Raises `AblateError`, and `ValueError` for a command that cannot be split, of which no run was made.
     """
-    data = _data_of(document)
-    options = data.get("workload")
-    if not isinstance(options, dict):
+    own = _own_options(document)
+    if own is None:
         return None
-    base = base_of(document.path, data.get("folder"))
+    options, base = own
     command = options.get("command")
     words = split(command) if command else ()
     place = python_of(words, base) if words else python_of_code()
-    code = read_snapshot(base, results.absolute(), Scope.written(options)).identity(own_interpreter())
+    # What shows that another has changed is its state.
+    interpreter = own_interpreter() if place == sys.executable else None
+    code = read_snapshot(base, results.absolute(), Scope.written(options)).identity(interpreter)
     # A notebook is no code by its name, and git may ignore a file of constants.
     files = [base / options[key] for key in ("script", "constants") if isinstance(options.get(key), str)]
     digests = [digest_of_file(str(file)) for file in files if file.is_file()]
@@ -212,17 +214,23 @@ def _own_code(document: Document, results: Path) -> object:
 
 def _unwatched(document: Document) -> str:
     """Returns what of a user's own code is not watched; empty where the study has none."""
-    data = _data_of(document)
-    options = data.get("workload")
-    if not isinstance(options, dict):
+    own = _own_options(document)
+    if own is None:
         return ""
-    base = base_of(document.path, data.get("folder"))
+    options, base = own
     paths = paths_beside(options.get("command") or (), base, options.get("data", ()))
     named = f", such as {listed(paths, 3)} of the command" if paths else ""
     return (
         f"Not watched: files outside of your folder that are not under `data:`{named}, and variables of the "
         "environment that no Python code or shell script asks for by name."
     )
+
+
+def _own_options(document: Document) -> tuple[Mapping[str, Any], Path] | None:
+    """Returns the options of a user's own code, and its folder; None where the study has none."""
+    data = _data_of(document)
+    options = data.get("workload")
+    return (options, base_of(document.path, data.get("folder"))) if isinstance(options, dict) else None
 
 
 def _data_of(document: Document) -> Mapping[str, Any]:

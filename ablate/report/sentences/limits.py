@@ -10,7 +10,6 @@ from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.report.section import ReportData
 from ablate.report.sentences.answer import learned_words
 from ablate.report.sentences.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
-from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, planned_rows, shared_rate
 from ablate.report.words import message
@@ -111,4 +110,4 @@ def _data_lines(facts: StudyFacts) -> Iterator[str]:
         if code in data and not is_of_documents:
             yield message(f"limits.{code}")
     if NOT_STATED in data:
-        yield message("limits.not_stated", provenance_words(facts).replicate)
+        yield message("limits.not_stated", "run" if facts.is_given else "seed")

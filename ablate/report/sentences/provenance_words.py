@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
 from ablate.core.facts import StudyFacts
 from ablate.core.provenance import Given, Planned
@@ -20,8 +20,6 @@ class ProvenanceWords:
     """The meaning of the measure of stability."""
     versions: str
     """The term for the versions in the environment: code that is not ours may have run with others than ablate."""
-    replicate: Literal["seed", "run"]
-    """The word for what may share its test data with others, where nothing says whether it does."""
 
 
 def provenance_words(facts: StudyFacts) -> ProvenanceWords:
@@ -39,17 +37,14 @@ _GIVEN = ProvenanceWords(
     none_diverged="methods.none_marked",
     divergence_rate="stability.given_divergence_rate",
     versions="Analysed with",
-    replicate="run",
 )
 _OWN_CODE = ProvenanceWords(
     none_diverged="methods.none_infinite",
     divergence_rate="stability.stated_divergence_rate",
     versions="Ablate ran with",
-    replicate="seed",
 )
 _BUILT_IN = ProvenanceWords(
     none_diverged="methods.none_diverged",
     divergence_rate="stability.divergence_rate",
     versions="Versions",
-    replicate="seed",
 )

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, ClassVar
 
 from ablate.base.wording import counted
-from ablate.core.speed import RUN_TIMES, RunTime, TimedCall
+from ablate.core.speed import RunTime, TimedCall
 from ablate.execution.run_trial import WorkloadRef
 from ablate.records.store import Store
 from ablate.stages.speed.blocks import BUDGET
@@ -108,6 +108,7 @@ class _WholeRuns(Method):
         self._study = study
         self._store = store
         self._metric = section.metric or ""
+        self._times = section.run_times
         self._seed = study.config.seeds.values[0]
 
     def described(self, number: int) -> str:
@@ -116,7 +117,7 @@ class _WholeRuns(Method):
 
     @property
     def times(self) -> Sequence[RunTime]:
-        return [name for name in RUN_TIMES if name != "reported_step" or self._metric]
+        return self._times
 
     def conditions(self) -> Mapping[str, Any]:
         return {

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from ablate.base.errors import Invalid, listed
 from ablate.base.registry import OnOff, StrictModel
-from ablate.core.speed import CALLS, RunTime, TimedCall
+from ablate.core.speed import CALLS, RUN_TIMES, RunTime, TimedCall
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.workload import Workload
 from ablate.study.checks import in_variants, refuse_own
@@ -41,6 +41,11 @@ class SpeedSection(StrictModel):
     "The share of time within which two variants count as equally fast."
     metric: str | None = None
     "Of your own code: the metric that has its step time in seconds, such as train_step_seconds."
+
+    @property
+    def run_times(self) -> list[RunTime]:
+        """The times of whole runs that are measured."""
+        return [name for name in RUN_TIMES if name != "reported_step" or self.metric is not None]
 
     def facts(self, times: Sequence[TimedCall | RunTime], threads: int, machine: str) -> SpeedFacts:
         """Returns the facts that tables and figures show."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from ablate.base.wording import duration
 from ablate.core.derived import CALL_OF
-from ablate.core.speed import RUN_TIMES, RunTime, TimedCall
+from ablate.core.speed import RunTime, TimedCall
 from ablate.session.stage import Measurement, Preview, Stage
 from ablate.stages.speed.section import SpeedConfig, SpeedSection
 from ablate.study.stage_config import config_of
@@ -38,9 +38,7 @@ class SpeedStage(Stage):
     @property
     def metrics(self) -> frozenset[str]:
         """The metrics of the calls that are asked for, and of whole runs: a workload has the ones or the others."""
-        times: list[TimedCall | RunTime] = [*self._section.calls, *RUN_TIMES]
-        if self._section.metric is None:
-            times.remove("reported_step")
+        times: list[TimedCall | RunTime] = [*self._section.calls, *self._section.run_times]
         return frozenset(metric for metric, time in CALL_OF.items() if time in times)
 
     def check(self, draft: Draft) -> None:
