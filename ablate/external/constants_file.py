@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-import json
-import math
 import tomllib
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import date, time
 from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, ClassVar
@@ -20,6 +17,7 @@ from ablate.external.edits import applied
 from ablate.external.given import settings_of
 from ablate.external.places import PLACES, NamedConstants, ParametersCell, Place, TopLevel
 from ablate.external.script import UNREADABLE, explained, parsed_source
+from ablate.external.toml import has_null, toml_text
 
 
 class ConstantsFile(NamedConstants):
@@ -174,41 +172,6 @@ def constants_file(name: str, source: bytes) -> ConstantsFile:
         return kind(name, source)
     except UNREADABLE as error:
         raise Invalid("", f"cannot be read as {kind.language}: {explained(error)}", name) from None
-
-
-def has_null(value: object) -> bool:
-    """Returns whether a value of JSON is null, or has one in it."""
-    if isinstance(value, dict):
-        return any(map(has_null, value.values()))
-    if isinstance(value, list):
-        return any(map(has_null, value))
-    return value is None
-
-
-def toml_text(content: Mapping[str, Any]) -> str:
-    """Returns a text of TOML, each key of the outermost table in a line."""
-    return "".join(f"{_text(key)} = {_toml(value)}\n" for key, value in content.items())
-
-
-def _toml(value: Any) -> str:
-    """Returns a value in one line of TOML."""
-    match value:
-        case dict():
-            return f"{{{', '.join(f'{_text(key)} = {_toml(item)}' for key, item in value.items())}}}"
-        case list():
-            return f"[{', '.join(map(_toml, value))}]"
-        case str():
-            return _text(value)
-        case date() | time():
-            return value.isoformat()
-        case float() if not math.isfinite(value):
-            return str(value)
-    return json.dumps(value)
-
-
-def _text(text: str) -> str:
-    """Returns a text in the quotes of TOML, which escapes one character more than JSON."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _place_of(path: str, places: Sequence[Place]) -> Place:

@@ -14,6 +14,8 @@ from typing import Any
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
 from ablate.base.files import NotReadableError, read_plain
 from ablate.external.dialect import WORDS_OF_YAML, Unwritten, words_of
+from ablate.external.script import literal
+from ablate.external.toml import has_null, toml_quoted, toml_value
 from ablate.external.variables import check_env
 
 SEED = "seed"
@@ -185,7 +187,7 @@ def _literal(name: str, value: Any, spec: str, suffix: str) -> str:
     if isinstance(value, str):
         return value
     if suffix == ".py":
-        return repr(value)
+        return literal(value)
     if suffix == ".toml":
         return _toml_value(name, value)
     if suffix in _YAML:
@@ -246,7 +248,7 @@ def _flow(value: Any) -> str:
 
 
 def _quoted(value: Any) -> str:
-    """Returns a text in quotes, or a number, null or a switch, as JSON, YAML and TOML alike have it."""
+    """Returns a text in quotes, or a number, null or a switch, as JSON and YAML alike have it."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -254,22 +256,15 @@ def _toml_lines(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Yields the lines of TOML: values first, then tables. Raises `Invalid` for null, which TOML lacks."""
     for key, value in settings.items():
         if not isinstance(value, dict):
-            yield f"{_quoted(key)} = {_toml_value(f'{prefix}{key}', value)}\n"
+            yield f"{toml_quoted(key)} = {_toml_value(f'{prefix}{key}', value)}\n"
     for key, value in settings.items():
         if isinstance(value, dict):
-            yield f"\n[{prefix}{_quoted(key)}]\n"
-            yield from _toml_lines(value, f"{prefix}{_quoted(key)}.")
+            yield f"\n[{prefix}{toml_quoted(key)}]\n"
+            yield from _toml_lines(value, f"{prefix}{toml_quoted(key)}.")
 
 
 def _toml_value(name: str, value: Any) -> str:
     """Returns a value in one line of TOML. Raises `Invalid` for null."""
-    if value is None:
+    if has_null(value):
         raise Invalid("", f"{name} is null, which TOML has not", hint="Write JSON or YAML")
-    if isinstance(value, list):
-        return f"[{', '.join(_toml_value(name, item) for item in value)}]"
-    if isinstance(value, dict):
-        parts = [f"{_quoted(key)} = {_toml_value(f'{name}.{key}', item)}" for key, item in value.items()]
-        return f"{{{', '.join(parts)}}}"
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return _quoted(value)
+    return toml_value(value)

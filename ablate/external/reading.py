@@ -106,6 +106,8 @@ class Reading:
         limit = limit or TimeLimit()
         for depth, files in enumerate(files_below(folder)):
             wanted = [name for name in self.metrics if depth == 0 or name not in self.values]
+            if not wanted:
+                break
             tables = [file for file in files if not is_event_file(file.name)]
             contents: dict[Path, bytes] = {}
             for file in tables:

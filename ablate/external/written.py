@@ -18,6 +18,7 @@ from typing import Any
 from ablate.base.errors import AblateError
 from ablate.base.event_files import Scalars, add_scalars, is_event_file, scalars_of
 from ablate.base.files import NotReadableError, read_plain
+from ablate.base.numerals import number_in
 from ablate.base.text import printable
 from ablate.core.data_parts import PART_COLUMNS, RANKS
 
@@ -313,11 +314,9 @@ def _numbers(entry: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def is_number(value: object) -> bool:
     """Returns whether a value is a number, or a text of one."""
-    try:
-        number = value.removesuffix("%") if isinstance(value, str) else value
-        return not isinstance(value, bool) and value is not None and math.isfinite(float(number))  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return False
+    if isinstance(value, str):
+        return number_in(value.removesuffix("%")) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _whole_number(digits: str) -> float:

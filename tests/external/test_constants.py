@@ -11,10 +11,11 @@ import pytest
 from harness import ablate_here, plan_here, prepare, problems, with_database
 
 from ablate import load
-from ablate.external.constants_file import constants_file, toml_text
+from ablate.external.constants_file import constants_file
 from ablate.external.edits import Edit, applied
 from ablate.external.notebook import script_of
 from ablate.external.script import NotReplaceable, parsed_source
+from ablate.external.toml import toml_text
 
 CASES = Path(__file__).parent / "cases"
 LAUNCHER = """#!/usr/bin/env python

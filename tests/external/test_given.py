@@ -1,6 +1,7 @@
 """What a trial is given beside its command: `env:`, `files:`, `{dir}`, `{run}` and `{config}`."""
 
 import json
+import math
 import tomllib
 from pathlib import Path
 
@@ -86,6 +87,12 @@ def study(folder: Path, *, config: dict[str, object] | None = None, **workload: 
 def test_a_template_is_written_as_its_files_have_values(template, suffix, right):
     kept = "{act: x, lr: 1} { act } {} ${act} {act} {lr:.0e}"
     assert filled(template, suffix) == (kept if right is None else right)
+
+
+def test_what_no_other_file_has_is_written_so_that_it_is_read_again():
+    options = {"env": {}, "files": {"x.py": "t", "x.toml": "t"}}
+    files = given(options, {"x": [float("inf"), "\x7f"]}, 7, {"t": "a = {x}"}).files
+    assert eval(files["x.py"].partition("=")[2]) == tomllib.loads(files["x.toml"])["a"] == [math.inf, "\x7f"]
 
 
 @pytest.mark.parametrize(

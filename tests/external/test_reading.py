@@ -379,3 +379,15 @@ def test_the_nearest_file_of_one_split_counts(tmp_path):
     found = reading("acc")
     found.finish(tmp_path)
     assert found.last == {"acc": 0.9}
+
+
+def test_a_file_that_lies_deeper_is_not_read_where_no_metric_is_lacking(tmp_path, monkeypatch):
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "metrics.json").write_text('{"acc": 0.5}')
+    (tmp_path / "checkpoint/weights.json").write_text('{"acc": 0.25}' + " " * 100)
+    monkeypatch.setattr("ablate.external.written.MAX_FILE", 50)
+    found = reading("acc")
+    found.finish(tmp_path)
+    assert found.last == {"acc": 0.5}
+    with pytest.raises(AblateError, match="too large"):
+        reading("acc", "loss").finish(tmp_path)
