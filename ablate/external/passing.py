@@ -51,12 +51,12 @@ def _scripts(words: Sequence[str]) -> list[str]:
     return []
 
 
-def may_read_config(files: Iterable[Path], words: Sequence[str] = ()) -> bool:
+def may_read_config(files: Iterable[Path], words: Sequence[str]) -> bool:
     """Returns whether one of the files, or a word of a command, may read the config of a trial from its environment."""
     return _mention(files, words, _CONFIG)
 
 
-def may_read_seed(files: Iterable[Path], words: Sequence[str] = ()) -> bool:
+def may_read_seed(files: Iterable[Path], words: Sequence[str]) -> bool:
     """Returns whether one of the files, or a word of a command, may read the seed of a trial from its environment."""
     return _mention(files, words, _SEED)
 

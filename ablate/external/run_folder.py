@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from filecmp import cmp
+from functools import cached_property
 from glob import escape
 from pathlib import Path
 
@@ -63,6 +64,11 @@ class RunFolder:
         """The folder in which the hook notes the files that the trial opens."""
         return self.place.with_name(f"{self.place.name}.trace")
 
+    @cached_property
+    def trace(self) -> Trace:
+        """What the processes of the trial have noted, once they have ended."""
+        return Trace.read(self.trace_folder)
+
     @property
     def folder(self) -> Path:
         """The folder of the study in the copy."""
@@ -88,7 +94,7 @@ class RunFolder:
         Raises `StudyStop` for changed data, for files opened outside of its copy, and for one that an earlier run must
         have left.
         """
-        trace = Trace.read(self.trace_folder)
+        trace = self.trace
         check_data(self.snapshot)
         self._refuse_code_of_original(trace)
         self._refuse_files_of_original(trace)
@@ -150,7 +156,7 @@ class RunFolder:
     def check_missing(self, printed: Sequence[str]) -> None:
         """Raises `StudyStop` where a trial has failed for a path that the original has and the copy has not."""
         check_data(self.snapshot)
-        opened = Trace.read(self.trace_folder).below(self.place)
+        opened = self.trace.below(self.place)
         missing = missing_paths(printed, opened, self.place, self.snapshot)
         if missing:
             raise StudyStop(
@@ -173,7 +179,7 @@ class RunFolder:
 
         words: those of its command. The documents that they name, or a script of a shell among them, count as read.
         """
-        trace = Trace.read(self.trace_folder)
+        trace = self.trace
         folders = (self.place, self.snapshot.root, self.snapshot.store)
         paths = trace.modules_beside(folders)
         for path, opening in trace.below(self.place).items():
@@ -195,20 +201,16 @@ class RunFolder:
         """
         inherited: dict[str, str] = {}
         for name in variables_of_scripts(entries_of(words, self.folder), words):
-            if not (name in given or OF_A_PLACE.match(name) or SECRETS.match(name)):
-                inherited[name] = digest_of_variable(name)
-        for name, digests in Trace.read(self.trace_folder).variables.items():
-            if name in given:
-                continue
+            inherited[name] = digest_of_variable(name)
+        for name, digests in self.trace.variables.items():
             digest = digest_of_variable(name)
-            is_left_out = name in THREADS or OF_A_PLACE.match(name) or SECRETS.match(name)
-            if digest in digests.split() and not is_left_out:
+            if digest in digests.split():
                 inherited[name] = digest
-        return inherited
+        return {name: digest for name, digest in inherited.items() if not _is_left_out(name, given)}
 
     def shared(self) -> list[str]:
         """Returns the files outside of its copy that it has read and then written, and that are still there."""
-        return [path for path in dict.fromkeys(Trace.read(self.trace_folder).shared) if os.path.isfile(path)]
+        return [path for path in dict.fromkeys(self.trace.shared) if os.path.isfile(path)]
 
     def lacked(self) -> list[str]:
         """Returns what the trial looked for in vain and the original has, relative to the study.
@@ -216,7 +218,7 @@ class RunFolder:
         What the trial made itself, or the study excludes, is not lacking.
         """
         lacked: list[str] = []
-        for place in dict.fromkeys(Trace.read(self.trace_folder).missing):
+        for place in dict.fromkeys(self.trace.missing):
             inside = os.path.relpath(place, self.place)
             from_study = os.path.relpath(inside, self.snapshot.inside)
             original = self.snapshot.root / inside
@@ -230,7 +232,7 @@ class RunFolder:
 
     def doubtful(self) -> list[str]:
         """Returns the files read that an earlier run may have left, relative to the study."""
-        opened = Trace.read(self.trace_folder).below(self.place)
+        opened = self.trace.below(self.place)
         read: list[str] = []
         for path in sorted(self.snapshot.doubtful - self.given):
             place = self.place / path
@@ -409,3 +411,9 @@ def _was_read_before_its_change(path: Path, frozen: Path, opening: Opening | Non
     if status is None:
         return False
     return frozen.lstat().st_mtime_ns < status.st_atime_ns < status.st_mtime_ns
+
+
+def _is_left_out(name: str, given: Collection[str]) -> bool:
+    """Returns whether a variable is given, set by the study, of a place, or a secret."""
+    is_set = name in given or name in THREADS
+    return is_set or OF_A_PLACE.match(name) is not None or SECRETS.match(name) is not None

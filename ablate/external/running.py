@@ -39,6 +39,8 @@ SHARED = "shared_files"
 # In the environment of a record: paths that it looked for in vain, and the study's folder has.
 LACKED = "lacked"
 MAX_LINES = 200
+_MAX_NOTED = 20
+"""The most paths of a kind that a record keeps."""
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*\w+(?:Error|Exception|Interrupt|Exit)(?::\s|$)")
 """The last line of a traceback of Python: the class of an exception, and what it says."""
 # Characters of such a line that are looked through for why it failed.
@@ -116,18 +118,13 @@ class Run:
         folder.check()
         record = self._record(is_pruned)
         keep_undeclared(record, self.reading.undeclared.points)
-        added = folder.added_data()
-        if added:
-            record.environment[ADDED] = added[:20]
-        doubtful = folder.doubtful()
-        if doubtful:
-            record.environment[DOUBTFUL] = doubtful[:20]
-        shared = folder.shared()
-        if shared:
-            record.environment[SHARED] = shared[:20]
-        lacked = folder.lacked()
-        if lacked:
-            record.environment[LACKED] = lacked[:20]
+        paths = {
+            ADDED: folder.added_data(),
+            DOUBTFUL: folder.doubtful(),
+            SHARED: folder.shared(),
+            LACKED: folder.lacked(),
+        }
+        record.environment |= {name: found[:_MAX_NOTED] for name, found in paths.items() if found}
         variables = folder.variables(self.words, self.given.env)
         if variables:
             record.environment[VARIABLES] = variables

@@ -4,6 +4,7 @@ import ast
 import os
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from glob import glob
 from pathlib import Path
 
@@ -63,7 +64,12 @@ def locks_of(folder: Path) -> dict[str, str]:
 def parsed(file: Path) -> ast.Module:
     """Returns the syntax tree of a file, of a notebook that of its cells; an empty one where it is not Python."""
     try:
-        source = read_plain(file, MAX_SOURCE)
-        return parsed_source(script_of(source).source if file.suffix == SUFFIX else source)
+        return _tree_of(read_plain(file, MAX_SOURCE), is_notebook=file.suffix == SUFFIX)
     except (NotReadableError, *UNREADABLE):
         return ast.Module([], [])
+
+
+@lru_cache(maxsize=200)
+def _tree_of(source: bytes, *, is_notebook: bool) -> ast.Module:
+    """Returns the syntax tree of a source, which nobody changes. Raises one of `UNREADABLE`."""
+    return parsed_source(script_of(source).source if is_notebook else source)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from multiprocessing.connection import wait
 from multiprocessing.reduction import send_handle
 
+from ablate.base.extras import is_installed
 from ablate.base.wording import counted
 from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEvent, Progress, WorkerLost
 from ablate.core.trial import Trial
@@ -187,7 +187,7 @@ def _visible_devices(reference: WorkloadRef) -> list[str]:
     if reference.device != "cuda":
         return []
     visible = visible_devices()
-    if visible or find_spec("torch") is None:
+    if visible or not is_installed("torch"):
         return visible
     import torch
 
