@@ -110,9 +110,9 @@ def _joined(found: RunsFound, means: Sequence[MeanColumns], options: AnalysisOpt
 
 def _columns_beside(found: RunsFound, options: AnalysisOptions) -> list[str]:
     """Returns the columns of spreads and of numbers of runs, but for those that the call names."""
-    named = {options.metric, options.seed, *options.also, *(name for _, name in options.columns)}
     beside = {*itertools.chain(*(each.beside for each in found.means))}
-    beside |= {str(name) for name in found.table if str(name).lower() in COUNTS} - named
+    beside |= {str(name) for name in found.table if str(name).lower() in COUNTS}
+    beside -= options.named_columns
     return [str(name) for name in found.table if name in beside]
 
 

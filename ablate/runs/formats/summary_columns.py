@@ -16,6 +16,7 @@ from ablate.base.errors import Problem, listed
 from ablate.runs.cells import MISSING, is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.formats.tables import ReadTable
 from ablate.runs.mean_columns import Kind, MeanColumns
+from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import in_one_form_each, is_outcome
 from ablate.runs.summary_words import (
     ERRORS,
@@ -60,14 +61,11 @@ Counts = Mapping[str, pd.Series]
 """What says over how many runs means are, a column or a header → its cells."""
 
 
-def with_mean_columns(read: ReadTable, metric: str, baseline: str) -> tuple[ReadTable, list[MeanColumns]]:
-    """Returns a table with plain means in cells that had spreads too, and the means that have spreads beside them.
-
-    metric, baseline: as the call names them; empty where it does not.
-    """
-    beside = _means_beside_spreads(read, metric)
+def with_mean_columns(read: ReadTable, options: AnalysisOptions) -> tuple[ReadTable, list[MeanColumns]]:
+    """Returns a table with plain means in cells that had spreads too, and the means that have spreads beside them."""
+    beside = _means_beside_spreads(read, options)
     table = read.table
-    in_cells = [str(name) for name in table if _holds_means_with_spreads(table[name], baseline)]
+    in_cells = [str(name) for name in table if _holds_means_with_spreads(table[name], options.baseline)]
     numbers = {name: _count_in_name(name) for name in in_cells}
     names = _without_counts(in_cells, [*map(str, table)])
     found: list[MeanColumns] = []
@@ -75,7 +73,7 @@ def with_mean_columns(read: ReadTable, metric: str, baseline: str) -> tuple[Read
     for name in in_cells:
         shared = {*numbers.values()} - {""}
         number = numbers[name] or (next(iter(shared)) if len(shared) == 1 else "")
-        counts = _counts_of(table, _AFTER_NAME.sub("", name))
+        counts = _counts_of(table, _AFTER_NAME.sub("", name), options)
         has_own = bool(numbers[name]) or not counts
         if number and has_own:
             counts = {**counts, name: pd.Series(number, table.index)}
@@ -189,16 +187,17 @@ class _Words:
     """Metric → kind of spread → its column; an empty metric of a column that is called `std` and no more."""
 
 
-def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
-    """Returns the metrics that are known by a column of means and one of their spread; `asked`: that of the call."""
+def _means_beside_spreads(read: ReadTable, options: AnalysisOptions) -> list[MeanColumns]:
+    """Returns the metrics that are known by a column of means and one of their spread."""
     table = read.table
     words = _words_of(table)
     found = []
     for metric, spreads in words.spreads.items():
         kind = next(kind for kind in _KINDS if kind in spreads)
-        means = _means_of(table, words, metric, spreads[kind], asked)
+        means = _means_of(table, words, metric, spreads[kind], options)
+        counts = _counts_of(table, metric, options)
         for mean in means:
-            columns = _of_columns(read, metric, mean, spreads[kind], kind)
+            columns = _of_columns(read, metric, mean=mean, spread=spreads[kind], kind=kind, counts=counts)
             if len(means) > 1:
                 rule = f"has deviations in {spreads[kind]}, and does not say of which means they are"
                 hint = f"Call the column {mean}_{spreads[kind]}"
@@ -207,18 +206,20 @@ def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
     return found
 
 
-def _means_of(table: pd.DataFrame, words: _Words, metric: str, spread: str, asked: str) -> list[str]:
+def _means_of(
+    table: pd.DataFrame, words: _Words, metric: str, spread: str, options: AnalysisOptions
+) -> list[str]:
     """Returns the columns of means of which a column may have the spread, one where its name says which.
 
     metric: that of the spread; empty where its column is called `std` and no more.
     """
     if metric in words.means:
         return [words.means[metric]]
-    if not _counts_of(table, metric):
+    if not _counts_of(table, metric, options):
         return []
     if metric:
         return [metric] if metric in table else []
-    return _outcomes(table, words, asked) if statistic_word(spread) in _BARE_SPREADS else []
+    return _outcomes(table, words, options.metric) if statistic_word(spread) in _BARE_SPREADS else []
 
 
 def _words_of(table: pd.DataFrame) -> _Words:
@@ -246,10 +247,11 @@ def _outcomes(table: pd.DataFrame, words: _Words, asked: str) -> list[str]:
     return [name for name in names if name == asked or (is_outcome(name) and not _is_count(name))]
 
 
-def _of_columns(read: ReadTable, metric: str, mean: str, spread: str, kind: Kind) -> MeanColumns:
+def _of_columns(
+    read: ReadTable, metric: str, *, mean: str, spread: str, kind: Kind, counts: Counts
+) -> MeanColumns:
     """Returns the means of a metric that has a column of means and one of their spread."""
     table = read.table
-    counts = _counts_of(table, metric)
     is_taken = metric in table and metric != mean
     name = mean if is_taken or not metric else metric
     mistake = _mistake_of_kind(kind, spread) or _mistake_of_counts(counts, name)
@@ -291,9 +293,12 @@ def _holds_numbers(cells: pd.Series) -> bool:
 # Numbers of runs, and what is unclear
 
 
-def _counts_of(table: pd.DataFrame, metric: str) -> Counts:
-    """Returns the columns that say over how many runs the means of a metric are: its own, else those of all."""
-    names = [*map(str, table)]
+def _counts_of(table: pd.DataFrame, metric: str, options: AnalysisOptions) -> Counts:
+    """Returns the columns that say over how many runs the means of a metric are: its own, else those of all.
+
+    A column that the call names is a setting, a seed or a metric, and says none.
+    """
+    names = [name for name in map(str, table) if name not in options.named_columns]
     own = [name for name in names if metric and not _is_count(name) and _metric_of_count(name) == metric]
     return {name: table[name] for name in own or filter(_is_count, names)}
 

@@ -52,7 +52,7 @@ class TableFolderReader(Reader):
         table = pd.concat(parts)
         percent = sorted({name for read in tables for name in read.percent})
         together = ReadTable(table, "a folder of tables", list(notes), percent)
-        found = shaped(together, options.metric, options.baseline)
+        found = shaped(together, options)
         role = _role_of_files(table, names, options)
         has_seeds = any(is_seed(str(name)) for name in table)
         if role == "variant" and not has_seeds and not options.replicates:
