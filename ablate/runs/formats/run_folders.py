@@ -99,9 +99,11 @@ class RunFolderReader(Reader):
             # A text in which no pattern finds anything is a log only where a run has its settings.
             if not any(run.rows for run in runs):
                 raise found_nothing(f"the logs below {path}", options)
-            kept = [run for run in runs if run.rows or run.settings]
-            folders = [folder for folder, run in zip(folders, runs, strict=True) if run in kept]
-            runs = kept
+            kept = [
+                (folder, run) for folder, run in zip(folders, runs, strict=True) if run.rows or run.settings
+            ]
+            folders = [folder for folder, _ in kept]
+            runs = [run for _, run in kept]
         if all(folder.is_of_hydra for folder in folders):
             overridden: dict[str, None] = {}
             for run in runs:
