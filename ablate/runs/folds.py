@@ -45,7 +45,7 @@ def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunCol
     columns: of a table with one row a run, or an example of one. ends: how the run of each row ended.
     """
     seeds = columns.roles.get("seed", ())
-    is_named = bool(columns.options.seed) or any(role == "seed" for role, _ in columns.options.columns)
+    is_named = bool(columns.options.seed) or "seed" in columns.options.named_roles
     has_seeds = bool(seeds) and (is_named or any(columns.table[name].nunique() > 1 for name in seeds))
     if has_seeds or columns.options.replicates:
         return columns

@@ -239,7 +239,7 @@ class AnalysisOptions:
         return names
 
     @property
-    def roles(self) -> list[str]:
+    def named_roles(self) -> list[str]:
         """The roles of which the call names a column."""
         return list(dict.fromkeys(role for role, _ in self.columns))
 
@@ -247,7 +247,7 @@ class AnalysisOptions:
     def names_with_role(self) -> list[str]:
         """The columns that the call names for any role, each alone, in the order of their roles."""
         names: list[str] = []
-        for role in self.roles:
+        for role in self.named_roles:
             names += self.names_of(role)
         return names
 

@@ -123,7 +123,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by the roles of their columns, one row a run or an example. Raises `AblateError`."""
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
-    found = with_columns_of_means(visible_runs(found), visible_options(options))
+    options = visible_options(options)
+    found = with_columns_of_means(visible_runs(found), options)
     columns = _checked_columns(found, options)
     metrics = [*columns.options.metrics()]
     notes = [*guesses_in_words(columns), *found.notes]
@@ -166,7 +167,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
 
 def _checked_columns(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     """Returns the columns of runs by their roles, with the options that they complete. Raises `AblateError`."""
-    options = visible_options(options).or_declared(found.declared)
+    options = options.or_declared(found.declared)
     options.check_names()
     columns = columns_of(found, options)
     check_columns(columns, [*columns.options.metrics()])
@@ -230,8 +231,7 @@ def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
     Raises `Invalid`.
     """
     ends = ends_of(columns.table, columns.roles.get("status", ()))
-    is_named = any(role == "status" for role, _ in columns.options.columns)
-    if is_named or not found.endings:
+    if "status" in columns.options.named_roles or not found.endings:
         return ends
     beside = [found.endings.get(place, UNKNOWN) for place in columns.table.index]
     return pd.Series(

@@ -58,8 +58,7 @@ def axis_of(
     seeds = _seeds_among(others)
     if seeds:
         return Axis(_SEED, seeds)
-    is_told = PLACE in (options.seed, *(column for role, column in options.columns if role == _SEED))
-    if is_told:
+    if PLACE in (options.seed, *options.names_of(_SEED)):
         return Axis(PLACE, [number - 1 for number in numbers])
     return Axis(_SEED if are_of_seeds or is_seed(name) else "", numbers)
 

@@ -39,9 +39,7 @@ def part_columns(files: Sequence[Sequence[Row]], options: AnalysisOptions) -> li
         candidates = _candidates(rows, options) if len(rows) > 1 else []
         if not candidates:
             continue
-        asked = [*options.columns, ("", options.seed)]
-        in_call = {part for _, columns in asked for part in (columns, *columns.split(","))}
-        in_call |= {*named_columns(pd.DataFrame(columns=candidates), options.where)}
+        in_call = options.named_columns | {*named_columns(pd.DataFrame(columns=candidates), options.where)}
         names |= dict.fromkeys(name for name in candidates if name in in_call)
         for metric in judged(rows, options):
             names |= dict.fromkeys(_columns_that_part(rows, candidates, metric))

@@ -133,7 +133,7 @@ def _add_parts(
         values = [run.part.get(name, "") for run in runs]
         head[column] = values
         parts.append(column)
-        if are_tasks(name, values) and "task" not in dict(options.columns):
+        if are_tasks(name, values) and "task" not in options.named_roles:
             names.roles.setdefault("task", []).append(column)
             names.notes.append(message("analyse.tasks_of_rows", column))
     return parts

@@ -163,16 +163,15 @@ def _role_of_files(table: pd.DataFrame, names: Sequence[str], options: AnalysisO
     """
     if _FILE not in table or table[_FILE].nunique() < 2:
         return None
-    if any(_FILE in name.split(",") for _, name in options.columns):
+    if _FILE in options.names_with_role:
         return None
     own = _own_variants(table, options.baseline)
     if not options.baseline or options.baseline not in names:
         is_same = any(_are_one_to_one(table[_FILE], table[name]) for name in own)
         return None if is_same else "task"
-    named_variants = [name for role, name in options.columns if role == "variant"]
     for name in own:
         differs = (table[name] == options.baseline) != (table[_FILE] == options.baseline)
-        if differs.any() and not named_variants:
+        if differs.any() and "variant" not in options.named_roles:
             row = table[differs].iloc[0]
             rule = f"has files that say another {name} than their names do"
             given = f"{table.index[differs][0]}: {row[name]!r}, and its name says {row[_FILE]!r}"
