@@ -12,6 +12,7 @@ from scipy import stats
 
 from ablate.base.errors import Invalid
 from ablate.base.numerals import whole_in
+from ablate.runs.cells import as_text, number_in
 from ablate.runs.formats.json_documents import SEED
 from ablate.runs.formats.run_names import SEED_IN_NAME
 from ablate.runs.formats.runs_in_records import has_own_seed
@@ -104,7 +105,9 @@ def unclear_array(place: str, *, is_square: bool = False) -> Invalid:
 
 def _axis_of_runs(values: Sequence[object]) -> int | None:
     """Returns the axis of an array along which means differ no more than by chance, where they do along the other."""
-    array = np.array([[number_of(value) for value in row] for row in values if isinstance(row, list)])
+    array = np.array(
+        [[number_in(as_text(value)) for value in row] for row in values if isinstance(row, list)]
+    )
     if min(array.shape) < _FEWEST or not np.isfinite(array).all():
         return None
     chances = [_chance_of_means(array), _chance_of_means(array.T)]
@@ -156,7 +159,7 @@ def _seeds_in_names(texts: Sequence[str]) -> list[str]:
 def _names_among(lists: Mapping[str, Sequence[object]]) -> list[str]:
     """Returns the names that a list beside others has: distinct words, none of which is a number."""
     for values in lists.values():
-        texts = [value for value in values if isinstance(value, str) and math.isnan(number_of(value))]
+        texts = [value for value in values if isinstance(value, str) and math.isnan(number_in(value))]
         if len(texts) == len(values) == len({*texts}):
             return texts
     return []
@@ -165,11 +168,3 @@ def _names_among(lists: Mapping[str, Sequence[object]]) -> list[str]:
 def singular(name: str) -> str:
     """Returns the last part of a dotted name, in lower case and without the s of a plural."""
     return name.lower().rpartition(".")[2].removesuffix("s")
-
-
-def number_of(value: object) -> float:
-    """Returns a value as a number; not a number of what is none."""
-    try:
-        return float(str(value))
-    except ValueError:
-        return math.nan
