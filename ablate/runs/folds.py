@@ -11,6 +11,7 @@ import pandas as pd
 from ablate.base.numerals import whole_in
 from ablate.core.replication import RunName
 from ablate.report.words import message
+from ablate.runs.ends.statuses import have_results
 from ablate.runs.roles import RunColumns
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import is_fold, is_outcome
@@ -49,8 +50,7 @@ def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunCol
     has_seeds = bool(seeds) and (is_named or any(columns.table[name].nunique() > 1 for name in seeds))
     if has_seeds or columns.options.replicates:
         return columns
-    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
-    ended = columns.table[has_result]
+    ended = columns.table[have_results(ends)]
     roles = columns.roles
     run = [*roles["variant"], *roles.get("task", ()), *roles.get("example", ())]
     names = [name for name in fold_columns(columns) if _are_once(ended, name, run)]

@@ -25,7 +25,14 @@ from ablate.core.replication import RunName
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
-from ablate.runs.ends.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
+from ablate.runs.ends.statuses import (
+    doubtful_columns,
+    ends_of,
+    have_results,
+    is_kept,
+    more_telling,
+    unclear_columns,
+)
 from ablate.runs.ends.unended import unended
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
 from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
@@ -267,7 +274,7 @@ def _one_row_each(
     if steps is None:
         return columns.table, None
     table = columns.table
-    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
+    has_result = have_results(ends)
     chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_result)
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]
