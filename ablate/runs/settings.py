@@ -296,12 +296,15 @@ def _is_unique_within(values: pd.Series, groups: pd.Series) -> bool:
     return not pd.DataFrame({"group": groups, "value": values}).duplicated().any()
 
 
+def are_one_to_one(names: pd.Series, values: pd.Series) -> bool:
+    """Returns whether each name has one value, which no other name has."""
+    pairs = pd.DataFrame({"name": names, "value": values}).drop_duplicates()
+    return bool(pairs["name"].is_unique and pairs["value"].is_unique)
+
+
 def _numbers_seeds(values: pd.Series, seeds: pd.Series | None) -> bool:
     """Returns whether a column is another name of the seed: each has one value of the other."""
-    if seeds is None:
-        return False
-    pairs = pd.DataFrame({"seed": seeds, "value": values}).drop_duplicates()
-    return bool(pairs["seed"].is_unique and pairs["value"].is_unique)
+    return seeds is not None and are_one_to_one(seeds, values)
 
 
 def _is_balanced(numbers: pd.Series, groups: pd.Series) -> bool:
