@@ -12,7 +12,7 @@ from itertools import groupby
 import pandas as pd
 
 from ablate.core.data_parts import FOLD_COLUMNS, PART_COLUMNS, RANKS, TASK_COLUMNS
-from ablate.runs.cells import NO_VALUE, are_flags, is_number
+from ablate.runs.cells import BLANK, are_flags, is_number
 from ablate.runs.ends.statuses import STATUSES
 from ablate.runs.filters import named_columns
 from ablate.runs.options import AnalysisOptions
@@ -62,7 +62,7 @@ def _candidates(rows: Sequence[Row], options: AnalysisOptions) -> list[str]:
     values_of: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, value in row.items():
-            if value not in ("", NO_VALUE):
+            if value not in BLANK:
                 values_of.setdefault(name, {})[value] = None
     candidates = []
     for name, values in values_of.items():
@@ -96,7 +96,7 @@ def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: s
     measured: list[Row] = []
     by_step: dict[str, list[Row]] = {}
     for step, row in zip(_steps_of(rows), rows, strict=True):
-        if row.get(metric, "") not in ("", NO_VALUE):
+        if row.get(metric, "") not in BLANK:
             measured.append(row)
             by_step.setdefault(step, []).append(row)
     disputed = [of_step for of_step in by_step.values() if len({row[metric] for row in of_step}) > 1]
