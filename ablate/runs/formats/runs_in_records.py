@@ -19,8 +19,10 @@ def runs_by_seed(
 
     They stand under a name that speaks of seeds, since numbers may be steps. Raises `TwiceError`.
     """
-    within = _first_runs(record, record, metric) if isinstance(record, dict) else None
-    if within is None or not isinstance(record, dict):
+    if not isinstance(record, dict):
+        return None
+    within = _first_runs(record, record, metric)
+    if within is None:
         return None
     path, runs = within
     of_seeds: dict[str, Mapping[str, object]] = {}
@@ -48,8 +50,11 @@ def runs_within(
 
     Those values of the record that its runs have too are added to the summaries.
     """
-    within = _first_runs(record, record, options.metric) if isinstance(record, dict) else None
-    if within is None or not isinstance(record, dict):
+    if not isinstance(record, dict):
+        yield place, record
+        return
+    within = _first_runs(record, record, options.metric)
+    if within is None:
         yield place, record
         return
     path, runs = within
