@@ -11,7 +11,7 @@ from ablate.base.once import TwiceError, put_once
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import is_seed
-from ablate.runs.summary_words import ERRORS, MEANS, SPREADS, statistic_word, word_at_end
+from ablate.runs.summary_words import ERRORS, MEANS, SPREADS, metric_and_word, statistic_word
 
 SEED = re.compile(r"(?:(?:seed|s|run|rep|trial)[ _=-]?)?(\d+)", re.IGNORECASE)
 """A name of a seed: `0`, `seed 0`, `run_0`."""
@@ -108,8 +108,7 @@ def _records_in_list(
 
 def _names_statistic(name: str) -> bool:
     """Returns whether a name says that its number sums up others: `mean_acc`, `acc_std`, `n`."""
-    first, _, rest = name.partition("_")
-    return bool(statistic_word(name) or word_at_end(name) or (rest and statistic_word(first)))
+    return metric_and_word(name)[1] != ""
 
 
 def plain_lists(document: Mapping[str, object]) -> Iterator[tuple[str, list[object]]]:
@@ -182,11 +181,12 @@ class _NamedRecords:
         """Adds the records of values that stand under names. Raises `TwiceError`."""
         if isinstance(values, list) and values and all(isinstance(each, dict) for each in values):
             for place, record in enumerate(values):
-                self._put_all((*keys, (_PLACE, str(place))), record)
+                self._put((*keys, (_PLACE, str(place))), record)
         elif not isinstance(values, dict):
-            self._put(keys, values)
+            metric = dict(keys).get("metric", self.options.metric or "value")
+            self._put(_without_metric(keys), {metric: values})
         elif self._is_record(values, keys):
-            self._put_all(keys, values)
+            self._put(keys, values)
         else:
             self._add_below(values, keys)
 
@@ -272,13 +272,12 @@ class _NamedRecords:
             self.notes[message("analyse.mean_of_run", metric, others)] = None
             self.add(values[mean], keys)
             return
-        run = tuple((column, name) for column, name in keys if column != "metric")
         for name, value in values.items():
             number = value_at(value, metric) if isinstance(value, dict) else value
             word = statistic_word(name)
             column = "n" if word in ("n", "count") else f"{metric}_{word}"
             if word in (*MEANS, *SPREADS, *ERRORS, "n", "count"):
-                self._put((*run, ("metric", column)), number)
+                self._put(_without_metric(keys), {column: number})
             else:
                 self.passed_over[name] = None
 
@@ -294,17 +293,15 @@ class _NamedRecords:
         metric = self.options.metric.partition(".")[0]
         return isinstance(values, list) or has_name(values, metric)
 
-    def _put(self, keys: Keys, value: object) -> None:
-        """Adds a value that stands under the names of a run, of which one may be that of its metric."""
-        metric = dict(keys).get("metric", self.options.metric or "value")
-        run = tuple((column, name) for column, name in keys if column != "metric")
-        said = ".".join([*(name for _, name in run), metric])
-        put_once(self.records.setdefault(run, {}), metric, value, said=said)
-
-    def _put_all(self, keys: Keys, record: Mapping[str, object]) -> None:
+    def _put(self, keys: Keys, record: Mapping[str, object]) -> None:
+        """Adds the values of a record that stands under names. Raises `TwiceError`."""
         for name, value in record.items():
             said = ".".join([*(key for _, key in keys), name])
             put_once(self.records.setdefault(keys, {}), name, value, said=said)
+
+
+def _without_metric(keys: Keys) -> Keys:
+    return tuple((column, name) for column, name in keys if column != "metric")
 
 
 def _are_statistics(values: Mapping[str, object]) -> bool:

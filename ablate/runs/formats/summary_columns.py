@@ -19,20 +19,19 @@ from ablate.runs.mean_columns import Kind, MeanColumns
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import in_one_form_each, is_outcome
 from ablate.runs.summary_words import (
+    COUNTS,
     ERRORS,
     INTERVALS,
     MEANS,
     SPREADS,
     VARIANCES,
+    is_count,
+    metric_and_word,
     statistic_word,
-    word_at_end,
 )
 
-COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count", "n_trials", "repeats")
-"""Names of columns that say over how many runs a mean was taken."""
 _BARE_SPREADS = frozenset({*SPREADS, *ERRORS} - {"sigma", "deviation", "se"})
 """Words that name the spread of runs where a column is called so and no more: `sigma` may be a setting."""
-_AT_START = re.compile(r"([A-Za-z]+)[_ ./](.+)")
 _COUNT_AT_END = re.compile(
     rf"(.+?)[_ ./-](?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})", re.IGNORECASE
 )
@@ -128,7 +127,7 @@ def _without_counts(names: Sequence[str], taken: Sequence[str]) -> dict[str, str
     for name in names:
         plain = re.sub(r"\s*[(\[]\s*[)\]]", "", _COUNT_IN_NAME.sub("", name, count=1)).strip()
         shorter[name] = plain
-    has_count = any(name.lower() in COUNTS for name in taken)
+    has_count = any(map(is_count, taken))
     changed = [name for name in names if shorter[name] != name]
     is_taken = len({*shorter.values()}) < len(names) or any(shorter[name] in taken for name in changed)
     return {name: name for name in names} if has_count or is_taken else shorter
@@ -229,7 +228,7 @@ def _words_of(table: pd.DataFrame) -> _Words:
     for name in map(str, table):
         if not _holds_numbers(table[name]):
             continue
-        metric, word = _metric_and_word(name)
+        metric, word = metric_and_word(name)
         kinds = [kind for kind, words in _KINDS.items() if word in words]
         if word in MEANS:
             means.setdefault(metric, name)
@@ -244,7 +243,7 @@ def _outcomes(table: pd.DataFrame, words: _Words, asked: str) -> list[str]:
     for spreads in words.spreads.values():
         taken |= {*spreads.values()}
     names = [name for name in map(str, table) if name not in taken and _holds_numbers(table[name])]
-    return [name for name in names if name == asked or (is_outcome(name) and not _is_count(name))]
+    return [name for name in names if name == asked or (is_outcome(name) and not is_count(name))]
 
 
 def _of_columns(
@@ -273,17 +272,6 @@ def _of_columns(
     )
 
 
-def _metric_and_word(name: str) -> tuple[str, str]:
-    """Returns what a column is about and its statistic: `acc`, `std` of `acc_std`, `std_acc`; no metric of `std`."""
-    if statistic_word(name):
-        return "", statistic_word(name)
-    at_end = word_at_end(name)
-    if at_end is not None:
-        return at_end
-    at_start = _AT_START.fullmatch(name)
-    return (at_start[2], statistic_word(at_start[1])) if at_start else (name, "")
-
-
 def _holds_numbers(cells: pd.Series) -> bool:
     """Returns whether most cells of a column that have a value are numbers."""
     present = cells[cells != ""]
@@ -299,13 +287,8 @@ def _counts_of(table: pd.DataFrame, metric: str, options: AnalysisOptions) -> Co
     A column that the call names is a setting, a seed or a metric, and says none.
     """
     names = [name for name in map(str, table) if name not in options.named_columns]
-    own = [name for name in names if metric and not _is_count(name) and _metric_of_count(name) == metric]
-    return {name: table[name] for name in own or filter(_is_count, names)}
-
-
-def _is_count(name: str) -> bool:
-    """Returns whether the name of a column says that it has the number of runs of all metrics."""
-    return name.lower() in COUNTS
+    own = [name for name in names if metric and not is_count(name) and _metric_of_count(name) == metric]
+    return {name: table[name] for name in own or filter(is_count, names)}
 
 
 def _metric_of_count(name: str) -> str:
@@ -313,7 +296,7 @@ def _metric_of_count(name: str) -> str:
     at_end = _COUNT_AT_END.fullmatch(name)
     if at_end is not None:
         return at_end[1]
-    metric, word = _metric_and_word(name)
+    metric, word = metric_and_word(name)
     return metric if word in ("count", "n") else ""
 
 
