@@ -45,6 +45,8 @@ _KINDS: Mapping[Kind, Sequence[str]] = {
 """How a spread may be given, the most useful first → its words."""
 _IN_HEADER = re.compile(r"[(\[]([^)\]]+)[)\]]|(?:±|\+/?-|\\pm)\s*([^()\[\]]+)|[,;_]\s*([^,;()\[\]]+)$")
 """The parts of a header in which it may say what stands after ±: `acc (mean ± SE)`, `acc ± SE`, `acc, SE`."""
+_MARK_OF_SPREAD = re.compile(r"±|\+/?-|\\pm|\(")
+"""What stands between the mean and the spread of a cell."""
 _BESIDE_KIND = re.compile(
     r"_(?:mean|average|avg|and|in|percent|1|(?:over_)?(?:\d+_)?(?:seeds|runs)|(?:over|of|n)_\d+)(?=_)"
 )
@@ -102,6 +104,8 @@ def kind_of_header(name: str) -> Kind:
 
 def _holds_means_with_spreads(cells: pd.Series, baseline: str) -> bool:
     """Returns whether most cells of a column that have a value are `MEAN ± SPREAD`, and none is the baseline."""
+    if not cells.str.contains(_MARK_OF_SPREAD).any():
+        return False
     present = cells[(cells != "") & ~cells.str.lower().isin(MISSING)]
     if present.empty or (baseline and (present == baseline).any()):
         return False
@@ -226,13 +230,14 @@ def _words_of(table: pd.DataFrame) -> _Words:
     means: dict[str, str] = {}
     spreads: dict[str, dict[Kind, str]] = {}
     for name in map(str, table):
-        if not _holds_numbers(table[name]):
-            continue
         metric, word = metric_and_word(name)
         kinds = [kind for kind, words in _KINDS.items() if word in words]
+        is_told = word in MEANS or bool(kinds)
+        if not is_told or not _holds_numbers(table[name]):
+            continue
         if word in MEANS:
             means.setdefault(metric, name)
-        elif kinds:
+        else:
             spreads.setdefault(metric, {})[kinds[0]] = name
     return _Words(means, spreads)
 
