@@ -35,14 +35,16 @@ def part_columns(files: Sequence[Sequence[Row]], options: AnalysisOptions) -> li
     files: the rows of each file.
     """
     names: dict[str, None] = {}
+    named_in_call = options.named_columns
     for rows in files:
         candidates = _candidates(rows, options) if len(rows) > 1 else []
         if not candidates:
             continue
-        in_call = options.named_columns | {*named_columns(pd.DataFrame(columns=candidates), options.where)}
+        in_call = named_in_call | {*named_columns(pd.DataFrame(columns=candidates), options.where)}
         names |= dict.fromkeys(name for name in candidates if name in in_call)
+        steps = _steps_of(rows)
         for metric in judged(rows, options):
-            names |= dict.fromkeys(_columns_that_part(rows, candidates, metric))
+            names |= dict.fromkeys(_columns_that_part(rows, steps, candidates, metric))
     return [*names]
 
 
@@ -86,7 +88,9 @@ def _has_name_of_part(name: str) -> bool:
     return name.lower() in PART_COLUMNS
 
 
-def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: str) -> list[str]:
+def _columns_that_part(
+    rows: Sequence[Row], steps: Sequence[str], candidates: Sequence[str], metric: str
+) -> list[str]:
     """Returns the candidates that tell rows of other data apart, by one metric.
 
     One with the name of a part does so where it differs between rows of a step that differ in the metric, or takes
@@ -95,7 +99,7 @@ def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: s
     """
     measured: list[Row] = []
     by_step: dict[str, list[Row]] = {}
-    for step, row in zip(_steps_of(rows), rows, strict=True):
+    for step, row in zip(steps, rows, strict=True):
         if row.get(metric, "") not in BLANK:
             measured.append(row)
             by_step.setdefault(step, []).append(row)
