@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ablate.base.errors import Invalid, listed
 from ablate.base.once import TwiceError, put_once
+from ablate.core.data_parts import RANKS
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import is_seed
@@ -28,7 +29,6 @@ _OF_NUMBERS = {
     _FOLD: ("folds", "splits", "cv"),
 }
 """Column → the names, in small letters, under which its numbers stand."""
-_SPLITS = ("train", "training", "val", "valid", "validation", "dev", "test", "eval")
 _CHECKPOINTS = ("best", "last", "final")
 _LEVEL = "level "
 """What the names of levels that are neither variants, seeds nor metrics begin with."""
@@ -338,7 +338,7 @@ def _numbers_of_names(values: Mapping[str, object], keys: Keys) -> tuple[str, di
 def _column_of_words(values: Mapping[str, object]) -> str:
     """Returns the column of names that are no tasks: parts of data, or the best and the last checkpoint; else none."""
     names = {name.lower() for name in values}
-    for column, words in ((_SPLIT, _SPLITS), (_CHECKPOINT, _CHECKPOINTS)):
+    for column, words in ((_SPLIT, RANKS), (_CHECKPOINT, _CHECKPOINTS)):
         if len(names) > 1 and names <= {*words}:
             return column
     return ""
