@@ -13,7 +13,7 @@ from scipy import stats
 from ablate.base.errors import Invalid
 from ablate.base.numerals import whole_in
 from ablate.runs.cells import as_text, number_in
-from ablate.runs.formats.json_documents import SEED
+from ablate.runs.formats.level_names import SEED, singular
 from ablate.runs.formats.run_names import SEED_IN_NAME
 from ablate.runs.formats.runs_in_records import has_own_seed
 from ablate.runs.options import AnalysisOptions
@@ -163,8 +163,3 @@ def _names_among(lists: Mapping[str, Sequence[object]]) -> list[str]:
         if len(texts) == len(values) == len({*texts}):
             return texts
     return []
-
-
-def singular(name: str) -> str:
-    """Returns the last part of a dotted name, in lower case and without the s of a plural."""
-    return name.lower().rpartition(".")[2].removesuffix("s")

@@ -22,11 +22,11 @@ from ablate.runs.formats.axes import (
     Row,
     axes_of_array,
     axis_of,
-    singular,
     unclear_array,
 )
 from ablate.runs.formats.flat_objects import flat_row
 from ablate.runs.formats.json_documents import Records, plain_lists
+from ablate.runs.formats.level_names import singular
 from ablate.runs.formats.runs_in_records import runs_within
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.roles import STEPS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.base.once import put_once
-from ablate.runs.formats.json_documents import seeds_in, value_at
+from ablate.runs.formats.json_documents import value_at
+from ablate.runs.formats.level_names import seeds_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import is_seed
 
