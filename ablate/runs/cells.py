@@ -19,6 +19,8 @@ MISSING = ("none", "null", "n/a", "na", "#n/a", "<na>", "-", "--", "–", "—",
 """Words for a missing value, in small letters; `nan` says that a run diverged."""
 NO_VALUE = "n/a"
 """The cell of a measured column that says itself that there is no value, so that none before it counts."""
+BLANK = ("", NO_VALUE)
+"""The cells of a measured column that have no value."""
 _CUT_AT_POINT = re.compile(r"[-+−]?\d+[.,]")
 _CUT_IN_EXPONENT = re.compile(r"[-+−]?\d+[.,]?\d*[eE][-+]?")
 _DECIMALS = re.compile(r"\d[.,]\d")
@@ -187,7 +189,7 @@ def is_cut(text: str, earlier: Sequence[str]) -> bool:
 
 def are_flags(cells: pd.Series) -> bool:
     """Returns whether a column holds true and false alone, and cells without a value."""
-    present = cells[~cells.isin(["", NO_VALUE])]
+    present = cells[~cells.isin(BLANK)]
     return len(present) > 0 and bool(present.str.lower().isin([*_FLAGS]).all())
 
 

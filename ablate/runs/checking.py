@@ -21,7 +21,7 @@ from ablate.core.metric import Metric
 from ablate.core.record import Status
 from ablate.runs.cells import is_number, number_in
 from ablate.runs.clusters import with_sources
-from ablate.runs.ends.statuses import more_telling
+from ablate.runs.ends.statuses import have_results, more_telling
 from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
 
@@ -121,7 +121,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     ends = rows["ended"]
     cells = rows.drop(columns="ended")
     texts = cells.astype(str).where(cells.notna(), "").apply(lambda column: column.str.strip())
-    is_completed = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
+    is_completed = have_results(ends)
     numbers = texts[metrics].apply(lambda column: column.map(number_in).astype(float))
     # As objects: a column of numbers with one that is none is one of floats, which are not exact.
     seeds = pd.Series([whole_in(text) for text in texts["seed"]], texts.index, dtype=object, name="seed")
@@ -146,7 +146,7 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     is_blank_run = is_completed & (texts[judged] == "")
     ends = ends.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
     ends = ends.mask(is_blank_run, rows["ended"].map(_without_number))
-    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
+    has_result = have_results(ends)
     numbers[metrics] = numbers[metrics].where(has_result, np.nan)
     return texts.assign(**numbers, seed=seeds.astype("int64"), ended=ends)
 

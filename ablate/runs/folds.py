@@ -11,6 +11,7 @@ import pandas as pd
 from ablate.base.numerals import whole_in
 from ablate.core.replication import RunName
 from ablate.report.words import message
+from ablate.runs.ends.statuses import have_results
 from ablate.runs.roles import RunColumns
 from ablate.runs.seeds_in_names import whole_seeds
 from ablate.runs.settings import is_fold, is_outcome
@@ -45,12 +46,11 @@ def with_folds(columns: RunColumns, ends: pd.Series, notes: list[str]) -> RunCol
     columns: of a table with one row a run, or an example of one. ends: how the run of each row ended.
     """
     seeds = columns.roles.get("seed", ())
-    is_named = bool(columns.options.seed) or any(role == "seed" for role, _ in columns.options.columns)
+    is_named = bool(columns.options.seed) or "seed" in columns.options.named_roles
     has_seeds = bool(seeds) and (is_named or any(columns.table[name].nunique() > 1 for name in seeds))
     if has_seeds or columns.options.replicates:
         return columns
-    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
-    ended = columns.table[has_result]
+    ended = columns.table[have_results(ends)]
     roles = columns.roles
     run = [*roles["variant"], *roles.get("task", ()), *roles.get("example", ())]
     names = [name for name in fold_columns(columns) if _are_once(ended, name, run)]

@@ -132,7 +132,7 @@ def _steps_of_role(columns: RunColumns, run: Sequence[str], metrics: Collection[
     """Returns the steps of the column that the format or the call names."""
     table, roles = columns.table, columns.roles
     name = roles["step"][0]
-    if not any(role == "step" for role, _ in columns.options.columns):
+    if "step" not in columns.options.named_roles:
         return Steps(name, run, "format")
     used = {*itertools.chain(*roles.values()), *metrics}
     return Steps(

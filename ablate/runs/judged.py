@@ -10,7 +10,7 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed
 from ablate.core.directions import usual_direction
-from ablate.runs.cells import NO_VALUE, is_number
+from ablate.runs.cells import BLANK, is_number
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import PREFIXES, data_rank, is_outcome
 
@@ -82,7 +82,7 @@ def is_measured(table: pd.DataFrame, name: str) -> bool:
     """Returns whether a column holds numbers that say how a run came out; those of settings do not."""
     if str(name).lower().startswith(PREFIXES):
         return False
-    present = table[name][~table[name].isin(["", NO_VALUE])]
+    present = table[name][~table[name].isin(BLANK)]
     return is_outcome(str(name)) and bool(present.map(is_number).all())
 
 

@@ -17,18 +17,17 @@ import pandas as pd
 from ablate.base.errors import Invalid, Problem
 from ablate.base.numerals import whole_in
 from ablate.report.words import message
-from ablate.runs.cells import NO_VALUE, number_in
+from ablate.runs.cells import BLANK, number_in
 from ablate.runs.folds import varying_folds
-from ablate.runs.formats.summary_columns import COUNTS
 from ablate.runs.mean_columns import Kind, MeanColumns
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import RunColumns, identifying_columns
 from ablate.runs.row_summary import RowSummaries, RowSummary, Spread
+from ablate.runs.summary_words import is_count
 
 MAX_RUNS = 10_000
 """The most runs that a mean may be over: a larger number is one of examples, or of steps."""
-_BLANK = ("", NO_VALUE)
 _WORDS: Mapping[Kind, str] = {
     "deviation": "standard deviation",
     "error": "standard error",
@@ -110,9 +109,9 @@ def _joined(found: RunsFound, means: Sequence[MeanColumns], options: AnalysisOpt
 
 def _columns_beside(found: RunsFound, options: AnalysisOptions) -> list[str]:
     """Returns the columns of spreads and of numbers of runs, but for those that the call names."""
-    named = {options.metric, options.seed, *options.also, *(name for _, name in options.columns)}
     beside = {*itertools.chain(*(each.beside for each in found.means))}
-    beside |= {str(name) for name in found.table if str(name).lower() in COUNTS} - named
+    beside |= {str(name) for name in found.table if is_count(str(name))}
+    beside -= options.named_columns
     return [str(name) for name in found.table if name in beside]
 
 
@@ -151,7 +150,7 @@ def _spreads(means: MeanColumns, cells: pd.Series) -> dict[str, Spread]:
     spreads = {}
     for place, mean in cells.items():
         written = means.spreads[str(place)]
-        if mean in _BLANK or written in _BLANK:
+        if mean in BLANK or written in BLANK:
             continue
         number = number_in(written)
         if not (math.isfinite(number) and number >= 0):

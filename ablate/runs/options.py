@@ -230,6 +230,33 @@ class AnalysisOptions:
             pairs += [(role, name) for name in as_texts(names)]
         return [(role, name) for role, name in pairs if name]
 
+    def names_of(self, role: str) -> list[str]:
+        """Returns the columns that the call names for a role, each alone where it joins several by commas."""
+        names: list[str] = []
+        for other, joined in self.columns:
+            if other == role:
+                names += joined.split(",")
+        return names
+
+    @property
+    def named_roles(self) -> list[str]:
+        """The roles of which the call names a column."""
+        return list(dict.fromkeys(role for role, _ in self.columns))
+
+    @property
+    def names_with_role(self) -> list[str]:
+        """The columns that the call names for any role, each alone, in the order of their roles."""
+        names: list[str] = []
+        for role in self.named_roles:
+            names += self.names_of(role)
+        return names
+
+    @property
+    def named_columns(self) -> set[str]:
+        """The columns that the call names: those of roles, also as they are joined, seeds and metrics."""
+        joined = [name for _, name in self.columns]
+        return {*self.names_with_role, *joined, self.seed, self.metric, *self.also} - {""}
+
     def metrics(self) -> Mapping[str, Metric]:
         """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""
         metric = Metric(

@@ -25,7 +25,14 @@ from ablate.core.replication import RunName
 from ablate.report.words import message
 from ablate.runs.cells import NO_VALUE, are_flags, number_of_flag
 from ablate.runs.content import digests_of_numbers, digests_of_rows, row_chance
-from ablate.runs.ends.statuses import doubtful_columns, ends_of, is_kept, more_telling, unclear_columns
+from ablate.runs.ends.statuses import (
+    doubtful_columns,
+    ends_of,
+    have_results,
+    is_kept,
+    more_telling,
+    unclear_columns,
+)
 from ablate.runs.ends.unended import unended
 from ablate.runs.examples_as_runs import refuse_examples_as_runs
 from ablate.runs.filters import chosen_by_metric, left_out_unequally, rows_where
@@ -123,7 +130,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
     """Returns the rows of runs by the roles of their columns, one row a run or an example. Raises `AblateError`."""
     with Gather() as at:
         at.refuse(found.table.empty, "RUNS", "has no runs", hint="Give a table with one row per run")
-    found = with_columns_of_means(visible_runs(found), visible_options(options))
+    options = visible_options(options)
+    found = with_columns_of_means(visible_runs(found), options)
     columns = _checked_columns(found, options)
     metrics = [*columns.options.metrics()]
     notes = [*guesses_in_words(columns), *found.notes]
@@ -166,7 +174,7 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
 
 def _checked_columns(found: RunsFound, options: AnalysisOptions) -> RunColumns:
     """Returns the columns of runs by their roles, with the options that they complete. Raises `AblateError`."""
-    options = visible_options(options).or_declared(found.declared)
+    options = options.or_declared(found.declared)
     options.check_names()
     columns = columns_of(found, options)
     check_columns(columns, [*columns.options.metrics()])
@@ -230,8 +238,7 @@ def _ends(found: RunsFound, columns: RunColumns) -> pd.Series:
     Raises `Invalid`.
     """
     ends = ends_of(columns.table, columns.roles.get("status", ()))
-    is_named = any(role == "status" for role, _ in columns.options.columns)
-    if is_named or not found.endings:
+    if "status" in columns.options.named_roles or not found.endings:
         return ends
     beside = [found.endings.get(place, UNKNOWN) for place in columns.table.index]
     return pd.Series(
@@ -267,7 +274,7 @@ def _one_row_each(
     if steps is None:
         return columns.table, None
     table = columns.table
-    has_result = ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
+    has_result = have_results(ends)
     chosen = rows_at(table, steps, options.at or LAST, options.directions, metrics, has_result)
     reason = steps.in_words(len(table), len(chosen.table))
     notes += [*filter(None, [reason]), *chosen.notes]

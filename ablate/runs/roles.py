@@ -29,8 +29,11 @@ JOINED = ("variant", "task")
 """Roles that several columns may have together, each combination another one."""
 _SEVERAL = (*JOINED, "status")
 """Roles that several columns may have."""
+NAMES_OF_VARIANTS = ("variant", "method", "model")
+"""Names of columns that hold variants and nothing else, in small letters."""
 _VARIANTS = (
-    *("variant", "method", "model", "name", "experiment", "configuration", "config", "algorithm", "approach"),
+    *NAMES_OF_VARIANTS,
+    *("name", "experiment", "configuration", "config", "algorithm", "approach"),
     *("architecture", "arch", "system", "condition", "ablation", "treatment", "setting", "run_name", "run"),
     *("label", "commit", "sha"),
 )

@@ -154,7 +154,7 @@ def _take_reports(root: Path, folders: Mapping[Path, _Folder]) -> list[Path]:
     for file in reports:
         folders[file.parent].files["others"].remove(file)
         folders[file.parent].files.setdefault("metrics", []).append(file)
-    return [file for file in candidates if file.name in names and file not in {*reports}]
+    return [file for file in candidates if file.name in names and counts[file.name, len(file.parts)] < most]
 
 
 def _is_overview(folder: _Folder) -> bool:

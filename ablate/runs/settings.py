@@ -16,6 +16,7 @@ import pandas as pd
 
 from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import in_one_form, whole_in
+from ablate.core.data_parts import RANKS
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -75,6 +76,10 @@ _BOOKKEEPING = ("tags.mlflow.", "metrics.")
 _SET = ("params.", "config.", "config/")
 PREFIXES = (*_SET, "tags.")
 """What trackers and readers write before the name of a setting."""
+_RANKS_OF_METRICS = {RANKS["test"]: 0, RANKS["validation"]: 1, RANKS["training"]: 3}
+"""How much the results on a part of the data count → how soon a metric on it is taken for the judged one."""
+_RANK_OF_OTHERS = 2
+"""How soon a metric that names no part of the data is taken for the judged one."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?|(\d+ days?,? )?\d+:\d\d(:\d\d)?(\.\d+)?")
 """A date, or how long something took: `0 days 01:00:00.4`, `1:02:03`."""
 
@@ -175,12 +180,10 @@ def is_outcome(name: str) -> bool:
 
 def data_rank(name: str) -> int:
     """Returns how soon a metric is taken for the judged one: of test data, validation data, others, training."""
-    words = _words_in(name)
-    if words & {"test"}:
-        return 0
-    if words & {"val", "valid", "validation", "dev", "eval"}:
-        return 1
-    return 3 if words & {"train", "training"} else 2
+    ranks = [RANKS[word] for word in _words_in(name) if word in RANKS]
+    if not ranks:
+        return _RANK_OF_OTHERS
+    return _RANKS_OF_METRICS[max(ranks)]
 
 
 def has_id(name: str) -> bool:
@@ -296,12 +299,15 @@ def _is_unique_within(values: pd.Series, groups: pd.Series) -> bool:
     return not pd.DataFrame({"group": groups, "value": values}).duplicated().any()
 
 
+def are_one_to_one(names: pd.Series, values: pd.Series) -> bool:
+    """Returns whether each name has one value, which no other name has."""
+    pairs = pd.DataFrame({"name": names, "value": values}).drop_duplicates()
+    return bool(pairs["name"].is_unique and pairs["value"].is_unique)
+
+
 def _numbers_seeds(values: pd.Series, seeds: pd.Series | None) -> bool:
     """Returns whether a column is another name of the seed: each has one value of the other."""
-    if seeds is None:
-        return False
-    pairs = pd.DataFrame({"seed": seeds, "value": values}).drop_duplicates()
-    return bool(pairs["seed"].is_unique and pairs["value"].is_unique)
+    return seeds is not None and are_one_to_one(seeds, values)
 
 
 def _is_balanced(numbers: pd.Series, groups: pd.Series) -> bool:

@@ -72,11 +72,14 @@ WORDS: Mapping[str, tuple[Statistic, ...]] = {
     **dict.fromkeys((*INTERVALS, "iqr"), ()),
 }
 """Word, in small letters → the statistics that it may name, of which one fits; none of those that are not checked."""
+COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count", "n_trials", "repeats")
+"""Names of columns that say over how many runs a mean was taken."""
 _BEST = ("best", "worst", "last", "final")
 """Words that name a run again, where others are numbered."""
 _BESIDE_MEANS = (*SPREADS, *ERRORS, *INTERVALS, *VARIANCES, "cv", "iqr")
 """Words that name nothing but a statistic: beside a mean that was checked, they are not checked."""
 _PARTS = re.compile(r"(?P<before>.+?)[\s_/.:|,–-]*[\s_/.:|,(\[–-](?P<after>[^\s_/.:|,()\[\]–-]+)[)\]]?")
+_AT_START = re.compile(r"([A-Za-z0-9]+)[_ ./](.+)")
 _WITH_SCOPE = re.compile(r"^(?:macro|micro|grand|overall|total|simple|unweighted)_|_(?:over|of|across)_.+$")
 """What says over what a statistic was taken: `Macro avg`, `mean over tasks`."""
 _MARGIN = 4.0
@@ -100,6 +103,22 @@ def word_at_end(text: str) -> tuple[str, str] | None:
     if match is None or not statistic_word(match["after"]):
         return None
     return match["before"], statistic_word(match["after"])
+
+
+def metric_and_word(name: str) -> tuple[str, str]:
+    """Returns what a column is about and its statistic: `acc`, `std` of `acc_std`, `std_acc`; no metric of `std`."""
+    if statistic_word(name):
+        return "", statistic_word(name)
+    at_end = word_at_end(name)
+    if at_end is not None:
+        return at_end
+    at_start = _AT_START.fullmatch(name)
+    return (at_start[2], statistic_word(at_start[1])) if at_start else (name, "")
+
+
+def is_count(name: str) -> bool:
+    """Returns whether the name of a column says that it has the number of runs of all metrics."""
+    return name.lower() in COUNTS
 
 
 def is_summary_label(cells: pd.Series) -> pd.Series:

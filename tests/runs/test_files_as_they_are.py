@@ -50,7 +50,7 @@ def test_a_long_value_loses_nothing(ending, tmp_path):
 
 def test_means_with_decimal_commas_beside_semicolons(tmp_path):
     (tmp_path / "a.csv").write_text("model;n;acc\nbase;5;91,2 ± 0,4\nx;5;92,9 ± 0,5\n")
-    found = shaped(read_table_file(tmp_path / "a.csv"), "acc", "base")
+    found = shaped(read_table_file(tmp_path / "a.csv"), AnalysisOptions(metric="acc", baseline="base"))
     assert found.table["acc"].tolist() == ["91.2", "92.9"]
     assert [*found.means[0].spreads.values()] == ["0.4", "0.5"]
     assert "Commas are decimal points in acc" in found.notes

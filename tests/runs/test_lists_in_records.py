@@ -230,7 +230,12 @@ def test_names_of_steps_are_steps(shape, tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "names"),
-    [("fold", ("fold_1", "fold_2")), ("split", ("train", "test")), ("checkpoint", ("best", "last"))],
+    [
+        ("fold", ("fold_1", "fold_2")),
+        ("split", ("train", "test")),
+        ("split", ("train", "evaluation")),
+        ("checkpoint", ("best", "last")),
+    ],
 )
 def test_folds_splits_and_checkpoints_are_no_tasks(column, names, tmp_path):
     shapes = [

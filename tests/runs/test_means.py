@@ -98,6 +98,23 @@ def test_two_numbers_of_runs_of_one_metric_are_refused_unless_they_are_the_same(
     assert [row.n for row in own.summaries.values()] == [5, 5]
 
 
+@BOTH
+@pytest.mark.parametrize(
+    ("column", "baseline"),
+    [
+        ({"variant": "method,n"}, "method=base, n=10"),
+        ({"variant": ["method", "n"]}, "method=base, n=10"),
+        ({"task": "n"}, "base"),
+    ],
+)
+@pytest.mark.parametrize("counts", [{"n_seeds": 5}, {"acc_n": 5}], ids=str)
+def test_a_column_that_the_call_names_is_no_number_of_runs(form, column, baseline, counts):
+    options = AnalysisOptions(baseline=baseline, metric="acc", direction="max", column=column)
+    table = table_of(form(MEANS * 2, n=[10, 10, 20, 20], **counts), options)
+    assert [row.spreads["acc"].n for row in table.summaries.values()] == [5] * 4
+    assert table.rows["acc"].astype(float).tolist() == [row[1] for row in MEANS * 2]
+
+
 def test_a_number_of_runs_in_a_header_and_another_in_a_column_are_refused():
     frame = in_cells(MEANS, n=1000).rename(columns={"acc": "acc (5 seeds)"})
     options = AnalysisOptions(baseline="base", metric="acc (5 seeds)", direction="max")

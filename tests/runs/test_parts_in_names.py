@@ -64,6 +64,37 @@ def test_the_part_that_counts_more_is_judged(train, test, train_in, tmp_path):
     assert f"acc of files such as {test} counts" in said
 
 
+def folders_of_seeds(folder, train, test):
+    """A folder a variant, with a file for each part of the data that has all seeds inside; training turns the order."""
+    for name, values in (("base", BASE), ("wide", WIDE)):
+        on_train = 0.1 if name == "base" else 0
+        for file, added in ((train, on_train), (test, 0)):
+            seeds = {f"seed_{seed}": {"acc": value + added} for seed, value in enumerate(values)}
+            path = folder / f"r/{name}/{file}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({"seeds": seeds}))
+    return folder / "r"
+
+
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize(
+    ("train", "test", "metric", "says"),
+    [
+        ("train_metrics.json", "test_metrics.json", "acc", True),
+        ("test/metrics.json", "train/metrics.json", "train/acc", False),
+        ("train/metrics.json", "test/metrics.json", "test/acc", False),
+    ],
+)
+def test_seeds_inside_a_file_are_of_its_part(train, test, metric, says, tmp_path):
+    runs = folders_of_seeds(tmp_path, train, test)
+    words = ["analyse", str(runs), "--baseline", "base", "--metric", metric, "--direction", "max", "--json"]
+    done = CliRunner().invoke(main, [*words, "--results", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.stderr
+    (row,) = [row for row in json.loads(done.stdout)["verdicts"] if not row["exploratory"]]
+    assert (row["n"], row["p"]) == (5, pytest.approx(stats.ttest_rel(WIDE, BASE).pvalue))
+    assert (f"acc of files such as {test} counts" in " ".join(done.stderr.split())) == says
+
+
 @pytest.mark.slow
 def test_metrics_of_one_part_keep_their_names(tmp_path):
     for name in ("base", "wide"):

@@ -148,6 +148,7 @@ REFUSED = {
     ),
     "a deviation as metric": (wide("acc_mean", "acc_std"), "acc_std", "is a spread over runs"),
     "an interval alone": (wide("acc_mean", "acc_ci95"), "acc", "intervals, of which the level or the kind"),
+    "an interval before the name": (wide("mean_acc", "ci95_acc"), "acc", "intervals, of which the level"),
     "half a run": (wide("acc_mean", "acc_std").assign(n_seeds=2.5), "acc", "must be a whole number"),
     "one run": (wide("acc_mean", "acc_std").assign(n_seeds=1), "acc", "two or more"),
 }

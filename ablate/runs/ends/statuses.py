@@ -204,6 +204,11 @@ def ends_of(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     return ends
 
 
+def have_results(ends: pd.Series) -> pd.Series:
+    """Returns whether the number of each run counts, by how the run ended."""
+    return ends.map(lambda ending: ending.what_counts == "its number").astype(bool)
+
+
 def more_telling(one: Ending, other: Ending) -> Ending:
     """Returns the ending that counts of two that are said of one run; the first, where both are of one rank.
 

@@ -12,7 +12,8 @@ from scipy import stats
 
 from ablate.base.errors import Invalid
 from ablate.base.numerals import whole_in
-from ablate.runs.formats.json_documents import SEED
+from ablate.runs.cells import as_text, number_in
+from ablate.runs.formats.level_names import SEED, singular
 from ablate.runs.formats.run_names import SEED_IN_NAME
 from ablate.runs.formats.runs_in_records import has_own_seed
 from ablate.runs.options import AnalysisOptions
@@ -58,8 +59,7 @@ def axis_of(
     seeds = _seeds_among(others)
     if seeds:
         return Axis(_SEED, seeds)
-    is_told = PLACE in (options.seed, *(column for role, column in options.columns if role == _SEED))
-    if is_told:
+    if PLACE in (options.seed, *options.names_of(_SEED)):
         return Axis(PLACE, [number - 1 for number in numbers])
     return Axis(_SEED if are_of_seeds or is_seed(name) else "", numbers)
 
@@ -105,7 +105,9 @@ def unclear_array(place: str, *, is_square: bool = False) -> Invalid:
 
 def _axis_of_runs(values: Sequence[object]) -> int | None:
     """Returns the axis of an array along which means differ no more than by chance, where they do along the other."""
-    array = np.array([[number_of(value) for value in row] for row in values if isinstance(row, list)])
+    array = np.array(
+        [[number_in(as_text(value)) for value in row] for row in values if isinstance(row, list)]
+    )
     if min(array.shape) < _FEWEST or not np.isfinite(array).all():
         return None
     chances = [_chance_of_means(array), _chance_of_means(array.T)]
@@ -157,20 +159,7 @@ def _seeds_in_names(texts: Sequence[str]) -> list[str]:
 def _names_among(lists: Mapping[str, Sequence[object]]) -> list[str]:
     """Returns the names that a list beside others has: distinct words, none of which is a number."""
     for values in lists.values():
-        texts = [value for value in values if isinstance(value, str) and math.isnan(number_of(value))]
+        texts = [value for value in values if isinstance(value, str) and math.isnan(number_in(value))]
         if len(texts) == len(values) == len({*texts}):
             return texts
     return []
-
-
-def singular(name: str) -> str:
-    """Returns the last part of a dotted name, in lower case and without the s of a plural."""
-    return name.lower().rpartition(".")[2].removesuffix("s")
-
-
-def number_of(value: object) -> float:
-    """Returns a value as a number; not a number of what is none."""
-    try:
-        return float(str(value))
-    except ValueError:
-        return math.nan

@@ -42,7 +42,7 @@ def runs_in_frame(frame: pd.DataFrame, options: AnalysisOptions) -> RunsFound:
     clean = cleaned(pd.DataFrame(columns, places, dtype=object), ",", options.baseline)
     read = ReadTable(clean.table, "a DataFrame", [*notes, *clean.notes], clean.percent)
     with refusing_twice("runs", "a DataFrame"):
-        return shaped(read, options.metric, options.baseline)
+        return shaped(read, options)
 
 
 def _name_of(column: object) -> str:

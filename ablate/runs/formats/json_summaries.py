@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ablate.runs.formats.json_documents import SEED, plain_lists
+from ablate.runs.formats.json_documents import plain_lists
+from ablate.runs.formats.level_names import SEED
 from ablate.runs.summary_words import statistic_word
 
 _RAW = (

@@ -10,22 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+
+import numpy as np
 
 from ablate.base.errors import Invalid
 from ablate.report.words import message
+from ablate.runs.cells import as_text, number_in
 from ablate.runs.formats.axes import (
     PLACE,
     Axis,
     Row,
     axes_of_array,
     axis_of,
-    number_of,
-    singular,
     unclear_array,
 )
 from ablate.runs.formats.flat_objects import flat_row
 from ablate.runs.formats.json_documents import Records, plain_lists
+from ablate.runs.formats.level_names import singular
 from ablate.runs.formats.runs_in_records import runs_within
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.roles import STEPS
@@ -205,9 +206,9 @@ def _refuse_unclear(lists: Sequence[_UnfoldedList], options: AnalysisOptions) ->
 
 def _has_own_mean(found: _UnfoldedList) -> bool:
     """Returns whether the mean of a list stands beside it, as beside the samples of a benchmark."""
-    numbers = [number_of(value) for value in found.values]
+    numbers = [number_in(as_text(value)) for value in found.values]
     mean = sum(numbers) / len(numbers)
-    beside = [number_of(found.row[name]) for name in _statistics_of(found)]
+    beside = [number_in(as_text(found.row[name])) for name in _statistics_of(found)]
     return any(math.isclose(value, mean, rel_tol=1e-4) for value in beside)
 
 
@@ -215,10 +216,11 @@ def _trend(lists: Sequence[Sequence[object]]) -> float:
     """Returns how far values rise over the places of their lists, in standard deviations (Mann 1945; Kendall 1948)."""
     score, variance = 0, 0.0
     for values in lists:
-        numbers = [number_of(value) for value in values]
+        numbers = np.array([number_in(as_text(value)) for value in values])
         size = len(numbers)
-        for one, other in combinations(numbers, 2):
-            score += (other > one) - (other < one)
+        for place, number in enumerate(numbers):
+            later = numbers[place + 1 :]
+            score += int((later > number).sum()) - int((later < number).sum())
         variance += size * (size - 1) * (2 * size + 5) / 18
     return score / math.sqrt(variance) if variance else 0.0
 

@@ -82,13 +82,13 @@ class LmEvalResultReader(Reader):
                 nearest(options.metric, metrics),
             )
         table = flat_table([*kept.values()], [places[key] for key in kept])
-        says_seeds = bool(options.seed) or any(role in ("seed", "variant") for role, _ in options.columns)
+        says_seeds = bool(options.seed) or not {"seed", "variant"}.isdisjoint(options.named_roles)
         if not says_seeds and not ends_with_seeds(table.drop_duplicates("variant"), ["variant"]):
             raise _refusal(path, scores, options)
         notes = [message("analyse.document_errors")]
         if again:
             notes.append(message("analyse.evaluated_again", again))
-        roles = {role: [role] for role in ("variant", "task") if role not in dict(options.columns)}
+        roles = {role: [role] for role in ("variant", "task") if role not in options.named_roles}
         measured = [*metrics, *(f"{metric}{_ERROR}" for metric in metrics)]
         content = [digest_of_files([file]) for file in _files(path)]
         return RunsFound(table, "results of lm-eval", roles, measured, notes, content=content)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -44,10 +45,13 @@ class MetricRows:
 
     def under(self, part: str) -> MetricRows:
         """Returns the same with the name of a part of the data, such as `test/`, before the names of metrics."""
-        if not part:
-            return self
-        rows = [_under(part, row) for row in self.rows]
-        return replace(self, rows=rows, end=_under(part, self.end))
+        return self.mapped(functools.partial(_under, part)) if part else self
+
+    def mapped(self, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> MetricRows:
+        """Returns the same with each of its rows changed: those of steps, of the whole run, and of each seed."""
+        of_seeds = {seed: change(values) for seed, values in self.of_seeds.items()}
+        rows = [change(row) for row in self.rows]
+        return replace(self, rows=rows, end=change(self.end), of_seeds=of_seeds)
 
 
 def _under(part: str, row: Mapping[str, str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ablate.core.data_parts import RANKS
@@ -63,7 +63,7 @@ def _part_in(file: Path) -> str:
 def _metrics(read: MetricRows) -> set[str]:
     """Returns the names of numbers that are neither steps nor seeds."""
     names = set()
-    for row in (read.end, *read.rows):
+    for row in (read.end, *read.rows, *read.of_seeds.values()):
         names |= {name for name, value in row.items() if is_number(value)}
     return {name for name in names if name.lower() not in STEPS and not is_seed(name)}
 
@@ -77,4 +77,4 @@ def _renamed(read: MetricRows, part: str, shadowed: Mapping[str, set[str]]) -> M
     def under_part(row: Mapping[str, str]) -> dict[str, str]:
         return {f"{part}/{name}" if name in names else name: value for name, value in row.items()}
 
-    return replace(read, rows=[under_part(row) for row in read.rows], end=under_part(read.end))
+    return read.mapped(under_part)

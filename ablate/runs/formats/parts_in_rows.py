@@ -12,7 +12,7 @@ from itertools import groupby
 import pandas as pd
 
 from ablate.core.data_parts import FOLD_COLUMNS, PART_COLUMNS, RANKS, TASK_COLUMNS
-from ablate.runs.cells import NO_VALUE, are_flags, is_number
+from ablate.runs.cells import BLANK, are_flags, is_number
 from ablate.runs.ends.statuses import STATUSES
 from ablate.runs.filters import named_columns
 from ablate.runs.options import AnalysisOptions
@@ -35,16 +35,16 @@ def part_columns(files: Sequence[Sequence[Row]], options: AnalysisOptions) -> li
     files: the rows of each file.
     """
     names: dict[str, None] = {}
+    named_in_call = options.named_columns
     for rows in files:
         candidates = _candidates(rows, options) if len(rows) > 1 else []
         if not candidates:
             continue
-        asked = [*options.columns, ("", options.seed)]
-        in_call = {part for _, columns in asked for part in (columns, *columns.split(","))}
-        in_call |= {*named_columns(pd.DataFrame(columns=candidates), options.where)}
+        in_call = named_in_call | {*named_columns(pd.DataFrame(columns=candidates), options.where)}
         names |= dict.fromkeys(name for name in candidates if name in in_call)
+        steps = _steps_of(rows)
         for metric in judged(rows, options):
-            names |= dict.fromkeys(_columns_that_part(rows, candidates, metric))
+            names |= dict.fromkeys(_columns_that_part(rows, steps, candidates, metric))
     return [*names]
 
 
@@ -64,7 +64,7 @@ def _candidates(rows: Sequence[Row], options: AnalysisOptions) -> list[str]:
     values_of: dict[str, dict[str, None]] = {}
     for row in rows:
         for name, value in row.items():
-            if value not in ("", NO_VALUE):
+            if value not in BLANK:
                 values_of.setdefault(name, {})[value] = None
     candidates = []
     for name, values in values_of.items():
@@ -88,7 +88,9 @@ def _has_name_of_part(name: str) -> bool:
     return name.lower() in PART_COLUMNS
 
 
-def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: str) -> list[str]:
+def _columns_that_part(
+    rows: Sequence[Row], steps: Sequence[str], candidates: Sequence[str], metric: str
+) -> list[str]:
     """Returns the candidates that tell rows of other data apart, by one metric.
 
     One with the name of a part does so where it differs between rows of a step that differ in the metric, or takes
@@ -97,8 +99,8 @@ def _columns_that_part(rows: Sequence[Row], candidates: Sequence[str], metric: s
     """
     measured: list[Row] = []
     by_step: dict[str, list[Row]] = {}
-    for step, row in zip(_steps_of(rows), rows, strict=True):
-        if row.get(metric, "") not in ("", NO_VALUE):
+    for step, row in zip(steps, rows, strict=True):
+        if row.get(metric, "") not in BLANK:
             measured.append(row)
             by_step.setdefault(step, []).append(row)
     disputed = [of_step for of_step in by_step.values() if len({row[metric] for row in of_step}) > 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,10 +81,8 @@ class RunFolderReader(Reader):
             rule = "has runs with settings, and no file with their results"
             hint = f"Say how their logs name the metric: {EXAMPLE}; or let each run write metrics.json"
             raise Invalid("RUNS", rule, str(path), hint=hint)
-        read_file: Callable[[Path], MetricRows] = functools.partial(rows_of, metric=options.metric)
-        if options.read:
-            read_file = LogPatterns(options.read).rows_of
-        files_of_runs = [_results_of(folder, read_file) for folder in folders]
+        patterns = LogPatterns(options.read) if options.read else None
+        files_of_runs = [_results_of(folder, options.metric, patterns) for folder in folders]
         if kind != "files of runs" and not options.read:
             files_of_runs, of_parts = told_apart(files_of_runs)
             notes += of_parts
@@ -101,9 +99,11 @@ class RunFolderReader(Reader):
             # A text in which no pattern finds anything is a log only where a run has its settings.
             if not any(run.rows for run in runs):
                 raise found_nothing(f"the logs below {path}", options)
-            kept = [run for run in runs if run.rows or run.settings]
-            folders = [folder for folder, run in zip(folders, runs, strict=True) if run in kept]
-            runs = kept
+            kept = [
+                (folder, run) for folder, run in zip(folders, runs, strict=True) if run.rows or run.settings
+            ]
+            folders = [folder for folder, _ in kept]
+            runs = [run for _, run in kept]
         if all(folder.is_of_hydra for folder in folders):
             overridden: dict[str, None] = {}
             for run in runs:
@@ -137,9 +137,18 @@ def _kind_of_files(options: AnalysisOptions) -> FileKind:
     return "logs" if options.read else "metrics"
 
 
-def _results_of(folder: RunFolder, read_file: Callable[[Path], MetricRows]) -> dict[Path, MetricRows]:
-    """Returns what the files of results of one run say. Raises `Invalid`."""
-    return {file: read_file(file).under(folder.part_of(file)) for file in folder.results}
+def _results_of(folder: RunFolder, metric: str, patterns: LogPatterns | None) -> dict[Path, MetricRows]:
+    """Returns what the files of results of one run say. Raises `Invalid`.
+
+    patterns: those by which logs are read; None of files of metrics.
+    """
+    results = {}
+    for file in folder.results:
+        part = folder.part_of(file)
+        # A file in a folder of a part has the metric without the name of the part.
+        read = patterns.rows_of(file) if patterns else rows_of(file, metric.removeprefix(part))
+        results[file] = read.under(part)
+    return results
 
 
 def _history_of(

@@ -15,7 +15,7 @@ from ablate.base.numerals import in_one_form
 from ablate.base.once import put_once
 from ablate.core.ending import UNKNOWN, Ending
 from ablate.report.words import message
-from ablate.runs.cells import NO_VALUE, number_in
+from ablate.runs.cells import BLANK, number_in
 from ablate.runs.formats.parts_in_rows import are_tasks
 from ablate.runs.formats.run_names import CONFIG, RunNames, named
 from ablate.runs.histories import ROW
@@ -133,7 +133,7 @@ def _add_parts(
         values = [run.part.get(name, "") for run in runs]
         head[column] = values
         parts.append(column)
-        if are_tasks(name, values) and "task" not in dict(options.columns):
+        if are_tasks(name, values) and "task" not in options.named_roles:
             names.roles.setdefault("task", []).append(column)
             names.notes.append(message("analyse.tasks_of_rows", column))
     return parts
@@ -153,7 +153,7 @@ def _refuse_one_name(runs: Sequence[RunHistory]) -> None:
 
 
 def _has_value(row: Row) -> bool:
-    return any(value not in ("", NO_VALUE) for value in row.values())
+    return any(value not in BLANK for value in row.values())
 
 
 def _named_runs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +69,6 @@ def named(
     stands in one; without such settings by the folder, less the seed. A setting called `task` is the task.
     """
     given = dict(options.columns)
-    named_columns = [names.split(",") for _, names in options.columns]
     names = runs["run"].tolist()
     result = RunNames({}, {"run": ["run"]})
     pattern = options.seed or given.get("seed", "")
@@ -94,7 +94,7 @@ def named(
     if settings is None:
         settings = runs[[name for name in runs if str(name).startswith(CONFIG)]]
         settings = settings.rename(columns=lambda name: str(name).removeprefix(CONFIG))
-    others = [name for names in (*result.roles.values(), *named_columns) for name in names]
+    others = [*itertools.chain(*result.roles.values()), *options.names_with_role]
     no_parts = [_TASK, *(name.removeprefix(CONFIG) for name in others)]
     differing = _differing(settings.drop(columns=no_parts, errors="ignore"), seeds, result.notes)
     variants = [_joined(row, differing) for row in settings.to_dict("records")]
@@ -117,8 +117,7 @@ def _add_levels(
     names: Sequence[str], seeds: Sequence[str] | None, options: AnalysisOptions, result: RunNames
 ) -> None:
     """Adds a column for each level of folders that differs between runs, where the call names one of them."""
-    named = [name for _, names_of_role in options.columns for name in names_of_role.split(",")]
-    if not any(name.startswith(_LEVEL) for name in named):
+    if not any(name.startswith(_LEVEL) for name in options.names_with_role):
         return
     paths = [name.split("/") for name in _without_seeds(_without_shared([*names]), seeds)]
     if len({*map(len, paths)}) == 1:
@@ -128,7 +127,7 @@ def _add_levels(
 
 def _known_variants(runs: pd.DataFrame, options: AnalysisOptions) -> list[str]:
     """Returns the variant of each run in the columns that the call or its baseline names."""
-    given = [name for role, names in options.columns if role == "variant" for name in names.split(",")]
+    given = options.names_of("variant")
     columns = [name for name in given or ["variant"] if name in runs]
     if given and not columns:
         return [""] * len(runs)

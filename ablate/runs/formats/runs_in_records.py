@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.base.once import put_once
-from ablate.runs.formats.json_documents import seeds_in, value_at
+from ablate.runs.formats.json_documents import value_at
+from ablate.runs.formats.level_names import seeds_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import is_seed
 
@@ -19,8 +20,10 @@ def runs_by_seed(
 
     They stand under a name that speaks of seeds, since numbers may be steps. Raises `TwiceError`.
     """
-    within = _first_runs(record, record, metric) if isinstance(record, dict) else None
-    if within is None or not isinstance(record, dict):
+    if not isinstance(record, dict):
+        return None
+    within = _first_runs(record, record, metric)
+    if within is None:
         return None
     path, runs = within
     of_seeds: dict[str, Mapping[str, object]] = {}
@@ -48,8 +51,11 @@ def runs_within(
 
     Those values of the record that its runs have too are added to the summaries.
     """
-    within = _first_runs(record, record, options.metric) if isinstance(record, dict) else None
-    if within is None or not isinstance(record, dict):
+    if not isinstance(record, dict):
+        yield place, record
+        return
+    within = _first_runs(record, record, options.metric)
+    if within is None:
         yield place, record
         return
     path, runs = within

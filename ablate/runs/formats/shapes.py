@@ -55,19 +55,17 @@ class TableReader(Reader):
 
     def read(self, path: Path, options: AnalysisOptions) -> RunsFound:
         """Returns the runs of a table of any shape. Raises `Invalid`."""
-        return shaped(read_table_file(path, options), options.metric, options.baseline)
+        return shaped(read_table_file(path, options), options)
 
 
-def shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
-    """Returns the runs of a table of any of the shapes, known again by the rows as they stand. Raises `Invalid`.
-
-    metric, baseline: as the call names them; empty where it does not.
-    """
-    return replace(_shaped(read, metric, baseline), content=digests_of_rows(read.table))
+def shaped(read: ReadTable, options: AnalysisOptions) -> RunsFound:
+    """Returns the runs of a table of any of the shapes, known again by the rows as they stand. Raises `Invalid`."""
+    return replace(_shaped(read, options), content=digests_of_rows(read.table))
 
 
-def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
+def _shaped(read: ReadTable, options: AnalysisOptions) -> RunsFound:
     """Returns the runs of a table of any of the shapes. Raises `Invalid`."""
+    metric, baseline = options.metric, options.baseline
     read = without_summaries(read)
     names = [str(name) for name in read.table]
     if _runs_of_chart(names):
@@ -86,7 +84,7 @@ def _shaped(read: ReadTable, metric: str, baseline: str) -> RunsFound:
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value", baseline)
     is_of_wandb = "Name" in names and "State" in names
-    read, means = with_mean_columns(read, metric, baseline)
+    read, means = with_mean_columns(read, options)
     return RunsFound(
         read.table,
         "a W&B runs export" if is_of_wandb else read.kind,

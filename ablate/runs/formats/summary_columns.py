@@ -16,22 +16,22 @@ from ablate.base.errors import Problem, listed
 from ablate.runs.cells import MISSING, is_number, is_spread_of_last_digits, mean_and_spread
 from ablate.runs.formats.tables import ReadTable
 from ablate.runs.mean_columns import Kind, MeanColumns
+from ablate.runs.options import AnalysisOptions
 from ablate.runs.settings import in_one_form_each, is_outcome
 from ablate.runs.summary_words import (
+    COUNTS,
     ERRORS,
     INTERVALS,
     MEANS,
     SPREADS,
     VARIANCES,
+    is_count,
+    metric_and_word,
     statistic_word,
-    word_at_end,
 )
 
-COUNTS = ("n", "n_seeds", "num_seeds", "seeds", "n_runs", "num_runs", "runs", "count", "n_trials", "repeats")
-"""Names of columns that say over how many runs a mean was taken."""
 _BARE_SPREADS = frozenset({*SPREADS, *ERRORS} - {"sigma", "deviation", "se"})
 """Words that name the spread of runs where a column is called so and no more: `sigma` may be a setting."""
-_AT_START = re.compile(r"([A-Za-z]+)[_ ./](.+)")
 _COUNT_AT_END = re.compile(
     rf"(.+?)[_ ./-](?:{'|'.join(sorted(COUNTS, key=len, reverse=True))})", re.IGNORECASE
 )
@@ -45,6 +45,8 @@ _KINDS: Mapping[Kind, Sequence[str]] = {
 """How a spread may be given, the most useful first → its words."""
 _IN_HEADER = re.compile(r"[(\[]([^)\]]+)[)\]]|(?:±|\+/?-|\\pm)\s*([^()\[\]]+)|[,;_]\s*([^,;()\[\]]+)$")
 """The parts of a header in which it may say what stands after ±: `acc (mean ± SE)`, `acc ± SE`, `acc, SE`."""
+_MARK_OF_SPREAD = re.compile(r"±|\+/?-|\\pm|\(")
+"""What stands between the mean and the spread of a cell."""
 _BESIDE_KIND = re.compile(
     r"_(?:mean|average|avg|and|in|percent|1|(?:over_)?(?:\d+_)?(?:seeds|runs)|(?:over|of|n)_\d+)(?=_)"
 )
@@ -60,14 +62,11 @@ Counts = Mapping[str, pd.Series]
 """What says over how many runs means are, a column or a header → its cells."""
 
 
-def with_mean_columns(read: ReadTable, metric: str, baseline: str) -> tuple[ReadTable, list[MeanColumns]]:
-    """Returns a table with plain means in cells that had spreads too, and the means that have spreads beside them.
-
-    metric, baseline: as the call names them; empty where it does not.
-    """
-    beside = _means_beside_spreads(read, metric)
+def with_mean_columns(read: ReadTable, options: AnalysisOptions) -> tuple[ReadTable, list[MeanColumns]]:
+    """Returns a table with plain means in cells that had spreads too, and the means that have spreads beside them."""
+    beside = _means_beside_spreads(read, options)
     table = read.table
-    in_cells = [str(name) for name in table if _holds_means_with_spreads(table[name], baseline)]
+    in_cells = [str(name) for name in table if _holds_means_with_spreads(table[name], options.baseline)]
     numbers = {name: _count_in_name(name) for name in in_cells}
     names = _without_counts(in_cells, [*map(str, table)])
     found: list[MeanColumns] = []
@@ -75,7 +74,7 @@ def with_mean_columns(read: ReadTable, metric: str, baseline: str) -> tuple[Read
     for name in in_cells:
         shared = {*numbers.values()} - {""}
         number = numbers[name] or (next(iter(shared)) if len(shared) == 1 else "")
-        counts = _counts_of(table, _AFTER_NAME.sub("", name))
+        counts = _counts_of(table, _AFTER_NAME.sub("", name), options)
         has_own = bool(numbers[name]) or not counts
         if number and has_own:
             counts = {**counts, name: pd.Series(number, table.index)}
@@ -105,6 +104,8 @@ def kind_of_header(name: str) -> Kind:
 
 def _holds_means_with_spreads(cells: pd.Series, baseline: str) -> bool:
     """Returns whether most cells of a column that have a value are `MEAN ± SPREAD`, and none is the baseline."""
+    if not cells.str.contains(_MARK_OF_SPREAD).any():
+        return False
     present = cells[(cells != "") & ~cells.str.lower().isin(MISSING)]
     if present.empty or (baseline and (present == baseline).any()):
         return False
@@ -130,7 +131,7 @@ def _without_counts(names: Sequence[str], taken: Sequence[str]) -> dict[str, str
     for name in names:
         plain = re.sub(r"\s*[(\[]\s*[)\]]", "", _COUNT_IN_NAME.sub("", name, count=1)).strip()
         shorter[name] = plain
-    has_count = any(name.lower() in COUNTS for name in taken)
+    has_count = any(map(is_count, taken))
     changed = [name for name in names if shorter[name] != name]
     is_taken = len({*shorter.values()}) < len(names) or any(shorter[name] in taken for name in changed)
     return {name: name for name in names} if has_count or is_taken else shorter
@@ -189,16 +190,17 @@ class _Words:
     """Metric → kind of spread → its column; an empty metric of a column that is called `std` and no more."""
 
 
-def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
-    """Returns the metrics that are known by a column of means and one of their spread; `asked`: that of the call."""
+def _means_beside_spreads(read: ReadTable, options: AnalysisOptions) -> list[MeanColumns]:
+    """Returns the metrics that are known by a column of means and one of their spread."""
     table = read.table
     words = _words_of(table)
     found = []
     for metric, spreads in words.spreads.items():
         kind = next(kind for kind in _KINDS if kind in spreads)
-        means = _means_of(table, words, metric, spreads[kind], asked)
+        means = _means_of(table, words, metric, spreads[kind], options)
+        counts = _counts_of(table, metric, options)
         for mean in means:
-            columns = _of_columns(read, metric, mean, spreads[kind], kind)
+            columns = _of_columns(read, metric, mean=mean, spread=spreads[kind], kind=kind, counts=counts)
             if len(means) > 1:
                 rule = f"has deviations in {spreads[kind]}, and does not say of which means they are"
                 hint = f"Call the column {mean}_{spreads[kind]}"
@@ -207,18 +209,20 @@ def _means_beside_spreads(read: ReadTable, asked: str) -> list[MeanColumns]:
     return found
 
 
-def _means_of(table: pd.DataFrame, words: _Words, metric: str, spread: str, asked: str) -> list[str]:
+def _means_of(
+    table: pd.DataFrame, words: _Words, metric: str, spread: str, options: AnalysisOptions
+) -> list[str]:
     """Returns the columns of means of which a column may have the spread, one where its name says which.
 
     metric: that of the spread; empty where its column is called `std` and no more.
     """
     if metric in words.means:
         return [words.means[metric]]
-    if not _counts_of(table, metric):
+    if not _counts_of(table, metric, options):
         return []
     if metric:
         return [metric] if metric in table else []
-    return _outcomes(table, words, asked) if statistic_word(spread) in _BARE_SPREADS else []
+    return _outcomes(table, words, options.metric) if statistic_word(spread) in _BARE_SPREADS else []
 
 
 def _words_of(table: pd.DataFrame) -> _Words:
@@ -226,13 +230,14 @@ def _words_of(table: pd.DataFrame) -> _Words:
     means: dict[str, str] = {}
     spreads: dict[str, dict[Kind, str]] = {}
     for name in map(str, table):
-        if not _holds_numbers(table[name]):
-            continue
-        metric, word = _metric_and_word(name)
+        metric, word = metric_and_word(name)
         kinds = [kind for kind, words in _KINDS.items() if word in words]
+        is_told = word in MEANS or bool(kinds)
+        if not is_told or not _holds_numbers(table[name]):
+            continue
         if word in MEANS:
             means.setdefault(metric, name)
-        elif kinds:
+        else:
             spreads.setdefault(metric, {})[kinds[0]] = name
     return _Words(means, spreads)
 
@@ -243,13 +248,14 @@ def _outcomes(table: pd.DataFrame, words: _Words, asked: str) -> list[str]:
     for spreads in words.spreads.values():
         taken |= {*spreads.values()}
     names = [name for name in map(str, table) if name not in taken and _holds_numbers(table[name])]
-    return [name for name in names if name == asked or (is_outcome(name) and not _is_count(name))]
+    return [name for name in names if name == asked or (is_outcome(name) and not is_count(name))]
 
 
-def _of_columns(read: ReadTable, metric: str, mean: str, spread: str, kind: Kind) -> MeanColumns:
+def _of_columns(
+    read: ReadTable, metric: str, *, mean: str, spread: str, kind: Kind, counts: Counts
+) -> MeanColumns:
     """Returns the means of a metric that has a column of means and one of their spread."""
     table = read.table
-    counts = _counts_of(table, metric)
     is_taken = metric in table and metric != mean
     name = mean if is_taken or not metric else metric
     mistake = _mistake_of_kind(kind, spread) or _mistake_of_counts(counts, name)
@@ -271,17 +277,6 @@ def _of_columns(read: ReadTable, metric: str, mean: str, spread: str, kind: Kind
     )
 
 
-def _metric_and_word(name: str) -> tuple[str, str]:
-    """Returns what a column is about and its statistic: `acc`, `std` of `acc_std`, `std_acc`; no metric of `std`."""
-    if statistic_word(name):
-        return "", statistic_word(name)
-    at_end = word_at_end(name)
-    if at_end is not None:
-        return at_end
-    at_start = _AT_START.fullmatch(name)
-    return (at_start[2], statistic_word(at_start[1])) if at_start else (name, "")
-
-
 def _holds_numbers(cells: pd.Series) -> bool:
     """Returns whether most cells of a column that have a value are numbers."""
     present = cells[cells != ""]
@@ -291,16 +286,14 @@ def _holds_numbers(cells: pd.Series) -> bool:
 # Numbers of runs, and what is unclear
 
 
-def _counts_of(table: pd.DataFrame, metric: str) -> Counts:
-    """Returns the columns that say over how many runs the means of a metric are: its own, else those of all."""
-    names = [*map(str, table)]
-    own = [name for name in names if metric and not _is_count(name) and _metric_of_count(name) == metric]
-    return {name: table[name] for name in own or filter(_is_count, names)}
+def _counts_of(table: pd.DataFrame, metric: str, options: AnalysisOptions) -> Counts:
+    """Returns the columns that say over how many runs the means of a metric are: its own, else those of all.
 
-
-def _is_count(name: str) -> bool:
-    """Returns whether the name of a column says that it has the number of runs of all metrics."""
-    return name.lower() in COUNTS
+    A column that the call names is a setting, a seed or a metric, and says none.
+    """
+    names = [name for name in map(str, table) if name not in options.named_columns]
+    own = [name for name in names if metric and not is_count(name) and _metric_of_count(name) == metric]
+    return {name: table[name] for name in own or filter(is_count, names)}
 
 
 def _metric_of_count(name: str) -> str:
@@ -308,7 +301,7 @@ def _metric_of_count(name: str) -> str:
     at_end = _COUNT_AT_END.fullmatch(name)
     if at_end is not None:
         return at_end[1]
-    metric, word = _metric_and_word(name)
+    metric, word = metric_and_word(name)
     return metric if word in ("count", "n") else ""
 
 

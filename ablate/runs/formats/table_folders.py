@@ -16,14 +16,13 @@ from ablate.runs.formats.shapes import shaped
 from ablate.runs.formats.tables import ReadTable, read_table_file
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reader import Reader, RunsFound
+from ablate.runs.roles import NAMES_OF_VARIANTS
 from ablate.runs.run_tree import files_below, run_files
-from ablate.runs.settings import is_seed
+from ablate.runs.settings import are_one_to_one, is_seed
 
 _FILE = "file"
 """The column with the name of the file of a run, without its ending and its seed."""
 _NUMBER_AT_END = re.compile(r"(?:^|(?<=[\W_]))(\d+)$")
-_OF_VARIANTS = ("variant", "method", "model")
-"""The names of columns that hold variants where the call names no baseline."""
 
 
 class TableFolderReader(Reader):
@@ -52,7 +51,7 @@ class TableFolderReader(Reader):
         table = pd.concat(parts)
         percent = sorted({name for read in tables for name in read.percent})
         together = ReadTable(table, "a folder of tables", list(notes), percent)
-        found = shaped(together, options.metric, options.baseline)
+        found = shaped(together, options)
         role = _role_of_files(table, names, options)
         has_seeds = any(is_seed(str(name)) for name in table)
         if role == "variant" and not has_seeds and not options.replicates:
@@ -163,16 +162,15 @@ def _role_of_files(table: pd.DataFrame, names: Sequence[str], options: AnalysisO
     """
     if _FILE not in table or table[_FILE].nunique() < 2:
         return None
-    if any(_FILE in name.split(",") for _, name in options.columns):
+    if _FILE in options.names_with_role:
         return None
     own = _own_variants(table, options.baseline)
     if not options.baseline or options.baseline not in names:
-        is_same = any(_are_one_to_one(table[_FILE], table[name]) for name in own)
+        is_same = any(are_one_to_one(table[_FILE], table[name]) for name in own)
         return None if is_same else "task"
-    named_variants = [name for role, name in options.columns if role == "variant"]
     for name in own:
         differs = (table[name] == options.baseline) != (table[_FILE] == options.baseline)
-        if differs.any() and not named_variants:
+        if differs.any() and "variant" not in options.named_roles:
             row = table[differs].iloc[0]
             rule = f"has files that say another {name} than their names do"
             given = f"{table.index[differs][0]}: {row[name]!r}, and its name says {row[_FILE]!r}"
@@ -185,13 +183,7 @@ def _own_variants(table: pd.DataFrame, baseline: str) -> list[str]:
     """Returns the columns with one value in each file, in which the baseline stands or whose name says variants."""
     columns = []
     for name in table.columns.drop(_FILE):
-        has_baseline = (table[name] == baseline).any() if baseline else name in _OF_VARIANTS
+        has_baseline = (table[name] == baseline).any() if baseline else name in NAMES_OF_VARIANTS
         if has_baseline and (table.groupby(_FILE)[name].nunique() == 1).all():
             columns.append(str(name))
     return columns
-
-
-def _are_one_to_one(names: pd.Series, values: pd.Series) -> bool:
-    """Returns whether each name has a value of its own."""
-    pairs = pd.DataFrame({"name": names, "value": values}).drop_duplicates()
-    return bool(pairs["name"].is_unique and pairs["value"].is_unique)

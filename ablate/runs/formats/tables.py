@@ -24,7 +24,7 @@ from ablate.runs.formats.json_summaries import runs_of_document
 from ablate.runs.formats.lists_in_records import unfolded
 from ablate.runs.formats.text_tables import lines_of_table
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.roles import STEPS
+from ablate.runs.roles import NAMES_OF_VARIANTS, STEPS
 from ablate.runs.settings import is_seed
 from ablate.runs.summary_words import is_summary_label
 
@@ -48,8 +48,6 @@ _NO_TABLES = {
 }
 """How files begin that hold tables in a format that is not read → what they are, and what to do."""
 _OF_NOTEBOOK = {"cells", "nbformat"}
-_OF_RUNS = ("variant", "method", "model")
-"""Names for what is one in all lines of the log of a run."""
 _MAX_CELLS = 20_000_000
 _ROWS_AT_ONCE = 4096
 """The rows of a parquet file that are unpacked before their size is looked at."""
@@ -276,7 +274,7 @@ def _with_first_line(places: list[str], objects: list[object], metric: str) -> t
     for each in others:
         names |= {*each} if isinstance(each, dict) else set()
     own = {name: value for name, value in first.items() if name not in names}
-    if not any(is_seed(name) or name in _OF_RUNS for name in own):
+    if not any(is_seed(name) or name in NAMES_OF_VARIANTS for name in own):
         return places, objects
     return places[1:], [{**own, **each} if isinstance(each, dict) else each for each in others]
 

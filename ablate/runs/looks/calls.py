@@ -43,9 +43,8 @@ def call_of(options: AnalysisOptions, roles: Mapping[str, Sequence[str]]) -> dic
     for name, value in asked.items():
         if value not in (None, ""):
             call[name] = f"{value:g}" if isinstance(value, float) else str(value)
-    named = {role for role, _ in options.columns}
     for role in ROLES:
-        if role in roles and (role != "step" or role in named):  # Formats name the steps, too.
+        if role in roles and (role != "step" or role in options.named_roles):  # Formats name the steps, too.
             call[role] = ",".join(roles[role])
     return call
 

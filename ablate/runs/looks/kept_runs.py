@@ -10,7 +10,7 @@ import pandas as pd
 from ablate.analysis.earlier_looks import error_rate_of_best_subset
 from ablate.analysis.shared_runs import error_rate_of_best_variant
 from ablate.core.other_looks import RunChoice
-from ablate.runs.cells import NO_VALUE, is_number
+from ablate.runs.cells import BLANK, is_number
 from ablate.runs.filters import named_columns
 from ablate.runs.roles import STEPS, RunColumns, joined_column
 
@@ -110,7 +110,7 @@ def _names_rows(column: pd.Series) -> bool:
 def _counts_of(table: pd.DataFrame, columns: RunColumns) -> RunCounts:
     """Returns the counts of the rows that have a result."""
     roles, options = columns.roles, columns.options
-    with_result = table[~table[options.metric].isin(["", NO_VALUE])]
+    with_result = table[~table[options.metric].isin(BLANK)]
     variants = joined_column(with_result, roles["variant"])
     names = variants.drop_duplicates().tolist()
     baseline = options.baseline_among(names)
