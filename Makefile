@@ -30,7 +30,7 @@ test: lint ## lint, type check, and run the fast tests
 	$(BIN)/pytest $(SPREAD)
 
 test-all: lint ## the same with the slow tests
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[tensorboard]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[bench,libraries,tensorboard]"
 	$(BIN)/pytest $(SPREAD) -m ""
 
 torture: $(READY) ## attack it at random for 20 minutes (again: SEED=N); writes results/torture

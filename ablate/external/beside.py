@@ -66,27 +66,41 @@ def documents_named(files: Sequence[Path], words: Sequence[str], folder: Path) -
 
     Names are read from the folder; one with a variable in it is not found.
     """
-    texts = [*words]
-    for file in _scripts(files):
-        texts.append(file.read_text(errors="replace"))
+    texts = [*words, *_texts_of_scripts(files, folder)]
     names = dict.fromkeys(name for text in texts for name in _FILE.findall(text) if is_document(name))
     places = [Path(os.path.normpath(folder / name)) for name in names]
     return [place for place in places if place.is_relative_to(folder) and place.is_file()]
 
 
-def variables_of_scripts(files: Sequence[Path], words: Sequence[str]) -> set[str]:
-    """Returns the variables that scripts of a shell read, and words of a command that go to one."""
+def variables_of_scripts(files: Sequence[Path], words: Sequence[str], folder: Path) -> set[str]:
+    """Returns the variables that scripts of a shell read, and words of a command that go to one.
+
+    folder: where the command runs, from which scripts name others.
+    """
     names: set[str] = set()
-    for file in _scripts(files):
-        names |= variables_of_shell(file.read_text(errors="replace"))
+    for text in _texts_of_scripts(files, folder):
+        names |= variables_of_shell(text)
     for before, word in pairwise(words):
         if before.endswith("c") and before.startswith("-"):
             names |= variables_of_shell(word)
     return names
 
 
-def _scripts(files: Sequence[Path]) -> Iterator[Path]:
-    """Yields the scripts of a shell among files."""
-    for file in files:
-        if file.suffix == ".sh" and file.is_file() and file.stat().st_size <= _MAX_BYTES:
-            yield file
+def _texts_of_scripts(files: Sequence[Path], folder: Path) -> Iterator[str]:
+    """Yields the texts of the scripts of a shell among files, and of those that these name, each once."""
+    waiting = [*files]
+    seen: set[Path] = set()
+    while waiting:
+        file = waiting.pop(0)
+        if file in seen or not _is_script(file):
+            continue
+        seen.add(file)
+        text = file.read_text(errors="replace")
+        yield text
+        for name in _FILE.findall(text):
+            # The first part may be a variable, as in `$HERE/env.sh`, or the end of one.
+            waiting += [Path(os.path.normpath(folder / name)), file.parent / name.partition("/")[2]]
+
+
+def _is_script(file: Path) -> bool:
+    return file.suffix == ".sh" and file.is_file() and file.stat().st_size <= _MAX_BYTES

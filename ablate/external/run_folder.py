@@ -200,7 +200,7 @@ class RunFolder:
         study sets.
         """
         inherited: dict[str, str] = {}
-        for name in variables_of_scripts(entries_of(words, self.folder), words):
+        for name in variables_of_scripts(entries_of(words, self.folder), words, self.folder):
             inherited[name] = digest_of_variable(name)
         for name, digests in self.trace.variables.items():
             digest = digest_of_variable(name)
