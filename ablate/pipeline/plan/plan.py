@@ -25,6 +25,7 @@ from ablate.pipeline.preregister.claims import as_preregistered
 from ablate.pipeline.preregister.dated_plans import expected_changes
 from ablate.pipeline.reports.cache import current_report
 from ablate.pipeline.reports.place import report_place
+from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
@@ -69,6 +70,8 @@ class StudyPlan:
     selecting: Sequence[Stage]
     # Finished trials that a run would train again because of their code alone.
     other_code: OtherCode | None = None
+    # The conditions, or tasks, whose trials are planned.
+    conditions: Sequence[str] = ()
 
     @property
     def at_most(self) -> int:
@@ -137,7 +140,7 @@ def plan_study(
 
     store = Store(options.results_folder / "store", warn, read_only=True)
     folder, _ = report_place(study.document, options)
-    cells = study.cells()
+    cells = requested(study.cells(), conditions=options.condition)
     cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])
     records = _records(cells_of_trials.values(), store)
     # Of variants that trainings choose, the last report alone knows whether all is there.
@@ -175,6 +178,7 @@ def plan_study(
         previews=[(stage.name, stage.preview(study, store)) for stage in stages],
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
+        conditions=[*dict.fromkeys(cell.task for cell in cells)],
     )
 
 
