@@ -272,6 +272,20 @@ def check_told_apart(draft: Draft) -> None:
         else:
             variant = variants[untold.variants[0]]
             report_at([untold.problem], variant.patches, variant.at, draft.document)
+    _check_conditions_told_apart(draft)
+
+
+def _check_conditions_told_apart(draft: Draft) -> None:
+    """Refuses conditions that the training code cannot tell apart."""
+    conditions = {condition.name: condition for condition in draft.conditions}
+    configs = {condition.name: condition.config for condition in draft.conditions}
+    paths: list[str] = []
+    for condition in draft.conditions:
+        paths += condition.patches
+    for untold in draft.workload.untold(configs, paths, {}):
+        if untold.is_certain and untold.variants is not None:
+            condition = conditions[untold.variants[0]]
+            draft.document.report(condition.located(untold.problem))
 
 
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:

@@ -158,7 +158,10 @@ def _check_tasks(document: Document) -> None:
         return
     if _all_have_tasks(conditions):
         return
-    if has_task == has_tasks:
+    if conditions and not has_task:
+        hint = "Or give each condition a task of its own: NAME: {task: …}"
+        document.refuse(("task",), "is required where a condition does not give its own", hint=hint)
+    elif has_task == has_tasks:
         document.refuse(("task",), "give either `task`, or `tasks` with several")
 
 

@@ -128,7 +128,7 @@ def test_conditions_are_refused_beside_tasks(write):
 def test_without_a_task_each_condition_gives_one(write):
     text = HEAD.replace("task: {name: coin}\n", "")
     (problem,) = problems(write(text + "conditions: {a: {}, b: {task: {name: die}}}\n"))
-    assert "task: give either `task`, or `tasks` with several" in problem
+    assert "task: is required where a condition does not give its own" in problem
 
 
 def test_an_ablation_path_keeps_one_condition(write):
@@ -142,3 +142,13 @@ def test_what_is_wrong_in_every_condition_is_said_once(write):
     text = HEAD + "model: {width: 13}\nconditions: {a: {}, b: {training.steps: 5}}\n"
     (problem,) = problems(write(text))
     assert "line 7: model.width: " in problem
+
+
+def test_conditions_that_own_code_cannot_tell_apart_are_refused(write):
+    write("print('loss=1')", "t.py")
+    text = OWN.replace("--lr {lr}", "--lr {lr:.0e}")
+    found = problems(write(text + "conditions: {a: {}, b: {config.lr: 1.1e-3}}\n"))
+    assert found == [
+        "line 7: conditions.b: has the same command as a: {lr} writes both values alike. "
+        "Give the placeholder a format that keeps them apart"
+    ]

@@ -104,6 +104,11 @@ class StudyPlan:
                 lines.append(f"{variant.name}: {command}")
             beside = self.study.workload.beside_command(variant.configs[0], self.study.config.seeds.values[0])
             lines += [f"  with {line}" for line in beside]
+        baseline = self.study.variants[0]
+        for index, task in enumerate(self.study.tasks[1:], start=1):
+            command = self.command_of(baseline, index)
+            if command:
+                lines.append(f"{baseline.name}{self.study.on(task)}: {command}")
         return lines
 
     @property
