@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.errors import Invalid, Problem
+from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
 from ablate.study.designs import Config, Resolve
@@ -19,6 +19,7 @@ from ablate.study.schema import StudyConfig
 
 KEY = "conditions"
 TASK = "task"
+METRICS = "metrics"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Condition:
             return replace(problem, path=(*place, *problem.path[path.count(".") + 1 :]))
         if not is_named:
             return problem
+        if isinstance(problem.given, str) and problem.given in self.patches:  # a path that does not exist
+            return replace(problem, path=(*self.at, problem.given), given=NOT_GIVEN)
         where = ".".join(map(str, problem.path))
         return replace(problem, rule=f"{where} {problem.rule}".strip(), path=self.at)
 
@@ -124,7 +127,7 @@ def _refuse_without_change(
 def check_conditions(
     config: StudyConfig, varied_paths: Mapping[str, Sequence[str]], document: Document
 ) -> None:
-    """Refuses conditions that patch a path which the study compares or chooses.
+    """Refuses conditions that patch a path which the study compares or chooses, or what it judges.
 
     varied_paths: key of the study file → the paths whose values are chosen there for each variant.
     """
@@ -134,6 +137,10 @@ def check_conditions(
     refuse_in_conditions("design.stack", getattr(config.design, "stack", ()), config, document)
     for key, paths in varied_paths.items():
         refuse_in_conditions(key, paths, config, document)
+    for name, patches in config.conditions.items():
+        for path in patches:
+            if overlap(path, METRICS):
+                document.refuse((KEY, name, path), "cannot differ between conditions, which are judged alike")
 
 
 def refuse_in_conditions(key: str, paths: Iterable[str], config: StudyConfig, document: Document) -> None:

@@ -88,7 +88,10 @@ def test_an_option_sets_a_path_of_a_condition(write):
 @pytest.mark.parametrize(
     ("conditions", "refused"),
     [
-        ("{a: {}, b: {model.wdth: 9}}", "conditions.b: the path does not exist: model has no 'wdth'"),
+        (
+            "{a: {}, b: {model.wdth: 9}}",
+            "conditions.b.model.wdth: the path does not exist: model has no 'wdth'",
+        ),
         ("{a: {}, b: {model.width: 0}}", "conditions.b.model.width: must be"),
         ("{b: {model.width: 13}}", "conditions.b.model.width: "),
         ("{b: {model.width: 4}}", "conditions.b: changes nothing"),
@@ -142,6 +145,14 @@ def test_what_is_wrong_in_every_condition_is_said_once(write):
     text = HEAD + "model: {width: 13}\nconditions: {a: {}, b: {training.steps: 5}}\n"
     (problem,) = problems(write(text))
     assert "line 7: model.width: " in problem
+
+
+def test_conditions_are_judged_by_one_metric(write):
+    write("print('loss=1')", "t.py")
+    found = problems(write(OWN + "conditions: {a: {}, b: {config.w: 512, metrics.loss.margin: 0.1}}\n"))
+    assert found == [
+        "line 7: conditions.b.metrics.loss.margin: cannot differ between conditions, which are judged alike"
+    ]
 
 
 def test_conditions_that_own_code_cannot_tell_apart_are_refused(write):
