@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 from harness import TOY_STUDY, plan_here
-from searching import PEAK_STUDY, table_at
+from searching import PEAK_STUDY, PEAKS, table_at
 
 import ablate
-from ablate.base.errors import StudyError
+from ablate.base.errors import AblateError, StudyError
 from ablate.pipeline.jobs.commands import write_commands
 from ablate.session.options import Options
 
@@ -19,6 +19,7 @@ conditions: {low: {}, high: {model.heads: 2}}
 tune: {over: {model.x: {choice: [0.1, 0.25, 0.4]}}, sampler: grid, at: high}
 """
 )
+SPACE = "{choice: [0.1, 0.25, 0.4]}}, sampler: grid, at: high}"
 
 
 def verdicts(folder):
@@ -83,6 +84,18 @@ def test_tuning_at_a_condition_gives_its_choice_to_all(run):
     # A run of one condition takes the settings of the other.
     again, _ = run(TUNED, condition=["low"])
     assert again.trained == 0
+
+
+def test_a_setting_that_another_condition_cannot_have_ends_the_run(write, run):
+    plugin = PEAKS.read_text().replace('"peaks"', '"picky"')
+    plugin = plugin.replace(
+        'if config["model"]["heads"] == 7:',
+        'if config["model"]["heads"] == 2 and 0.1 < config["model"]["x"] < 0.4 or config["model"]["heads"] == 7:',
+    )
+    write(plugin, "picky.py")
+    text = TUNED.replace("workload: peaks", "workload: picky").replace(str(PEAKS), "picky.py")
+    with pytest.raises(AblateError, match="chosen at low cannot be built there: "):
+        run(text.replace(SPACE, "{float: [0.1, 0.4]}}, trials: 2, at: low}"))
 
 
 def _quiet():

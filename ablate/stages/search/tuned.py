@@ -58,21 +58,29 @@ def tuned_variant(
             places = [table.best(owner, searched_task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
         table.trials.loc[places, "chosen"] = owner
         others = runner_up_places[task].get(owner, ())
-        settings: dict[int, _Setting] = {}
-        for place in (*places, *others):
-            point = table.point(place)
-            try:
-                config = study.patched(variant.configs[index], spec.space.patches(point), index)
-            except Invalid as error:
-                where = f"{variant.name}{study.on(task)}"
-                raise AblateError(message("search.not_buildable", where, searched_task, str(error))) from None
-            settings[place] = _Setting(spec.space.labels(point), config)
+        try:
+            settings = _settings_at(study, spec, table, variant, index, [*places, *others])
+        except Invalid as error:
+            where = f"{variant.name}{study.on(task)}"
+            raise AblateError(message("search.not_buildable", where, searched_task, str(error))) from None
         # With a setting for each seed, the one that most of them chose.
         configs[index] = settings[max(places, key=places.count)].config
         by_seed[task] = [settings[place].config for place in places] if spec.section.each_seed else []
         tuned[task] = _joined_labels([settings[place].labels for place in places])
         runner_ups[task] = _named(variant, [settings[place] for place in others])
     return replace(variant, configs=configs, tuned=tuned, runner_ups=runner_ups, by_seed=by_seed)
+
+
+def _settings_at(
+    study: Study, spec: SearchSpec, table: SearchTable, variant: Variant, index: int, places: Sequence[int]
+) -> dict[int, _Setting]:
+    """Returns place in the table → the setting that was tried there, on the task of this index; raises `Invalid`."""
+    settings: dict[int, _Setting] = {}
+    for place in places:
+        point = table.point(place)
+        config = study.patched(variant.configs[index], spec.space.patches(point), index)
+        settings[place] = _Setting(spec.space.labels(point), config)
+    return settings
 
 
 def _named(variant: Variant, settings: Sequence[_Setting]) -> dict[str, Config]:
