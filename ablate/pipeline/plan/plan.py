@@ -238,8 +238,12 @@ def _seconds(
     if timed:
         return {place: fmean(seconds) for place, seconds in timed.items()}
 
-    described = study.describe(study.variants[0])[0]
-    usual = store.usual_seconds(described.compute)
-    if not usual:
+    first, *_ = descriptions = study.describe(study.variants[0])
+    usual = store.usual_seconds(first.compute)
+    if not usual or not first.compute:
         return {}
-    return {(cell.variant, cell.task): usual for cell in cells}
+    # A condition may train for longer, or another model.
+    usual_of_task: dict[str, float] = {}
+    for task, described in zip(study.tasks, descriptions, strict=True):
+        usual_of_task[task] = usual * (described.compute or first.compute) / first.compute
+    return {(cell.variant, cell.task): usual_of_task[cell.task] for cell in cells}
