@@ -32,7 +32,7 @@ WIDTH = 100  # The most characters of a line of sentences.
 
 @click.command("plan")
 @STUDY
-@options_of(Options, "seeds", "sets", "confirm")
+@options_of(Options, "seeds", "sets", "condition", "confirm")
 @SWEEP
 @click.option(
     "--detect",
@@ -195,6 +195,8 @@ def _variants(plan: StudyPlan) -> Table:
     sizes = []
     for variant, of_variant in descriptions.items():
         for task, description in zip(study.tasks, of_variant, strict=True):
+            if task not in plan.conditions:
+                continue
             names = {"variant": short_name(variant, study.config.labels)}
             if len(study.tasks) > 1:
                 names["task"] = task

@@ -195,9 +195,9 @@ class TrialPlan(Plan):
         return self._seed_index[cell.seed] < self._seeds_asked.get(_place(cell), 0)
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
-        """Returns a function that tells whether `--only` and `--seed` ask for a cell. Raises `StudyError`."""
+        """Returns a function that tells whether the options ask for a cell. Raises `StudyError`."""
         judged = [cell for cell in self.cells if cell.judged]
-        wanted = requested(judged, options.only, options.seed)
+        wanted = requested(judged, options.only, options.seed, options.condition)
         wanted_runs = {(cell.variant, cell.task, cell.seed) for cell in wanted}
         return lambda cell: (cell.variant, cell.task, cell.seed) in wanted_runs
 

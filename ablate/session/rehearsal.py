@@ -38,7 +38,7 @@ class Rehearsal(Session):
 
     def train(self, plan: Plan, *, later: int = 0, **ignored: object) -> Mapping[str, Record]:
         """Returns the records that a plan asks for, by trial id. Raises `NextBatch` where the store lacks one."""
-        return rehearse(plan, self.store, later=later)
+        return rehearse(plan, self.store, wanted=wanted, later=later)
 
     def enlist(self, cells: Sequence[Cell]) -> None:
         """Lists nothing: who asks for a batch lists it."""

@@ -80,7 +80,7 @@ def resolved_text(study: Study, folder: Path) -> str:
     keys_of_stages: list[str] = []
     for stage_config in study.stage_configs:
         keys_of_stages += stage_config.model_fields
-    for key in ("task", "tasks", *keys_of_stages):
+    for key in ("task", "tasks", "conditions", *keys_of_stages):
         if key in data and not data[key]:
             del data[key]
     if _names_files(study, data):

@@ -70,7 +70,7 @@ def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
 
 def _check_solved(config: StudyConfig, tasks: Sequence[Description], document: Document) -> None:
     """Refuses the value at which a task counts as solved, where the study gives it and no run can show it."""
-    given = document.data.get("tasks") or [document.data.get("task")]
+    given = document.data.get("tasks") or [document.data.get("task")] * len(tasks)
     for index, (section, task) in enumerate(zip(given, tasks, strict=False)):
         if not isinstance(section, dict) or section.get("solved") is None:
             continue

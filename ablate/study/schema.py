@@ -38,26 +38,42 @@ def _study_name(name: str) -> str:
     return name
 
 
+_NAME_ALLOWED = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
+
+
 def _variant_name(name: str) -> str:
     """Returns a name that a variant may have, which also names columns and files; refuses others."""
-    has_bad_length = not 0 < len(name) <= 80
-    is_taken = name in (BASELINE, PLACEBO, ".", "..")
-    # Programs take a cell of a table for a formula where it begins so.
-    is_like_formula = name.startswith(("@", "+", "-"))
-    if has_bad_length or is_taken or is_like_formula or any(map(_is_forbidden, name)):
-        allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
-        raise refusal("is not a valid name for a variant", f"{allowed}, and not {BASELINE} or {PLACEBO}")
+    if name in (BASELINE, PLACEBO) or not _is_name(name):
+        rule = "is not a valid name for a variant"
+        raise refusal(rule, f"{_NAME_ALLOWED}, and not {BASELINE} or {PLACEBO}")
     return name
 
 
+def _condition_name(name: str) -> str:
+    """Returns a name that a condition may have; refuses others."""
+    if not _is_name(name):
+        raise refusal("is not a valid name for a condition", _NAME_ALLOWED)
+    return name
+
+
+def _is_name(name: str) -> bool:
+    """Returns whether a name can stand in tables, claims and names of files."""
+    has_good_length = 0 < len(name) <= 80
+    # Programs take a cell of a table for a formula where it begins so.
+    is_like_formula = name.startswith(("@", "+", "-"))
+    is_folder = name in (".", "..")
+    return has_good_length and not (is_folder or is_like_formula or any(map(_is_forbidden, name)))
+
+
 def _is_forbidden(character: str) -> bool:
-    """Returns whether no variant may have a character in its name."""
+    """Returns whether no variant and no condition may have a character in its name."""
     return character in "/\\=," or character.isspace() or not character.isprintable()
 
 
 StudyName = Annotated[str, Field(pattern=f"^{names.OWN}$"), AfterValidator(_study_name)]
 ReportName = Annotated[str, Field(pattern=f"^{names.NAME}$"), AfterValidator(_study_name)]
 VariantName = Annotated[str, AfterValidator(_variant_name)]
+ConditionName = Annotated[str, AfterValidator(_condition_name)]
 
 
 class MetricSection(StrictModel):
@@ -115,6 +131,9 @@ class StudyConfig(StrictModel):
         dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]], Field(max_length=1_000)
     ] = {}
     "Variants named by hand: name → {path: value}."
+    conditions: Annotated[dict[ConditionName, dict[str, Any]], Field(max_length=100)] = {}
+    """Conditions in each of which every variant is trained and judged: name → {path: value}, patches of one trial's
+    configuration. `{}` is the study as written; `tasks` is the short form of conditions that patch `task`."""
     compare: str = BASELINE
     "What each variant is compared with: the baseline, another variant by its name, or all_pairs: with each other."
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}
@@ -136,15 +155,6 @@ class StudyConfig(StrictModel):
     "Statements to be judged."
     notes: str = ""
     "Free text for the report."
-
-    def configs(self, sections: list[str]) -> list[dict[str, Any]]:
-        """Returns the baseline's resolved config, one for each task."""
-        data = self.model_dump()
-        base = {name: data[name] for name in sections if name != "task"}
-        if "task" not in sections:
-            return [base]
-        tasks = data["tasks"] or [data["task"]]
-        return [{"task": task, **base} for task in tasks]
 
 
 def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> type[StudyConfig]:

@@ -98,6 +98,14 @@ def test_several_tasks_stand_for_one(validator):
     assert problems(validator, {"name": "x"})
 
 
+def test_conditions_stand_beside_one_task_or_for_several(validator):
+    wide = {"narrow": {}, "wide": {"model.d_model": 128}}
+    assert not problems(validator, BASE | {"conditions": wide})
+    assert not problems(validator, {"name": "x", "conditions": {"digits": {"task": "digits"}}})
+    assert problems(validator, {"name": "x", "tasks": ["recall", "digits"], "conditions": wide})
+    assert problems(validator, BASE | {"conditions": ["narrow"]})
+
+
 @pytest.mark.parametrize(
     ("change", "where"),
     [

@@ -16,7 +16,7 @@ from ablate.study.patch import short_label
 # The columns that name a comparison.
 PLACE = ("variant", "baseline", "task", "metric")
 # The first steps of the paths that make a baseline.
-BASELINE_SECTIONS = ("task", "tasks", "model", "training")
+BASELINE_SECTIONS = ("task", "tasks", "conditions", "model", "training")
 MAX_PATHS = 4
 """The paths in which baselines differ that a note names."""
 

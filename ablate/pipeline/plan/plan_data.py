@@ -40,6 +40,8 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for index, (task, described) in enumerate(zip(study.tasks, study.describe(variant), strict=True)):
         place = variant.name, task
+        if task not in plan.conditions:
+            continue
         rows.append(
             {
                 "variant": variant.name,

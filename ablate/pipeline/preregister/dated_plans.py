@@ -102,6 +102,8 @@ def _settings(study: Study) -> dict[str, Any]:
     for config in study.stage_configs:
         if not config.decides:
             excluded |= config.model_fields.keys()
+    if not study.config.conditions:
+        excluded.add("conditions")  # Plans of studies without conditions stay as they were dated.
     settings = dict(_flat(study.config.model_dump(exclude=excluded)))
     settings["metric.name"] = study.metric
     # A path without a dot is a whole section: the metrics of a user's own code change no trial, but do change verdicts.
