@@ -189,11 +189,8 @@ class Contrast:
         near = max(margin, CEILING_STEPS * metric.resolution) + ROUNDED
         oriented = sign(metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
         at_ceiling = self._oriented_ceiling(oriented) - near
-        if self.interaction:
-            at_lowest = -np.inf if metric.floor is None else sign(metric) * metric.floor + near
-            means = sign(metric) * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
-            if ((means >= at_ceiling) | (means <= at_lowest)).any():
-                yield Block(Reason("scale"))
+        if self.interaction and self.has_mean_near_bound(margin):
+            yield Block(Reason("scale"))
         all_solved = False
         none_solved = False
         if self.by_rate and self.solved is not None and self.has_runs:
@@ -207,6 +204,18 @@ class Contrast:
             yield Block(Reason("floor", {"n": self.n}), wholly=False)
         if self.differences.all_zero:
             yield Block(Reason("degenerate", {"n": self.n}))
+
+    def has_mean_near_bound(self, margin: float = 0.0) -> bool:
+        """Returns whether the mean of a variant lies so near a bound of the metric that differences shrink there."""
+        if self.counted or self.n == 0:
+            return False
+        metric = self.metric
+        near = max(margin, CEILING_STEPS * metric.resolution) + ROUNDED
+        means = sign(metric) * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
+        oriented = sign(metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
+        at_ceiling = self._oriented_ceiling(oriented) - near
+        at_lowest = -np.inf if metric.floor is None else sign(metric) * metric.floor + near
+        return bool(((means >= at_ceiling) | (means <= at_lowest)).any())
 
     def _oriented_ceiling(self, oriented: Floats) -> float:
         """Returns the best value of the metric, oriented; infinite where it is unknown.
