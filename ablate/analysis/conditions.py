@@ -160,7 +160,7 @@ class OverConditions(Differences):
         of_examples = [
             component
             for examples in self.shared_examples
-            for component in _of_examples(examples.squares.at(n), examples.weight)
+            for component in components_of_examples(examples.squares.at(n), examples.weight)
         ]
         if of_examples:
             over_seeds = self._error_over_seeds(n)
@@ -201,7 +201,7 @@ class OfIndependentConditions(Differences):
             weight = 1 / (scale * len(self.scales))
             of_seeds += _of_seeds(differences, weight, num_seeds)
             if differences.squares is not None:
-                of_examples += _of_examples(differences.squares.at(num_seeds), weight)
+                of_examples += components_of_examples(differences.squares.at(num_seeds), weight)
         errors = [satterthwaite(of_seeds)]
         if of_examples:
             errors.append(satterthwaite([*of_seeds, *of_examples], least_df=n - 1))
@@ -216,7 +216,7 @@ def satterthwaite(components: Sequence[VarianceComponent], least_df: float = 0.0
     return StandardError(total**0.5, max(1 / parts, least_df))
 
 
-def _of_examples(squares: MeanSquares, weight: float) -> list[VarianceComponent]:
+def components_of_examples(squares: MeanSquares, weight: float) -> list[VarianceComponent]:
     """Returns what shared test examples add to the variance: MS_E less MS_R, or nothing where that is not above 0."""
     if squares.examples <= squares.rest:
         return []
@@ -321,7 +321,7 @@ def by_more_at(here: Condition, there: Condition, *, same_examples: bool = False
 
 def mean_of_independent(conditions: Sequence[Condition]) -> OfIndependentConditions | Refusal:
     """Returns the mean over conditions whose seeds were declared to be independent, in the scaled unit."""
-    refusal = refusal_of(conditions) or _refusal_of_seeds(conditions)
+    refusal = refusal_of(conditions) or refusal_of_seeds(conditions)
     if refusal is not None:
         return refusal
     scales = scales_of(conditions)
@@ -330,15 +330,15 @@ def mean_of_independent(conditions: Sequence[Condition]) -> OfIndependentConditi
     weights = 1 / (np.array(scales) * len(scales))
     return OfIndependentConditions(
         np.array([one.mean / scale for one, scale in zip(differences, scales, strict=True)]),
-        _norm(weights, [one.floor for one in differences]),
+        norm_of(weights, [one.floor for one in differences]),
         blocks=blocks_of(conditions),
-        resolution=_norm(weights, [one.resolution for one in differences]),
+        resolution=norm_of(weights, [one.resolution for one in differences]),
         conditions=differences,
         scales=scales,
     )
 
 
-def _refusal_of_seeds(conditions: Sequence[Condition]) -> Refusal | None:
+def refusal_of_seeds(conditions: Sequence[Condition]) -> Refusal | None:
     """Returns why seeds are not independent: numbers that several conditions have, or too few; None where they are."""
     num_conditions = Counter(seed for condition in conditions for seed in {*condition.seeds})
     sharing = [one.name for one in conditions if any(num_conditions[seed] > 1 for seed in one.seeds)]
@@ -358,7 +358,7 @@ def _weighted_sum(
     scales = scales_of(conditions)
     assert scales is not None
     unpaired = [one.name for one in conditions if len(one.seeds) != len(one.differences.values)]
-    differences = [] if unpaired else _on_shared_seeds(conditions)
+    differences = [] if unpaired else on_shared_seeds(conditions)
     if unpaired or (differences[0].n < LEAST_SEEDS <= min(one.differences.n for one in conditions)):
         return Refusal("seeds", unpaired or [one.name for one in conditions])
 
@@ -370,16 +370,16 @@ def _weighted_sum(
             shared_examples.append(SharedExamples(one.squares, float(weight)))
     return OverConditions(
         np.tensordot(weights, np.stack([one.values for one in differences]), 1),
-        _norm(weights, [one.floor for one in differences]),
+        norm_of(weights, [one.floor for one in differences]),
         examples=examples,
         overlap=max(one.overlap for one in differences),
         blocks=blocks_of(conditions),
-        resolution=_norm(weights, [one.resolution for one in differences]),
+        resolution=norm_of(weights, [one.resolution for one in differences]),
         shared_examples=shared_examples,
     )
 
 
-def _on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
+def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
     """Returns the differences of each condition on the seeds that all have, in the order of the first condition."""
     shared = set.intersection(*[{*condition.seeds} for condition in conditions])
     seeds = [seed for seed in conditions[0].seeds if seed in shared]
@@ -400,7 +400,7 @@ def _same_examples(differences: Sequence[Differences], weights: Floats) -> NDArr
     return np.asarray(np.tensordot(weights, np.stack(examples), 1))
 
 
-def _norm(weights: Floats, steps: Sequence[float]) -> float:
+def norm_of(weights: Floats, steps: Sequence[float]) -> float:
     """Returns √Σ(w_t·g_t/u_t)², the standard deviation of L where that of each condition is g_t."""
     return float(np.linalg.norm(weights * np.array(steps)))
 
