@@ -1,0 +1,96 @@
+"""Families of claims alone: what they count, and claims in their order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_conditions import conditions
+from scipy import stats
+
+from ablate.analysis.claim_families import (
+    PlacedClaim,
+    alpha_of_late_claim,
+    estimate_of,
+    outcomes_in_order,
+    size_of_claims,
+)
+from ablate.analysis.judge import ALPHA, Judged, judge
+from ablate.core.facts import Claim, Less
+from ablate.core.reason import Block, Reason
+
+BEATS = Claim("a beats b", "beats", "accuracy", ["a"], ["b"], by=0.0)
+MORE = Claim("by more", "interaction", "accuracy", ["a1"], ["b1"], 0.0, less=Less(["a2"], ["b2"], "accuracy"))
+
+
+def judged(p):
+    return Judged(p, 1.0, ALPHA, Reason("open"))
+
+
+def test_claims_in_order_are_judged_as_in_the_reference():
+    found = outcomes_in_order([judged(p) for p in (0.03, 0.04, 0.06, 0.001)])
+    assert found == ["supported", "supported", "inconclusive", "not_tested"]
+
+
+def test_a_refuted_claim_is_decided_and_a_blocked_one_is_not():
+    refuted = Judged(1.0, 0.01, ALPHA)
+    (condition,) = conditions([[1.0], [1.1], [0.9]])
+    blocks = [Block(Reason("incomplete", {"pairs": 3, "missing": 1}))]
+    blocked = judge(replace(condition.difference, blocks=blocks), "beats")
+    found = outcomes_in_order([refuted, judged(0.01), blocked, judged(0.01)])
+    assert found == ["refuted", "supported", "inconclusive", "not_tested"]
+    assert outcomes_in_order([]) == []
+
+
+def test_claims_on_one_estimate_count_once():
+    same = [
+        BEATS,
+        replace(BEATS, by=0.1),
+        replace(BEATS, kind="matches", by=0.2),
+        replace(BEATS, a=["b"], b=["a"]),
+    ]
+    assert size_of_claims(PlacedClaim(claim, "recall") for claim in same) == 1
+    apart = [
+        PlacedClaim(BEATS, "recall"),
+        PlacedClaim(BEATS, "sort"),
+        PlacedClaim(BEATS, "mean"),
+        PlacedClaim(replace(BEATS, metric="loss"), "recall"),
+        PlacedClaim(replace(BEATS, a=["c"]), "recall"),
+    ]
+    assert size_of_claims([*apart, *apart]) == 5
+    assert size_of_claims([]) == 0
+
+
+def test_differences_of_differences_are_one_estimate_in_whatever_order():
+    def key(a, b, less_a, less_b, metric="accuracy"):
+        claim = replace(MORE, a=a, b=b, less=Less(less_a, less_b, metric))
+        return estimate_of(PlacedClaim(claim, "recall"))
+
+    one = key(["a1"], ["b1"], ["a2"], ["b2"])
+    assert key(["a2"], ["b2"], ["a1"], ["b1"]) == one, "the other direction"
+    assert key(["b1"], ["a1"], ["b2"], ["a2"]) == one
+    assert key(["a1"], ["a2"], ["b1"], ["b2"]) == one, "the same sum"
+    assert key(["a1"], ["b1"], ["b2"], ["a2"]) != one
+    assert key(["a1"], ["b1"], ["a2"], ["b2"], "loss") != one
+
+
+def test_a_late_claim_is_judged_among_all_rows_and_claims():
+    assert alpha_of_late_claim(16, 4) == pytest.approx(0.0025)
+
+
+def outcomes(d):
+    """The outcomes of claims in order; d: shape (num_seeds, num_claims)."""
+    return outcomes_in_order([judge(one.difference, "beats") for one in conditions(d)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shifts", [(0, 0, 0), (9, 0, 0), (9, 9, 0), (0.8, 0, 0), (0.8, 0.8, 0), (9, 0, 9)])
+def test_any_false_verdict_of_claims_in_order_is_rare(shifts):
+    rng = np.random.default_rng(53)
+    wrong = 0
+    for _ in range(3000):
+        found = outcomes(rng.normal(shifts, size=(8, 3)))
+        wrong += any(
+            outcome in ("supported", "refuted") and shift == 0
+            for outcome, shift in zip(found, shifts, strict=True)
+        )
+    assert wrong / 3000 <= stats.binom.ppf(0.995, 3000, 0.0513) / 3000
