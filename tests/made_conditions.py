@@ -27,6 +27,15 @@ def conditions(
     return made
 
 
+def with_examples(d: ArrayLike) -> list[Condition]:
+    """Returns the conditions of differences of shape (num_conditions, num_seeds, num_examples)."""
+    made = []
+    for t, one in enumerate(np.asarray(d, float)):
+        differences = Differences.between(one.mean(axis=1), np.zeros(len(one)), examples=one)
+        made.append(Condition(f"c{t}", differences, "score", SCORE, range(len(one))))
+    return made
+
+
 def blocked(condition: Condition, *blocks: Block) -> Condition:
     """Returns the condition with these blocks."""
     return replace(condition, difference=replace(condition.difference, blocks=blocks))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_conditions import SCORE, blocked, conditions
+from made_conditions import SCORE, blocked, conditions, with_examples
 from made_evidence import ACCURACY, LOSS
 from scipy import stats
 
@@ -28,21 +28,6 @@ GAMES = np.array([(0.10, 2), (0.04, 1), (0.07, -1), (0.05, 3), (0.09, 0.5)])
 LADDER = np.array(
     [(0.01, 0.03, 0.06), (0.02, 0.03, 0.05), (0, 0.02, 0.07), (0.01, 0.04, 0.04), (0.02, 0.02, 0.06)]
 )
-
-
-def with_examples(d, **changes):
-    """The conditions of differences of shape (num_conditions, num_seeds, num_examples)."""
-    return [
-        Condition(
-            f"c{t}",
-            Differences.between(one.mean(axis=1), np.zeros(len(one)), examples=one),
-            "score",
-            SCORE,
-            seeds=range(len(one)),
-            **changes,
-        )
-        for t, one in enumerate(d)
-    ]
 
 
 def other_seeds(conditions):
