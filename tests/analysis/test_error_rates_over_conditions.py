@@ -108,7 +108,8 @@ def test_level_of_every_where_one_condition_has_no_effect(num_conditions):
     nulls = [_in_every(d) for d in studies(9, 5, num_conditions)]
     assert np.mean(np.array(nulls) != "inconclusive") <= most(0.05)
     at_margin = [
-        _in_every(d * 0.1 + np.r_[1.0, np.zeros(num_conditions - 1)], 1.0) for d in studies(10, 8, 2)
+        _in_every(d * 0.1 + np.r_[1.0, np.zeros(num_conditions - 1)], 1.0)
+        for d in studies(10, 8, num_conditions)
     ]
     assert np.mean(np.array(at_margin) == "equivalent") <= most(0.027)
 
