@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ablate.analysis.judge import ALPHA, Judged
+from ablate.analysis.power import POWER, difference_power, smallest
 from ablate.core.facts import Claim
 
 OrderedOutcome = Literal["supported", "refuted", "inconclusive", "not_tested"]
@@ -75,3 +76,16 @@ def outcomes_in_order(claims: Sequence[Judged]) -> list[OrderedOutcome]:
         is_reached = not outcomes or outcomes[-1] in ("supported", "refuted")
         outcomes.append(judged.outcome if is_reached else "not_tested")
     return outcomes
+
+
+def seeds_of_family(num_claims: int, effect: float) -> float:
+    """Returns the seeds that find each claim of a family with 80 % power; effect: d_z of each."""
+    return smallest(lambda n: difference_power(effect, n, ALPHA / num_claims) >= POWER)
+
+
+def seeds_in_order(num_claims: int, effect: float) -> float:
+    """Returns the seeds that find the last of claims in order with 80 % power, those before it being found too.
+
+    effect: d_z of each. Claims that share their noise, as by one baseline, take up to two fewer.
+    """
+    return smallest(lambda n: difference_power(effect, n) ** num_claims >= POWER)

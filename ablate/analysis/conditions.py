@@ -155,6 +155,10 @@ class OverConditions(Differences):
     shared_examples: Sequence[SharedExamples] = ()
     """The test examples of each condition whose seeds share them."""
 
+    def without_examples(self) -> OverConditions:
+        """Returns the estimate as if the test examples were all that there are."""
+        return replace(self, examples=None, shared_examples=())
+
     def errors_at(self, n: int) -> list[StandardError]:
         """Returns the standard errors that n ≥ 2 seeds would have."""
         errors = super().errors_at(n)
@@ -178,6 +182,10 @@ class OfIndependentConditions(Differences):
     """The differences of each condition, in the units of its metric."""
     scales: Sequence[float] = ()
     """u_t of each condition."""
+
+    def without_examples(self) -> OfIndependentConditions:
+        """Returns the estimate as if the test examples were all that there are."""
+        return replace(self, conditions=[one.without_examples() for one in self.conditions])
 
     @property
     def n(self) -> int:
@@ -239,7 +247,7 @@ def _of_seeds(differences: Differences, weight: float, n: int) -> list[VarianceC
         sds = [*differences.sds]
         counts = [*differences.counts]
     else:
-        (error,) = replace(differences, examples=None).errors_at(n)
+        (error,) = differences.without_examples().errors_at(n)
         return [VarianceComponent((weight * error.se) ** 2, error.df)]
     if n != differences.n:
         counts = [n, n]

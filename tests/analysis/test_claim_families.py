@@ -12,6 +12,8 @@ from ablate.analysis.claim_families import (
     alpha_of_late_claim,
     estimate_of,
     outcomes_in_order,
+    seeds_in_order,
+    seeds_of_family,
     size_of_claims,
 )
 from ablate.analysis.judge import ALPHA, Judged, judge
@@ -75,6 +77,24 @@ def test_differences_of_differences_are_one_estimate_in_whatever_order():
 
 def test_a_late_claim_is_judged_among_all_rows_and_claims():
     assert alpha_of_late_claim(16, 4) == pytest.approx(0.0025)
+
+
+def test_seeds_of_claims_are_those_of_the_reference():
+    """In order, at most one more: the reference has 13 and 17, of claims that share their noise in part."""
+    assert [seeds_of_family(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 17]
+    assert [seeds_in_order(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 18]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("num_claims", "num_seeds", "shared", "power"), [(3, 13, 0.5, 0.80), (8, 17, 0.0, 0.80)]
+)
+def test_power_of_the_last_claim_in_order(num_claims, num_seeds, shared, power):
+    rng = np.random.default_rng(54)
+    d = np.sqrt(1 - shared) * rng.normal(size=(1500, num_seeds, num_claims))
+    d += 1 + np.sqrt(shared) * rng.normal(size=(1500, num_seeds, 1))
+    found = [outcomes(study)[-1] == "supported" for study in d]
+    assert np.mean(found) == pytest.approx(power, abs=0.03)
 
 
 def outcomes(d):
