@@ -72,7 +72,7 @@ RefusalCode = Literal[
     few              too few conditions
     sizes            the numbers of a trend are not positive, or not all different
 """
-SINGLE_CODES = ("ceiling", "unsolved", "degenerate")
+SINGLE_CODES = ("ceiling", "degenerate")
 """Codes of blocks that say that one condition cannot show a difference, while others may."""
 
 
@@ -97,6 +97,12 @@ class Condition:
         """Its differences, of a rate those on all seeds."""
         return self.difference.differences if isinstance(self.difference, Rate) else self.difference
 
+    @property
+    def is_paired(self) -> bool:
+        """Whether it has a difference for each of its seeds."""
+        unpaired = isinstance(self.differences, Unpaired | OfSummaries)
+        return not unpaired and len(self.seeds) == len(self.differences.values)
+
     @classmethod
     def of_contrast(
         cls,
@@ -108,7 +114,7 @@ class Condition:
         margin: float | None = None,
         declared_scale: float | None = None,
     ) -> Condition:
-        """Returns the condition of a contrast; seeds: the numbers of the seeds that are compared, in their order."""
+        """Returns the condition of a contrast; seeds: the numbers of its pairs in their order, none where unpaired."""
         return cls(
             name,
             contrast.estimate(margin),
@@ -366,7 +372,7 @@ def _weighted_sum(
         return refusal
     scales = scales_of(conditions)
     assert scales is not None
-    unpaired = [one.name for one in conditions if len(one.seeds) != len(one.differences.values)]
+    unpaired = [one.name for one in conditions if not one.is_paired]
     differences = [] if unpaired else on_shared_seeds(conditions)
     if unpaired or (differences[0].n < LEAST_SEEDS <= min(one.differences.n for one in conditions)):
         return Refusal("seeds", unpaired or [one.name for one in conditions])
@@ -383,6 +389,7 @@ def _weighted_sum(
         examples=examples,
         overlap=max(one.overlap for one in differences),
         blocks=blocks_of(conditions),
+        unit=differences[0].unit,
         resolution=norm_of(weights, [one.resolution for one in differences]),
         shared_examples=shared_examples,
     )
@@ -417,8 +424,7 @@ def norm_of(weights: Floats, steps: Sequence[float]) -> float:
 def blocks_of(conditions: Sequence[Condition]) -> list[Block]:
     """Returns what blocks a mean over conditions: what blocks any of them, those that block everything first.
 
-    That one condition is at its ceiling, unsolved or all ties leaves the mean what it is, but for its likeness; of all
-    conditions it blocks everything.
+    A condition that is at its ceiling, or has ties alone, blocks likeness; where all are, they block everything.
     """
     single = [any(block.reason.code in SINGLE_CODES for block in one.difference.blocks) for one in conditions]
     blocks = []

@@ -15,6 +15,7 @@ earlier runs takes no rule of its own: the spreads of `commits.stream.p_of_gain`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -35,7 +36,7 @@ class LevelLeft:
 
     def level_of(self, place: int) -> float:
         """Returns the level of the confirmation at a place since the last keep, from 1."""
-        return self.budget * float(place) ** -EXPONENT / ZETA
+        return self.budget * math.pow(place, -EXPONENT) / ZETA
 
     @property
     def next_level(self) -> float:

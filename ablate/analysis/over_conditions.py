@@ -131,7 +131,8 @@ def side_of_zero(differences: Differences, alpha: float) -> Side:
 
 def _heaviest(conditions: Sequence[Condition]) -> str:
     """Returns the condition with more than half of the sum of the variances of d̄_t/u_t; empty where none has it."""
-    scales = scales_of(conditions) or []
+    scales = scales_of(conditions)
+    assert scales is not None
     errors = [max(error.se for error in one.differences.errors) for one in conditions]
     variances = (np.array(errors) / np.array(scales)) ** 2
     if len(conditions) < 2 or not variances.max() > HEAVY * variances.sum():

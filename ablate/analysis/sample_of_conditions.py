@@ -92,7 +92,7 @@ def _refusal_of_sample(conditions: Sequence[Condition], *, independent_seeds: bo
         return refusal
     if independent_seeds:
         return refusal_of_seeds(conditions)
-    unpaired = [one.name for one in conditions if len(one.seeds) != len(one.differences.values)]
+    unpaired = [one.name for one in conditions if not one.is_paired]
     if unpaired:
         return Refusal("seeds", unpaired)
     few = on_shared_seeds(conditions)[0].n < LEAST_INDEPENDENT

@@ -21,8 +21,10 @@ from ablate.analysis.conditions import (
 from ablate.analysis.estimates import Rate
 from ablate.analysis.judge import judge, p_of
 from ablate.analysis.paired import Differences
+from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
+from ablate.core.summary import Summary
 
 GAMES = np.array([(0.10, 2), (0.04, 1), (0.07, -1), (0.05, 3), (0.09, 0.5)])
 LADDER = np.array(
@@ -66,6 +68,22 @@ def test_independent_conditions_of_unequal_size_have_the_degrees_of_freedom_of_t
     (error,) = mean_of_independent(made).errors
     assert error.se**2 == pytest.approx(0.07013889, abs=5e-9)
     assert error.df == pytest.approx(14.273470, abs=5e-7)
+
+
+def test_of_unpaired_runs_each_side_adds_its_variance():
+    a, b = np.random.default_rng(8).normal(size=(2, 7))
+    welch = stats.ttest_ind(a, b, equal_var=False)
+    runs = Condition("runs", Unpaired.of_runs(a, b, 0.0, known=False), "score", SCORE)
+    (error,) = mean_of_independent([runs]).errors
+    assert (error.df, runs.differences.mean / error.se) == (
+        pytest.approx(welch.df),
+        pytest.approx(welch.statistic),
+    )
+    sides = [Summary("a", "t", "score", side.mean(), side.std(ddof=1), 7) for side in (a, b)]
+    told = Condition("told", OfSummaries.between_means(*sides, SCORE), "score", SCORE)
+    both = mean_of_independent([runs, told])
+    assert both.errors[0].se == pytest.approx(error.se / 2**0.5)
+    assert both.errors[0].df == pytest.approx(2 * welch.df)
 
 
 def test_a_trend_is_that_of_the_reference():
@@ -158,6 +176,8 @@ def test_what_cannot_be_added_is_refused():
     assert mean_over([first, replace(second, difference=documents)]) == Refusal("sources", ["c1"])
     assert mean_over(other_seeds([first, second])) == Refusal("seeds", ["c0", "c1"])
     assert mean_over([first, replace(second, seeds=())]) == Refusal("seeds", ["c1"])
+    unpaired = Unpaired.of_runs(GAMES[:, 0], GAMES[:, 1], 0.0, known=False)
+    assert mean_over([replace(first, difference=unpaired), second]) == Refusal("seeds", ["c0"])
     assert mean_of_independent([first, second]) == Refusal("shared_seeds", ["c0", "c1"])
     few = conditions(GAMES[:4])
     assert mean_of_independent(other_seeds(few)) == Refusal("few_seeds", ["c0", "c1"])

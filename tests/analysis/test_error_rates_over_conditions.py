@@ -29,7 +29,7 @@ def studies(seed, num_seeds, num_conditions, shared=0.0, sds=1.0, num=STUDIES):
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.8])
-@pytest.mark.parametrize(("num_conditions", "num_seeds"), [(2, 5), (2, 8), (8, 5), (8, 8)])
+@pytest.mark.parametrize(("num_conditions", "num_seeds"), [(2, 5), (2, 8), (8, 5), (8, 8), (26, 5)])
 @pytest.mark.parametrize("ratio", [1, 10])
 def test_level_of_the_mean(num_conditions, num_seeds, shared, ratio):
     sds = np.linspace(1, ratio, num_conditions)
