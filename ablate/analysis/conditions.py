@@ -86,7 +86,7 @@ class Condition:
     metric_name: str
     metric: Metric
     seeds: Sequence[int] = ()
-    """The seed numbers of the pairs, in their order; none where runs are unpaired."""
+    """The seed numbers of the pairs in their order, or of all unpaired runs; none where runs have no numbers."""
     declared_scale: float | None = None
     """The scale that the study declares, in the units of the metric; None where it declares none."""
     near_bound: bool = False
@@ -110,17 +110,16 @@ class Condition:
         contrast: Contrast,
         metric_name: str,
         *,
-        seeds: Sequence[int],
         margin: float | None = None,
         declared_scale: float | None = None,
     ) -> Condition:
-        """Returns the condition of a contrast; seeds: the numbers of its pairs in their order, none where unpaired."""
+        """Returns the condition of a contrast; margin: the one that the study declares for the metric."""
         return cls(
             name,
             contrast.estimate(margin),
             metric_name,
             contrast.metric,
-            seeds=seeds,
+            seeds=contrast.seeds,
             declared_scale=declared_scale,
             near_bound=contrast.has_mean_near_bound(margin or 0.0),
         )

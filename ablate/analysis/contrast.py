@@ -6,7 +6,7 @@ solution or do not, a mean over seeds is a rate in disguise: the seeds that only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,6 +64,8 @@ class Contrast:
     """Whether a side is a value that the task declares: near guessing, say."""
     obstacle: Reason | None = None
     """Why the values of a derived metric say nothing; None where they do."""
+    seeds: Sequence[int] = ()
+    """The numbers of its pairs in their order, or of all unpaired runs; none where runs have no numbers."""
 
     @classmethod
     def between(
@@ -96,6 +98,7 @@ class Contrast:
             counted=counted,
             constant=any(isinstance(side, Constant) for side in sides.variants),
             obstacle=obstacles[0] if obstacles else None,
+            seeds=sides.compared_numbers,
         )
 
     @property

@@ -121,6 +121,14 @@ def judge_mean(
     )
 
 
+def scaled_margin(conditions: Sequence[Condition], margin: float) -> float:
+    """Returns a declared margin in the scaled unit; it is in units of the metric where all share it and its scale."""
+    scales = scales_of(conditions)
+    if scales is None or len({*scales}) > 1 or len({one.metric_name for one in conditions}) > 1:
+        return margin
+    return margin / scales[0]
+
+
 def side_of_zero(differences: Differences, alpha: float) -> Side:
     """Returns on which side of 0 the interval at 1 − `alpha` lies; empty where it holds 0, or there is none."""
     low, high = differences.interval(alpha)

@@ -3,14 +3,22 @@
 import numpy as np
 import pytest
 from made_conditions import SCORE, blocked, conditions
-from made_evidence import ACCURACY
+from made_evidence import ACCURACY, study
 from scipy import stats
 
 from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.conditions import Condition, mean_over
 from ablate.analysis.estimates import Rate
-from ablate.analysis.over_conditions import InCondition, claim_in_every, judge_every, judge_mean
+from ablate.analysis.measure import Measure
+from ablate.analysis.over_conditions import (
+    InCondition,
+    claim_in_every,
+    judge_every,
+    judge_mean,
+    scaled_margin,
+)
 from ablate.analysis.paired import Differences
+from ablate.analysis.runs import runs_of
 from ablate.core.reason import Block, Reason
 
 REVERSED = np.array(
@@ -93,6 +101,38 @@ def test_the_condition_with_most_of_the_variance_and_the_one_that_blocks_are_nam
     equal[1] = blocked(equal[1], floor)
     found = judge_mean(mean_over(equal), equal, margin=1.0)
     assert (found.row.verdict, found.row.reason, found.blocking) == ("inconclusive", floor.reason, "c1")
+
+
+def test_a_margin_is_in_the_units_of_the_metric_where_all_share_its_scale():
+    assert scaled_margin(conditions(REVERSED, metric=ACCURACY), 0.09) == pytest.approx(0.1)
+    assert scaled_margin(conditions(REVERSED), 0.09) == 0.09
+    assert scaled_margin(conditions(REVERSED, [1, 2, 3]), 0.09) == 0.09
+
+
+def test_tasks_of_a_study_are_conditions_by_their_contrasts():
+    rng = np.random.default_rng(9)
+    base = rng.normal(0.5, 0.05, (2, 5))
+    made = base + 0.05 + rng.normal(0, 0.005, (2, 5))
+    made[0, 3] = np.nan
+    tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
+    values = {"baseline": dict(zip(tasks, base, strict=True)), "a": dict(zip(tasks, made, strict=True))}
+    runs = runs_of(study(values, tasks=tasks))
+    contrasts = [
+        Measure("accuracy", "mean", task).contrast(runs, [["a"], ["baseline"]]) for task in runs.facts.tasks
+    ]
+    found = [
+        Condition.of_contrast(name, contrast, "accuracy")
+        for name, contrast in zip(tasks, contrasts, strict=True)
+    ]
+    assert [list(one.seeds) for one in found] == [[0, 1, 2, 4], [0, 1, 2, 3, 4]]
+    mean = mean_over(found)
+    gains = (made - base)[:, [0, 1, 2, 4]].mean(axis=0) / 0.9
+    assert mean.interval() == pytest.approx(tuple(stats.ttest_1samp(gains, 0).confidence_interval()))
+    verdict = judge_mean(mean, found, margin=None)
+    assert (verdict.row.verdict, verdict.row.reason.code) == ("inconclusive", "incomplete")
+    assert verdict.blocking == "recall"
+    assert not any(one.near_bound for one in found)
+    assert contrasts[1].has_mean_near_bound(margin=0.5)
 
 
 def test_the_margin_is_in_the_scaled_unit():
