@@ -9,6 +9,9 @@ Every. A row is `better`, `worse` or `equivalent` where each condition supports 
 else `inconclusive`: an intersection-union test (Berger 1982, Technometrics 24, 295–300). A claim is supported by the
 largest p, and refuted by T times the smallest. These are `judge.on_all` and `judge.deciding`, by which `claims` judges
 a claim over several tasks today; `claim_in_every` takes the place of both calls.
+
+Settings that were tuned in one condition for all are varied in all at once: `agreeing.over_settings` with an estimate
+over conditions in the place of one on a task.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +23,6 @@ import numpy as np
 from ablate.analysis.agreeing import Estimated
 from ablate.analysis.conditions import (
     Condition,
-    OfIndependentConditions,
-    OverConditions,
     blocking_condition,
     scales_of,
 )
@@ -99,7 +100,7 @@ class EveryClaim:
 
 
 def judge_mean(
-    estimate: OverConditions | OfIndependentConditions,
+    estimate: Estimated,
     conditions: Sequence[Condition],
     margin: float | None,
     alpha: float = ALPHA,

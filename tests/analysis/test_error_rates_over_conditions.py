@@ -14,6 +14,7 @@ from ablate.analysis.sample_of_conditions import sample_of
 
 pytestmark = pytest.mark.slow
 STUDIES = 2000
+SIZES = [64, 128, 256, 1024]
 
 
 def most(rate, studies=STUDIES):
@@ -81,6 +82,23 @@ def test_level_where_all_conditions_have_the_same_test_set(same_examples):
     assert level <= most(0.05, 1000) if same_examples else level > 0.2
 
 
+@pytest.mark.parametrize("grows", [False, True])
+def test_level_of_a_trend_where_all_conditions_have_the_same_test_set(grows):
+    """Examples that weigh on all conditions alike cancel; those that weigh on some more are part of the error."""
+    rng = np.random.default_rng(15)
+    weights = np.array([-1.5, -0.5, 0.5, 1.5] if grows else [1.0] * 4)
+    p = []
+    apart = []
+    for _ in range(800):
+        d = 0.5 * rng.normal(size=(4, 5, 60)) + 0.05 * rng.normal(size=(4, 5, 1))
+        d += 0.3 * weights[:, None, None] * rng.normal(size=60)
+        p.append(p_of(trend_along(with_examples(d), SIZES, same_examples=True)))
+        apart.append(p_of(trend_along(with_examples(d), SIZES)))
+    assert np.mean(np.array(p) <= 0.05) <= most(0.05, 800)
+    wrong = np.mean(np.array(apart) <= 0.05)
+    assert wrong > 0.1 if grows else wrong < 0.02
+
+
 @pytest.mark.parametrize("num_conditions", [3, 5, 10])
 def test_varies_is_rare_with_one_effect_and_found_where_one_condition_is_reversed(num_conditions):
     num = 1000
@@ -122,15 +140,14 @@ def _in_every(d, margin=None):
 @pytest.mark.parametrize(("num_seeds", "effect"), [(5, 1.69), (8, 1.16)])
 @pytest.mark.parametrize("ratio", [1, 4])
 def test_level_and_power_of_a_trend(num_seeds, effect, ratio):
-    sizes = [64, 128, 256, 1024]
     sds = np.linspace(1, ratio, 4)
-    p = [p_of(trend_along(conditions(d), sizes)) for d in studies(11, num_seeds, 4, 0.5, sds)]
+    p = [p_of(trend_along(conditions(d), SIZES)) for d in studies(11, num_seeds, 4, 0.5, sds)]
     assert np.mean(np.array(p) <= 0.05) <= most(0.052)
     assert np.mean(np.array(p) <= 0.00625) <= most(0.007)
-    doublings = np.log2(sizes) - np.log2(sizes).mean()
+    doublings = np.log2(SIZES) - np.log2(SIZES).mean()
     sd_of_slope = 1 / np.sqrt((doublings**2).sum())
     grown = effect * sd_of_slope * doublings
-    p = [p_of(trend_along(conditions(d + grown), sizes)) for d in studies(12, num_seeds, 4)]
+    p = [p_of(trend_along(conditions(d + grown), SIZES)) for d in studies(12, num_seeds, 4)]
     assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.80, abs=0.03)
 
 
