@@ -5,17 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_conditions import conditions
+from made_evidence import ACCURACY, claim, study
 from scipy import stats
 
 from ablate.analysis.claim_families import (
     PlacedClaim,
     alpha_of_late_claim,
     estimate_of,
+    estimate_of_row,
     outcomes_in_order,
     seeds_in_order,
     seeds_of_family,
     size_of_claims,
+    size_with_rows,
 )
+from ablate.analysis.family import family_size, planned_pairs
 from ablate.analysis.judge import ALPHA, Judged, judge
 from ablate.core.facts import Claim, Less
 from ablate.core.reason import Block, Reason
@@ -73,6 +77,19 @@ def test_differences_of_differences_are_one_estimate_in_whatever_order():
     assert key(["a1"], ["a2"], ["b1"], ["b2"]) == one, "the same sum"
     assert key(["a1"], ["b1"], ["b2"], ["a2"]) != one
     assert key(["a1"], ["b1"], ["a2"], ["b2"], "loss") != one
+
+
+def test_of_tasks_the_size_with_rows_is_that_of_today_and_over_conditions_a_row_counts_once():
+    tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
+    values = {name: np.zeros(3) for name in ("baseline", "a", "b")}
+    claims = [claim("beats"), claim("beats", "a", "b")]
+    facts = study(values, tasks=tasks, claims=claims).facts
+    rows = [estimate_of_row(pair, facts.metric, pair.task.name) for pair in planned_pairs(facts)]
+    over_tasks = [PlacedClaim(one, "every") for one in claims]
+    assert size_with_rows(rows, over_tasks) == family_size(facts) == 6
+    rows = [estimate_of_row(pair, facts.metric, "every") for pair in planned_pairs(facts)]
+    assert size_with_rows(rows, over_tasks) == 3, "the first claim is about a row"
+    assert size_of_claims(over_tasks) == 2
 
 
 def test_a_late_claim_is_judged_among_all_rows_and_claims():
