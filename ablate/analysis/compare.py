@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -293,7 +293,6 @@ def with_seeds(
     seeds = seeds_needed(differences, alpha, margin, x)
     if math.isfinite(seeds):
         return Reason("open", {differences.unit: seeds})
-    without_examples = replace(differences, examples=None)
-    if math.isfinite(seeds_needed(without_examples, alpha, margin, x)):
+    if math.isfinite(seeds_needed(differences.without_examples(), alpha, margin, x)):
         return Reason("examples")
     return Reason("open", {differences.unit: MAX_SEEDS + 1})

@@ -211,7 +211,7 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
     seeds = None
     reason = None
     if terms.detect is not None:
-        seeds, reason = _seeds_to_detect(differences, terms.detect, terms.alpha)
+        seeds, reason = seeds_to_detect(differences, terms.detect, terms.alpha)
     if reason is None and contrast.diverged:
         reason = Reason("unstable", {"diverged": contrast.diverged})
     elif reason is None and contrast.grouped:
@@ -255,7 +255,7 @@ def _equivalence(d: Differences, n: int, margin: float, alpha: float) -> tuple[f
     return power, smallest(lambda num_seeds: power_of(num_seeds) >= POWER)
 
 
-def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Reason | None]:
+def seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Reason | None]:
     """Returns the seeds that detect a difference; infinite, with the reason, where none do."""
 
     def needed(differences: Differences) -> float:
@@ -265,7 +265,7 @@ def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[f
     if math.isfinite(seeds):
         return seeds, None
     # The first limit without which some number of seeds would do is the reason.
-    if math.isfinite(needed(replace(d, examples=None))):
+    if math.isfinite(needed(d.without_examples())):
         return math.inf, Reason("examples")
     if math.isfinite(needed(replace(d, overlap=0.0))):
         return math.inf, Reason("pool")

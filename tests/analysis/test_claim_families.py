@@ -1,0 +1,133 @@
+"""Families of claims alone: what they count, and claims in their order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_conditions import conditions
+from made_evidence import ACCURACY, claim, study
+from scipy import stats
+
+from ablate.analysis.claim_families import (
+    PlacedClaim,
+    alpha_of_late_claim,
+    estimate_of,
+    estimate_of_row,
+    outcomes_in_order,
+    seeds_in_order,
+    seeds_of_family,
+    size_of_claims,
+    size_with_rows,
+)
+from ablate.analysis.family import family_size, planned_pairs
+from ablate.analysis.judge import ALPHA, Judged, judge
+from ablate.core.facts import Claim, Less
+from ablate.core.reason import Block, Reason
+
+BEATS = Claim("a beats b", "beats", "accuracy", ["a"], ["b"], by=0.0)
+MORE = Claim("by more", "interaction", "accuracy", ["a1"], ["b1"], 0.0, less=Less(["a2"], ["b2"], "accuracy"))
+
+
+def judged(p):
+    return Judged(p, 1.0, ALPHA, Reason("open"))
+
+
+def test_claims_in_order_are_judged_as_in_the_reference():
+    found = outcomes_in_order([judged(p) for p in (0.03, 0.04, 0.06, 0.001)])
+    assert found == ["supported", "supported", "inconclusive", "not_tested"]
+
+
+def test_a_refuted_claim_is_decided_and_a_blocked_one_is_not():
+    refuted = Judged(1.0, 0.01, ALPHA)
+    (condition,) = conditions([[1.0], [1.1], [0.9]])
+    blocks = [Block(Reason("incomplete", {"pairs": 3, "missing": 1}))]
+    blocked = judge(replace(condition.difference, blocks=blocks), "beats")
+    found = outcomes_in_order([refuted, judged(0.01), blocked, judged(0.01)])
+    assert found == ["refuted", "supported", "inconclusive", "not_tested"]
+    assert outcomes_in_order([]) == []
+
+
+def test_claims_on_one_estimate_count_once():
+    same = [
+        BEATS,
+        replace(BEATS, by=0.1),
+        replace(BEATS, kind="matches", by=0.2),
+        replace(BEATS, a=["b"], b=["a"]),
+    ]
+    assert size_of_claims(PlacedClaim(claim, "recall") for claim in same) == 1
+    apart = [
+        PlacedClaim(BEATS, "recall"),
+        PlacedClaim(BEATS, "sort"),
+        PlacedClaim(BEATS, "mean"),
+        PlacedClaim(replace(BEATS, metric="loss"), "recall"),
+        PlacedClaim(replace(BEATS, a=["c"]), "recall"),
+    ]
+    assert size_of_claims([*apart, *apart]) == 5
+    assert size_of_claims([]) == 0
+
+
+def test_differences_of_differences_are_one_estimate_in_whatever_order():
+    def key(a, b, less_a, less_b, metric="accuracy"):
+        claim = replace(MORE, a=a, b=b, less=Less(less_a, less_b, metric))
+        return estimate_of(PlacedClaim(claim, "recall"))
+
+    one = key(["a1"], ["b1"], ["a2"], ["b2"])
+    assert key(["a2"], ["b2"], ["a1"], ["b1"]) == one, "the other direction"
+    assert key(["b1"], ["a1"], ["b2"], ["a2"]) == one
+    assert key(["a1"], ["a2"], ["b1"], ["b2"]) == one, "the same sum"
+    assert key(["a1"], ["b1"], ["b2"], ["a2"]) != one
+    assert key(["a1"], ["b1"], ["a2"], ["b2"], "loss") != one
+
+
+def test_of_tasks_the_size_with_rows_is_that_of_today_and_over_conditions_a_row_counts_once():
+    tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
+    values = {name: np.zeros(3) for name in ("baseline", "a", "b")}
+    claims = [claim("beats"), claim("beats", "a", "b")]
+    facts = study(values, tasks=tasks, claims=claims).facts
+    rows = [estimate_of_row(pair, facts.metric, pair.task.name) for pair in planned_pairs(facts)]
+    over_tasks = [PlacedClaim(one, "every") for one in claims]
+    assert size_with_rows(rows, over_tasks) == family_size(facts) == 6
+    rows = [estimate_of_row(pair, facts.metric, "every") for pair in planned_pairs(facts)]
+    assert size_with_rows(rows, over_tasks) == 3, "the first claim is about a row"
+    assert size_of_claims(over_tasks) == 2
+
+
+def test_a_late_claim_is_judged_among_all_rows_and_claims():
+    assert alpha_of_late_claim(16, 4) == pytest.approx(0.0025)
+
+
+def test_seeds_of_claims_are_those_of_the_reference():
+    """In order, at most one more: the reference has 13 and 17, of claims that share their noise in part."""
+    assert [seeds_of_family(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 17]
+    assert [seeds_in_order(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 18]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("num_claims", "num_seeds", "shared", "power"), [(3, 13, 0.5, 0.80), (8, 17, 0.0, 0.80)]
+)
+def test_power_of_the_last_claim_in_order(num_claims, num_seeds, shared, power):
+    rng = np.random.default_rng(54)
+    d = np.sqrt(1 - shared) * rng.normal(size=(1500, num_seeds, num_claims))
+    d += 1 + np.sqrt(shared) * rng.normal(size=(1500, num_seeds, 1))
+    found = [outcomes(study)[-1] == "supported" for study in d]
+    assert np.mean(found) == pytest.approx(power, abs=0.03)
+
+
+def outcomes(d):
+    """The outcomes of claims in order; d: shape (num_seeds, num_claims)."""
+    return outcomes_in_order([judge(one.difference, "beats") for one in conditions(d)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shifts", [(0, 0, 0), (9, 0, 0), (9, 9, 0), (0.8, 0, 0), (0.8, 0.8, 0), (9, 0, 9)])
+def test_any_false_verdict_of_claims_in_order_is_rare(shifts):
+    rng = np.random.default_rng(53)
+    wrong = 0
+    for _ in range(3000):
+        found = outcomes(rng.normal(shifts, size=(8, 3)))
+        wrong += any(
+            outcome in ("supported", "refuted") and shift == 0
+            for outcome, shift in zip(found, shifts, strict=True)
+        )
+    assert wrong / 3000 <= stats.binom.ppf(0.995, 3000, 0.0513) / 3000
