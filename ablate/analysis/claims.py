@@ -187,7 +187,7 @@ def _to_be_shown(claim: Claim, mean: float) -> tuple[float | None, float | None]
     Either is None where it decides nothing.
     """
     match claim.kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             return None, claim.by
         case "matches":
             inside = abs(mean) < claim.by

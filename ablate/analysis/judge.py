@@ -107,7 +107,7 @@ def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: flo
 def _is_within(slack: float, kind: ClaimKind, x: float) -> bool:
     """Returns whether no difference can support a claim, since its X is not beyond what a difference must exceed."""
     match kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             return False
         case "matches":
             return x <= slack
@@ -122,7 +122,7 @@ def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tu
     above = estimate.above
     below = estimate.below
     match kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             supported = above(x + slack)
             refuted = below(x - slack)
         case "matches":
@@ -148,7 +148,7 @@ def _must_agree(outcome: ClaimOutcome, kind: ClaimKind, mean: float) -> tuple[bo
         return False, False
     is_supported = outcome == "supported"
     match kind:
-        case "beats" | "does_not_lose" | "interaction":
+        case "beats" | "does_not_lose" | "interaction" | "gains":
             return is_supported, not is_supported
         case "matches":
             return is_supported or mean > 0, is_supported or not mean > 0

@@ -100,7 +100,7 @@ def _number(statement: Statement) -> float:
     given = statement.margin
     value = number_in(given)
     match statement.kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             domain = NOT_NEGATIVE
             rule = f"has a margin that is not a finite number: {given!r}"
             example = "for instance `by 0.02`"

@@ -1,0 +1,34 @@
+"""How the conditions of a study are taken together, and which of its verdicts share the level."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict
+
+Form = Literal["each", "mean", "every", "sample"]
+"""What a verdict is about.
+
+    each     one condition
+    mean     the mean over these conditions
+    every    every one of these conditions
+    sample   the mean over conditions like these
+"""
+Family = Literal["all", "claims", "ordered"]
+"""The verdicts that share the level: comparisons and claims, claims alone, or claims in the order of the file."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """How the conditions of a study are taken together."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    form: Form = "each"
+    along: str = ""
+    """The path, or the column of given runs, whose number orders the conditions; empty where nothing does."""
+    sizes: dict[str, float] = field(default_factory=dict)
+    """Condition → its number along that path."""
+    scales: dict[str, float] = field(default_factory=dict)
+    """Condition → the scale that was declared for its differences, in units of its metric."""
+    independent_seeds: bool = False
+    """Whether the seeds of conditions were declared to be independent."""
