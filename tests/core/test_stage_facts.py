@@ -34,8 +34,8 @@ def test_published_facts_of_stages_are_written_back_as_they_were_read():
         assert [*written] == [*features]
         for key, published in features.items():
             # A key that is newer than the folder has its default.
-            assert {name: written[key][name] for name in published} == published
-        assert all(json.dumps(written[key]) == json.dumps(features[key]) for key in features)
+            known = {name: value for name, value in written[key].items() if name in published}
+            assert json.dumps(known) == json.dumps(published)
         read |= {*features}
     assert read == {kind.key for kind in KINDS}
 
