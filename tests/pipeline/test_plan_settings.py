@@ -42,9 +42,8 @@ CONDITIONS = "conditions: {narrow: {}, wide: {model.width: 8}, wider: {model.wid
 
 def test_a_plan_has_the_forms_of_verdicts_where_the_study_gives_them(write):
     forms = {"over": "mean", "along": "model.width", "scale.narrow": 1.0, "family": "ordered"}
-    study = write(
-        f"{TOY_CLAIMED}{CONDITIONS}over: mean\nalong: model.width\nscale: {{narrow: 1, wide: 1, wider: 2}}\nfamily: ordered\n"
-    )
+    scale = "scale: {narrow: 1, wide: 1, wider: 2}\n"
+    study = write(f"{TOY_CLAIMED}{CONDITIONS}{scale}over: mean\nalong: model.width\nfamily: ordered\n")
     settings = _settings(prepare(study))
     assert {path: settings[path] for path in forms} == forms
     without = _settings(prepare(write(TOY_CLAIMED)))
