@@ -16,6 +16,7 @@ Form = Literal["each", "mean", "every", "sample"]
 """
 Family = Literal["all", "claims", "ordered"]
 """The verdicts that share the level: comparisons and claims, claims alone, or claims in the order of the file."""
+MEAN: Form = "mean"
 LEAST_TREND = 3
 """Conditions below which there is no trend; two are the claim "by more at"."""
 
