@@ -48,14 +48,13 @@ from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import NAN, Differences, Floats, MeanSquares, StandardError, sd_of
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.metric import Metric
+from ablate.core.over import LEAST_TREND, common_scales
 from ablate.core.reason import Block, Reason
 
 LEAST_INDEPENDENT = 5
 """Seeds of each condition below which conditions are not taken for independent."""
 LEAST_SEEDS = 2
 """Seeds that conditions must share."""
-LEAST_TREND = 3
-"""Conditions below which there is no trend; two are the claim "by more at"."""
 
 RefusalCode = Literal[
     "all_or_nothing", "directions", "scales", "sources", "seeds", "shared_seeds", "few_seeds", "few", "sizes"
@@ -269,12 +268,7 @@ def scales_of(conditions: Sequence[Condition]) -> list[float] | None:
     None where conditions are not comparable.
     """
     scales = [condition.declared_scale or condition.metric.span for condition in conditions]
-    known = [scale for scale in scales if scale]
-    if len(known) == len(scales):
-        return known
-    if not known and len({condition.metric_name for condition in conditions}) == 1:
-        return [1.0] * len(scales)
-    return None
+    return common_scales(scales, one_metric=len({condition.metric_name for condition in conditions}) == 1)
 
 
 def refusal_of(conditions: Sequence[Condition]) -> Refusal | None:

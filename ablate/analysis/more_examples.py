@@ -12,6 +12,16 @@ from ablate.analysis.power import detectable, smallest
 FOUR_TIMES = 4
 
 
+def test_share(squares: MeanSquares) -> float:
+    """Returns the share of the variance of the mean that more test examples lessen, and more runs of training do not.
+
+    Without examples it would be σ²_seed/n.
+    """
+    total = squares.seeds + max(0.0, squares.examples - squares.rest)
+    of_seeds = max(0.0, squares.seeds - squares.rest)
+    return 1 - of_seeds / total
+
+
 def seeds_with_more_examples(
     squares: MeanSquares, difference: float, alpha: float, times: int = FOUR_TIMES
 ) -> float:

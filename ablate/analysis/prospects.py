@@ -6,14 +6,16 @@ of 0. By the rate, on an all-or-nothing task: the failure rate that is told from
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ablate.analysis.conditions import Condition, Refusal, mean_over
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.family import Pair
+from ablate.analysis.more_examples import seeds_with_more_examples, test_share
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import (
     LEAST_PAIRS,
@@ -25,6 +27,8 @@ from ablate.analysis.power import (
 )
 from ablate.analysis.runs import Runs, runs_of, solving_metric
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
+from ablate.core.metric import Metric
+from ablate.core.over import MEAN
 from ablate.core.reason import Reason
 
 
@@ -46,6 +50,10 @@ class Prospect:
     """The seeds that make this probability 80 %; infinite above `MAX_SEEDS`."""
     seeds: float | None = None
     """The seeds that detect the difference that was asked for; infinite above `MAX_SEEDS`."""
+    test_share: float | None = None
+    """The share of the variance that a fixed test set adds; None where every seed draws its own."""
+    seeds_with_more: float | None = None
+    """The seeds that detect as much as those planned with four times as many test examples."""
     why: str = ""
     """Why a number is not known, or infinite, as `core.reason` writes it; empty where nothing is to be said."""
     against: str = BASELINE
@@ -71,6 +79,8 @@ class Outlook:
     """By the rate, the seeds that show equivalence within the margin, if no run fails alone."""
     seeds: float | None = None
     """By the rate, the seeds that tell the failure rate which is worth the difference that was asked for."""
+    conditions: int = 1
+    """The number of conditions whose mean is judged; 1 where each is judged by itself."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,62 @@ def outlook(
         by_rate=False,
         effect=detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None,
         prospects=_prospects(task, name, pairs, evidence, terms),
+    )
+
+
+def outlook_of_mean(
+    tasks: Sequence[TaskFacts],
+    name: str,
+    pairs: Sequence[Pair],
+    evidence: Evidence | None,
+    terms: Terms,
+    scales: Mapping[str, float],
+) -> Outlook:
+    """Returns what comparisons by their mean over tasks can tell, by the metric `name`, in the scaled unit.
+
+    scales: task → the declared scale of its differences.
+    """
+    prospects = []
+    for pair in pairs:
+        contrast = None if evidence is None else _contrast_of_mean(tasks, name, pair, evidence, terms, scales)
+        if contrast is None:
+            prospects.append(Prospect(pair.name, why=str(Reason("pairs")), against=pair.against))
+            continue
+        prospects.append(replace(_prospect(pair.name, contrast, terms), against=pair.against))
+    return Outlook(MEAN, name, terms.margin, by_rate=False, prospects=prospects, conditions=len(tasks))
+
+
+def _contrast_of_mean(
+    tasks: Sequence[TaskFacts],
+    name: str,
+    pair: Pair,
+    evidence: Evidence,
+    terms: Terms,
+    scales: Mapping[str, float],
+) -> Contrast | None:
+    """Returns the contrast of a pair by its mean over tasks; None where known runs have no such mean."""
+    runs = runs_of(evidence)
+    contrasts = []
+    conditions = []
+    for task in tasks:
+        known_task = _known_task(task, name, evidence)
+        if known_task is None:
+            return None
+        contrast = replace(_most_varying(runs, pair, known_task, name), metric=task.metrics[name])
+        scale = scales.get(task.name)
+        contrasts.append(contrast)
+        conditions.append(
+            Condition.of_contrast(task.name, contrast, name, margin=terms.margin, declared_scale=scale)
+        )
+    mean = mean_over(conditions)
+    if isinstance(mean, Refusal):
+        return None
+    return replace(
+        contrasts[0],
+        metric=Metric("max", resolution=mean.resolution),
+        differences=mean,
+        diverged=sum(contrast.diverged for contrast in contrasts),
+        grouped=any(contrast.grouped for contrast in contrasts),
     )
 
 
@@ -208,6 +274,11 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
     equivalent_seeds = None
     if terms.margin is not None and not contrast.grouped:
         equivalent, equivalent_seeds = _equivalence(differences, terms.n, terms.margin, terms.alpha)
+    share = None
+    seeds_with_more = None
+    if differences.squares is not None and detectable is not None and math.isfinite(detectable):
+        share = test_share(differences.squares.at(terms.n))
+        seeds_with_more = seeds_with_more_examples(differences.squares, detectable, terms.alpha)
     seeds = None
     reason = None
     if terms.detect is not None:
@@ -224,6 +295,8 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
         equivalent=equivalent,
         equivalent_seeds=equivalent_seeds,
         seeds=seeds,
+        test_share=share,
+        seeds_with_more=seeds_with_more,
         why=str(reason or ""),
     )
 

@@ -129,6 +129,7 @@ def show_plan(plan: StudyPlan, console: Console) -> None:
 
 def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
     """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
+    from ablate.commands._condition_words import costs_in_words, forms_in_words
     from ablate.report.sentences.prospects import power_parts
     from ablate.report.words import message
 
@@ -140,8 +141,12 @@ def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
         for part in preview.parts:
             yield f"\n{part}" if isinstance(part, str) else part
     yield from _expected_work(plan)
-    power = power_parts(plan.power, plan.study.config.labels)
-    yield from _list_under(message("plan.power"), [*power], width)
+    if plan.over_conditions is not None:
+        yield costs_in_words(plan.over_conditions)
+    power = [*power_parts(plan.power, plan.study.config.labels)]
+    if plan.over_conditions is not None:
+        power += forms_in_words(plan.over_conditions)
+    yield from _list_under(message("plan.power"), power, width)
     limitations = [*filter(None, [plan.changes]), *plan.limitations]
     yield from _list_under(message("plan.cautions"), limitations, width)
 

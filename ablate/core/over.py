@@ -1,5 +1,6 @@
 """How the conditions of a study are taken together, and which of its verdicts share the level."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -15,6 +16,9 @@ Form = Literal["each", "mean", "every", "sample"]
 """
 Family = Literal["all", "claims", "ordered"]
 """The verdicts that share the level: comparisons and claims, claims alone, or claims in the order of the file."""
+MEAN: Form = "mean"
+LEAST_TREND = 3
+"""Conditions below which there is no trend; two are the claim "by more at"."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +36,16 @@ class Over:
     """Condition → the scale that was declared for its differences, in units of its metric."""
     independent_seeds: bool = False
     """Whether the seeds of conditions were declared to be independent."""
+
+
+def common_scales(scales: Sequence[float | None], *, one_metric: bool) -> list[float] | None:
+    """Returns what each condition's differences are divided by before they are added; None where nothing says so.
+
+    scales: what is declared, else the range of the metric; 1 where no condition has either and all have one metric.
+    """
+    known = [scale for scale in scales if scale]
+    if len(known) == len(scales):
+        return known
+    if not known and one_metric:
+        return [1.0] * len(scales)
+    return None

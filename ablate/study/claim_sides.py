@@ -93,7 +93,7 @@ class _Finder:
             for name in (self.statement.a, self.statement.b):
                 with at():
                     sides.append(self._side(name))
-            for name in self.statement.levels:
+            for name in self.statement.places:
                 with at():
                     levels = self._levels(name)
                     factor_levels += [_FactorLevel(path, label) for path, label in levels.items()]

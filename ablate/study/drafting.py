@@ -22,6 +22,7 @@ from ablate.study.designs import Resolve
 from ablate.study.document import Document, base_of
 from ablate.study.draft import Draft
 from ablate.study.expand import expand
+from ablate.study.forms import check_forms
 from ablate.study.ids import TrialIds
 from ablate.study.judged import check_metric, check_metric_names, check_step, claimable, parse_claims
 from ablate.study.patch import apply_patches, value_at
@@ -75,7 +76,8 @@ def draft_study(
     metrics = check_metric(config, descriptions, document)
     check_metric_names(draft, descriptions)
     check_step(config, workload, metrics, document)
-    claims = parse_claims(draft, claimable(draft, metrics, descriptions), sides=is_whole)
+    check_forms(draft, descriptions)
+    claims = parse_claims(draft, claimable(draft, metrics, descriptions), descriptions, sides=is_whole)
     # What is wrong with a variant itself is said once.
     if is_whole:
         check_labels(draft)

@@ -17,6 +17,7 @@ from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
 from ablate.study.document import Document
 from ablate.study.draft import Draft
+from ablate.study.forms import Addends
 from ablate.study.schema import StudyConfig
 
 
@@ -131,7 +132,7 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
     """
     lacking = _lacking_metrics(draft, tasks)
     if not judged:  # a baseline that cannot be built: any name may be one
-        return Claimable({}, lacking)
+        return Claimable({}, lacking, conditions=_names_of(draft), along=draft.config.along or "")
     metrics = {name: derived.metric for name, derived in DERIVED.items() if name not in lacking}
     for task in tasks:
         metrics.update(task.stability)
@@ -142,7 +143,19 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         metrics = _metrics_of_variants(draft) | metrics
     # In the order in which they are listed: what is judged, then by name.
     metrics = {name: metric for name, metric in sorted(metrics.items()) if name not in judged}
-    return Claimable({**judged, **metrics}, lacking, _shared_constants(tasks))
+    return Claimable(
+        {**judged, **metrics},
+        lacking,
+        _shared_constants(tasks),
+        conditions=_names_of(draft),
+        along=draft.config.along or "",
+    )
+
+
+def _names_of(draft: Draft) -> list[str]:
+    """Returns the names of a study's conditions, those that cannot be resolved among them."""
+    names = [*draft.config.conditions] or draft.tasks
+    return [name for name in names if name]
 
 
 def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, str]:
@@ -194,10 +207,11 @@ def _shared_constants(tasks: Sequence[Description]) -> dict[str, set[str]]:
     return shared
 
 
-def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
+def parse_claims(draft: Draft, known: Claimable, tasks: Sequence[Description], *, sides: bool) -> list[Claim]:
     """Returns the claims of a study; what is wrong with them is reported to its document.
 
-    Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
+    `tasks` are descriptions of the baseline. Without `sides`, as those of a design with mistakes of its own, nothing is
+    said of the variants that they name.
     """
     design: Design | None = None
     if sides:
@@ -212,8 +226,27 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
             if any(claim.hash == other.hash for other in claims):
                 raise Invalid("", "is listed twice", text)
             _check_readable(draft, claim)
+            _check_added(draft, claim, tasks)
             claims.append(claim)
     return claims
+
+
+def _check_added(draft: Draft, claim: Claim, tasks: Sequence[Description]) -> None:
+    """Raises `Invalid` for a claim that adds the differences of conditions in a metric that cannot be added."""
+    config = draft.config
+    follows_mean = config.over == "mean" and not claim.condition and len(tasks) > 1
+    is_by_condition = claim.less is not None and bool(claim.less.condition)
+    if not (follows_mean or is_by_condition or claim.kind == "gains"):
+        return
+    metric = claim.metric
+    instead = f"Write `on {metric} at NAME`, for one condition"
+    if metric in DERIVED and DERIVED[metric].kind != "mean":
+        rule = f"is about {metric}, which is computed over several runs, and has no mean over conditions"
+        raise Invalid("", rule, claim.text, hint=instead)
+    is_said = metric == (config.metric.name or next(iter(tasks[0].metrics), ""))
+    if is_said and (config.over == "mean" or config.along is not None):
+        return
+    Addends(draft.tasks, tasks, config.scale).check(metric, claim.text, instead)
 
 
 def _check_readable(draft: Draft, claim: Claim) -> None:

@@ -17,6 +17,7 @@ from pydantic import (
 from ablate.base.registry import OnOff, PartConfig, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
+from ablate.core.over import Family
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study import design_kinds, fractional  # noqa: F401  # A study has a design whatever its workload
@@ -134,6 +135,14 @@ class StudyConfig(StrictModel):
     conditions: Annotated[dict[ConditionName, dict[str, Any]], Field(max_length=100)] = {}
     """Conditions in each of which every variant is trained and judged: name → {path: value}, patches of one trial's
     configuration. `{}` is the study as written; `tasks` is the short form of conditions that patch `task`."""
+    over: Literal["each", "mean", "every"] = "each"
+    "What a verdict is about: each, one condition; mean, the mean over all; every, whether it holds in every one."
+    along: Annotated[str, Field(min_length=1)] | None = None
+    """The path of a number that differs in each condition; the report says how much the difference of a variant grows
+    with each doubling of it."""
+    scale: dict[ConditionName, PositiveFloat] = {}
+    """Condition → the difference in its metric that counts as 1 where conditions are added; not given: the range of the
+    metric, or 1 where it has none."""
     compare: str = BASELINE
     "What each variant is compared with: the baseline, another variant by its name, or all_pairs: with each other."
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}
@@ -153,6 +162,9 @@ class StudyConfig(StrictModel):
     "Steps after which a trial saves its state, so that it resumes there after a kill."
     claims: Annotated[list[str], Field(max_length=1_000)] = []
     "Statements to be judged."
+    family: Family = "all"
+    """The verdicts that share the level: all, the comparisons and the claims; claims, these alone; ordered, the claims
+    in their order, each at the full level, until one is not decided."""
     notes: str = ""
     "Free text for the report."
 

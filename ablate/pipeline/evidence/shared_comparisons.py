@@ -16,7 +16,7 @@ from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparis
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data
 from ablate.core import names
-from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
+from ablate.core.dated_plan import DatedPlan, trains_nothing
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
 from ablate.pipeline.evidence.reused import trained_ids
@@ -250,7 +250,7 @@ def _training(plan: DatedPlan, last: DatedPlan) -> str:
     """Returns a digest of how a plan trains its variants; empty where the baseline trains as in the last plan."""
     if trains_baseline_alike(plan, last, given={}):
         return ""
-    of_training = {path: value for path, value in plan.settings.items() if path not in OF_COMPARISONS}
+    of_training = {path: value for path, value in plan.settings.items() if not trains_nothing(path)}
     return digest_of_data(json.loads(json.dumps(of_training, default=str)))
 
 

@@ -19,6 +19,7 @@ from ablate.core.trial import Cell
 from ablate.pipeline.evidence.code_notes import code_notes
 from ablate.pipeline.evidence.limitations import advice, limitations
 from ablate.pipeline.other_code import OtherCode, other_code
+from ablate.pipeline.plan.condition_plan import ConditionPlan, condition_plan
 from ablate.pipeline.plan.power import power, reported_pairs, stored_pairs
 from ablate.pipeline.prepare import companions, prepare
 from ablate.pipeline.preregister.claims import as_preregistered
@@ -72,6 +73,8 @@ class StudyPlan:
     other_code: OtherCode | None = None
     # The conditions, or tasks, whose trials are planned.
     conditions: Sequence[str] = ()
+    # What several conditions cost, and what verdicts over them can detect; None of a study that has one.
+    over_conditions: ConditionPlan | None = None
 
     @property
     def at_most(self) -> int:
@@ -161,9 +164,10 @@ def plan_study(
         known_pairs = stored_pairs(facts, cells, records, warn)
 
     judged = _facts_as_judged(study, stages, folder, store)
+    cached = Counter((cell.variant, cell.task) for cell in cells if cell.id not in missing)
     return StudyPlan(
         study,
-        cached=Counter((cell.variant, cell.task) for cell in cells if cell.id not in missing),
+        cached=cached,
         to_train=len(missing),
         seconds=seconds,
         capacity=capacity,
@@ -184,6 +188,7 @@ def plan_study(
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
         conditions=[*dict.fromkeys(cell.task for cell in cells)],
+        over_conditions=condition_plan(study, judged, cached, seconds),
     )
 
 

@@ -28,6 +28,8 @@ def plan_data(plan: StudyPlan) -> dict[str, object]:
         if preview.data is not None:
             data[name] = preview.data
     data["power"] = asdict(plan.power)
+    if plan.over_conditions is not None:
+        data["conditions"] = asdict(plan.over_conditions)
     data["changes"] = plan.changes or None
     data["cautions"] = list(plan.limitations)
     data["exit_code"] = 0

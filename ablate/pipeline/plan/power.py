@@ -13,11 +13,12 @@ from pathlib import Path
 from ablate.analysis.chances import weights
 from ablate.analysis.family import Pair, family_size, planned_pairs
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
-from ablate.analysis.prospects import Outlook, Power, Terms, outlook
+from ablate.analysis.prospects import Outlook, Power, Terms, outlook, outlook_of_mean
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
+from ablate.core.over import MEAN
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.evidence.comparable import comparable
@@ -59,11 +60,14 @@ def power(
     level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
     terms = Terms(seeds.count, level, facts.margin, detect)
     evidence = known_pairs.evidence if known_pairs is not None else None
+    judged = _judged_pairs(study, planned)
     outlooks: list[Outlook] = []
-    if comparisons:
-        judged = _judged_pairs(study, planned)
+    if comparisons and facts.over.form == MEAN:
+        pairs = distinct_pairs(judged)
+        outlooks.append(outlook_of_mean(tasks, metric, pairs, evidence, terms, facts.over.scales))
+    elif comparisons:
         for task in tasks:
-            pairs = [pair for pair in judged if pair.task.name == task.name]
+            pairs = [replace(pair, task=task) for pair in distinct_pairs(judged)]
             outlooks.append(outlook(task, metric, pairs, evidence, terms))
     return Power(
         metric,
@@ -82,6 +86,11 @@ def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
     """Returns the planned comparisons of variants that the study file gives, without those of a placebo."""
     names = {variant.name for variant in study.variants if not variant.placebo}
     return [pair for pair in planned if names.issuperset((*pair.a, *pair.b))]
+
+
+def distinct_pairs(pairs: Sequence[Pair]) -> list[Pair]:
+    """Returns the comparisons without those that differ by their condition alone."""
+    return list({(pair.name, pair.against): pair for pair in reversed(pairs)}.values())[::-1]
 
 
 def _refuse_impossible(detect: float, metric: str, tasks: Sequence[TaskFacts]) -> None:

@@ -23,12 +23,34 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
     family = message("plan.family", power.comparisons - power.claims, claims, looks)
     yield message("plan.level", family, power.level)
     for outlook in power.tasks:
-        what = message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
-        yield paragraph(_detectable(outlook, power, what, labels), *_asked(outlook, power, what))
+        what = _place(outlook, power)
+        said = [_detectable(outlook, power, what, labels), _test_noise(outlook, power)]
+        sentences = paragraph(*said, *_asked(outlook, power, what))
+        if sentences:
+            yield sentences
         if outlook.prospects and power.source:
             yield prospect_table(outlook, power, what, labels)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
         yield message("plan.spread")
+
+
+def _place(outlook: Outlook, power: Power) -> str:
+    """Returns the metric, and the task where there are several, or over how many conditions it is taken together."""
+    if outlook.conditions > 1:
+        return message("plan.over_mean", outlook.metric, outlook.conditions)
+    return message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
+
+
+def _test_noise(outlook: Outlook, power: Power) -> str:
+    """Returns what share of the variance is noise of a fixed test set, where more examples would save seeds."""
+    known = [prospect for prospect in outlook.prospects if prospect.test_share is not None]
+    if not known:
+        return ""
+    share = median(prospect.test_share or 0.0 for prospect in known)
+    needed = math.ceil(median(prospect.seeds_with_more or 0.0 for prospect in known))
+    if needed >= power.seeds:
+        return ""
+    return message("plan.test_noise", round(100 * share), needed, power.seeds)
 
 
 def _seeds_of(power: Power) -> str:

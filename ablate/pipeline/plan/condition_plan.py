@@ -1,0 +1,157 @@
+"""The costs of a study's conditions, and what each form of a verdict over them can detect."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from ablate.analysis.claim_families import (
+    ClaimedEstimate,
+    PlacedClaim,
+    estimate_of_row,
+    size_of_claims,
+    size_with_rows,
+)
+from ablate.analysis.family import planned_pairs
+from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN, FormEffects, effects_of_forms
+from ablate.base.errors import Invalid
+from ablate.core.facts import Claim, StudyFacts
+from ablate.core.over import Form
+from ablate.study.forms import Addends
+from ablate.study.study import Study
+
+
+@dataclass(frozen=True)
+class ConditionCost:
+    """The trainings of one condition."""
+
+    name: str
+    trials: int
+    """One a variant and seed."""
+    to_train: int
+    """Those that are not in the store."""
+    seconds: float | None
+    """The time of all on one worker; None where no training has been timed."""
+    compute_share: float | None
+    """The share of the study's FLOPs; None where some are not known."""
+
+
+@dataclass(frozen=True)
+class ConditionPlan:
+    """The costs of a study's conditions, and what each form of a verdict over them can detect."""
+
+    form: Form
+    along: str
+    costs: Sequence[ConditionCost]
+    seeds: int
+    """The planned seeds."""
+    effects: FormEffects | None
+    """In standard deviations of a difference; None of a single seed, and of runs that solve a task or do not."""
+    judges_rows: bool
+    """Whether comparisons are judged, and not claims alone."""
+    has_mean: bool
+    """Whether the differences of conditions can be added."""
+
+    @property
+    def proposes_mean(self) -> bool:
+        """True where the mean finds smaller effects than the verdicts on each of many conditions."""
+        is_long = len(self.costs) >= LEAST_CONDITIONS_FOR_MEAN
+        return self.form == "each" and self.has_mean and self.judges_rows and is_long
+
+
+def condition_plan(
+    study: Study,
+    facts: StudyFacts,
+    cached: Mapping[tuple[str, str], int],
+    seconds: Mapping[tuple[str, str], float],
+) -> ConditionPlan | None:
+    """Returns the plan of a study's conditions; None of a study that has one.
+
+    cached: variant and condition → the number of trials in the store. seconds: of one training there.
+    """
+    if len(study.tasks) < 2:
+        return None
+    over = facts.over
+    descriptions = study.describe(study.variants[0])
+    by_rate = all(description.outcome == "all_or_nothing" for description in descriptions)
+    num_seeds = study.config.seeds.count
+    num_rows = _num_rows(facts)
+    effects: FormEffects | None = None
+    if num_seeds > 1 and num_rows and not by_rate:
+        sizes = [*over.sizes.values()]
+        effects = effects_of_forms(num_seeds, len(study.tasks), num_rows, sizes=sizes)
+    return ConditionPlan(
+        form=over.form,
+        along=over.along,
+        costs=_costs(study, cached, seconds),
+        seeds=num_seeds,
+        effects=effects,
+        judges_rows=facts.family == "all",
+        has_mean=_has_mean(study),
+    )
+
+
+def _costs(
+    study: Study, cached: Mapping[tuple[str, str], int], seconds: Mapping[tuple[str, str], float]
+) -> list[ConditionCost]:
+    """Returns what each condition costs, in the order of the study."""
+    num_seeds = study.config.seeds.count
+    compute = [_compute(study, index) for index in range(len(study.tasks))]
+    known_compute = [flops for flops in compute if flops]
+    costs: list[ConditionCost] = []
+    for name, flops in zip(study.tasks, compute, strict=True):
+        places = [(variant.name, name) for variant in study.variants]
+        times = [seconds[place] for place in places if place in seconds]
+        trials = num_seeds * len(places)
+        total_time = trials * sum(times) / len(times) if times else None
+        share = flops / sum(known_compute) if flops and len(known_compute) == len(compute) else None
+        num_cached = sum(cached.get(place, 0) for place in places)
+        costs.append(ConditionCost(name, trials, trials - num_cached, total_time, share))
+    return costs
+
+
+def _compute(study: Study, task_index: int) -> int | None:
+    """Returns the FLOPs of one training of each variant in a condition; None where some are not known."""
+    total = 0
+    for variant in study.variants:
+        compute = study.describe(variant)[task_index].compute
+        if compute is None:
+            return None
+        total += compute
+    return total
+
+
+def _num_rows(facts: StudyFacts) -> int:
+    """Returns the number of verdicts over conditions that share the level."""
+    claims = [_placed(claim, facts) for claim in facts.claims if not claim.exploratory]
+    match facts.family:
+        case "ordered":
+            return min(1, len(claims))
+        case "claims":
+            return size_of_claims(claims)
+        case "all":
+            rows: list[ClaimedEstimate] = []
+            for pair in planned_pairs(facts):
+                rows.append(estimate_of_row(pair, facts.metric, facts.over.form))
+            return size_with_rows(rows, claims)
+        case _:
+            assert_never(facts.family)
+
+
+def _placed(claim: Claim, facts: StudyFacts) -> PlacedClaim:
+    """Returns a claim with the condition, or conditions, that it is about."""
+    place = claim.condition or claim.along or facts.over.form
+    if claim.less is not None and claim.less.condition:
+        place = f"{place} and {claim.less.condition}"
+    return PlacedClaim(claim, place)
+
+
+def _has_mean(study: Study) -> bool:
+    """Returns whether the differences of conditions in the judged metric can be added."""
+    descriptions = study.describe(study.variants[0])
+    addends = Addends(study.tasks, descriptions, study.config.scale)
+    try:
+        addends.check_shared(study.metric, "")
+        addends.check(study.metric, "", "")
+    except Invalid:
+        return False
+    return True
