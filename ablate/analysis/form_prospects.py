@@ -41,13 +41,18 @@ def effects_of_forms(
     *,
     correlation: float = 0.0,
     sizes: Sequence[float] = (),
+    num_rows_of_each: int | None = None,
+    share: float = 1.0,
 ) -> FormEffects:
     """Returns what num_seeds ≥ 2 seeds detect by each form.
 
     num_rows: the planned rows, with the claims that are none of them. correlation: that of the differences of two
-    conditions under one seed. sizes: the number of a trend in each condition.
+    conditions under one seed. sizes: the number of a trend in each condition. num_rows_of_each: the rows and claims of
+    all conditions, as `each` judges them; not given: num_rows in each condition. share: that of the level which the
+    last look at the seeds has.
     """
-    alpha = ALPHA / num_rows
+    alpha = ALPHA * share / num_rows
+    of_each = num_rows * num_conditions if num_rows_of_each is None else num_rows_of_each
     alone = detectable_effect(num_seeds, alpha)
     sd_of_mean = math.sqrt(correlation + (1 - correlation) / num_conditions)
     trend = None
@@ -56,7 +61,7 @@ def effects_of_forms(
         spread = float(((doublings - doublings.mean()) ** 2).sum())
         trend = alone * math.sqrt((1 - correlation) / spread)
     return FormEffects(
-        each=detectable_effect(num_seeds, alpha / num_conditions),
+        each=detectable_effect(num_seeds, ALPHA * share / of_each),
         mean=alone * sd_of_mean,
         every=detectable_effect(num_seeds, alpha, POWER ** (1 / num_conditions)),
         trend=trend,

@@ -36,7 +36,7 @@ def forms_in_words(plan: ConditionPlan) -> Iterator[str]:
         parts.append(message("plan.mean", effects.mean, count))
     parts.append(message("plan.every", effects.every, count))
     along = "" if effects.trend is None else plan.along
-    seeds = message("plan.seeds", plan.seeds)
+    seeds = message("plan.seeds_at_most" if plan.is_sequential else "plan.seeds", plan.seeds)
     yield message("plan.forms", seeds, parts, along, effects.trend)
     if plan.proposes_mean:
         yield message("plan.propose_mean")

@@ -130,6 +130,9 @@ class _Finder:
                 levels[f"{path}={label}"] = label
         meant = [repr(self._usual_name(level)) for level, label in levels.items() if meanings(name, [label])]
         hint = f"Did you mean {' or '.join(meant)}?" if meant else nearest(name, [*variants, *levels])
+        _, is_placed, condition = name.partition(" at ")
+        if is_placed:
+            hint = f"Write `on {self.statement.metric} at {condition}`"
         allowed = [*dict.fromkeys([*variants, *map(self._usual_name, levels), *self.constants])]
         return self._invalid(f"unknown variant {name!r}", listed(allowed), hint)
 

@@ -25,10 +25,12 @@ class Claimable:
     lacking: Mapping[str, str] = field(default_factory=dict)
     # Constant of every task → the metrics that it has a value of.
     constants: Mapping[str, Collection[str]] = field(default_factory=dict)
-    # The conditions, or tasks, by name.
-    conditions: Collection[str] = ()
+    # Condition, or task → the metrics that it has.
+    conditions: Mapping[str, Mapping[str, Metric]] = field(default_factory=dict)
     # The path along which conditions are ordered; empty where they are not.
     along: str = ""
+    # Metrics whose margins, of claims over all conditions, are in units of each condition's range or scale.
+    scaled: Collection[str] = ()
 
 
 def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim:
@@ -55,7 +57,7 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
         with at():
             _check_slices(statement)
         with at():
-            margin = _margin(statement, claimable.metrics)
+            margin = _margin(statement, claimable)
         if design is not None:
             with at():
                 sides = find_sides(statement, design, claimable.constants)
@@ -132,7 +134,7 @@ def _check_slices(statement: Statement) -> None:
         raise Invalid("", f"takes one metric on two slices, not {more} and {less}", statement.text)
 
 
-def _margin(statement: Statement, metrics: Mapping[str, Metric]) -> float:
+def _margin(statement: Statement, claimable: Claimable) -> float:
     """Returns X of a claim, 0 where it has none.
 
     Raises `Invalid` for a margin that cannot be, and for an interaction or a trend of a metric that is none of single
@@ -151,7 +153,10 @@ def _margin(statement: Statement, metrics: Mapping[str, Metric]) -> float:
     if not statement.margin:
         return 0.0
     margin = _number(statement)
-    check_margin(margin, metric, metrics.get(metric), statement.text)
+    is_in_own_unit = bool(statement.condition) or metric not in claimable.scaled
+    if is_in_own_unit and statement.kind != "gains":
+        metrics = claimable.conditions.get(statement.condition) or claimable.metrics
+        check_margin(margin, metric, metrics.get(metric), statement.text)
     return margin
 
 

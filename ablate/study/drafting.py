@@ -73,7 +73,7 @@ def draft_study(
     check_variants(draft, baseline_problems)
     is_whole = len(document.problems) == problems_before
 
-    metrics = check_metric(config, descriptions, document)
+    metrics = check_metric(draft, descriptions)
     check_metric_names(draft, descriptions)
     check_step(config, workload, metrics, document)
     check_forms(draft, descriptions)

@@ -1,7 +1,9 @@
 """The forms that verdicts over the conditions of a study take: `over`, `along`, `scale` and `family`."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.wording import joined
@@ -37,7 +39,7 @@ class Addends:
         for name, description in zip(self.names, self.descriptions, strict=True):
             if description.metrics and metric not in description.metrics:
                 lacking.append(name)
-        if lacking:
+        if lacking and len(lacking) < len(self.names):  # a metric that none has is refused as such
             rule = f"is about {metric}, which is no metric of {joined(lacking)}"
             raise Invalid("", rule, given, hint="Choose one that all conditions have, `metric: NAME`")
 
@@ -62,6 +64,25 @@ class Addends:
             )
             raise Invalid("", rule, given, hint=instead)
         self._check_scales(metric, metrics, given)
+
+    def check_margin(self, margin: float, metric: str, given: object) -> None:
+        """Raises `Invalid` for a margin in the scaled unit that no mean over conditions can reach."""
+        limit = self.scaled_limit(metric)
+        if limit is not None and margin >= limit:
+            rule = f"is in units of each condition's range or scale, of which no mean can exceed {limit:g}"
+            raise Invalid("", rule, given, f"less than {limit:g}")
+
+    def scaled_limit(self, metric: str) -> float | None:
+        """Returns the largest mean in the scaled unit; None where this is the unit of the metric, as scales are equal.
+
+        Infinite for a metric without a range.
+        """
+        metrics = self._metrics(metric)
+        scales = {condition: self.scales.get(condition) or one.span for condition, one in metrics.items()}
+        if len({*scales.values()}) < 2:
+            return None
+        shares = [(one.span or math.inf) / (scales[condition] or 1.0) for condition, one in metrics.items()]
+        return fmean(shares)
 
     def _metrics(self, name: str) -> dict[str, Metric]:
         """Returns condition → what a metric is in it, without conditions that lack it."""
@@ -147,9 +168,11 @@ def _check_names(draft: Draft) -> None:
 
 def _check_scale(names: Sequence[str], config: StudyConfig, document: Document) -> None:
     """Refuses scales of what is no condition, and scales that nothing uses."""
-    for name in config.scale:
-        if name not in names:
-            document.refuse(("scale", name), "is not a condition", name, listed(names), nearest(name, names))
+    unknown = [name for name in config.scale if name not in names]
+    for name in unknown:
+        document.refuse(("scale", name), "is not a condition", name, listed(names), nearest(name, names))
+    if unknown:
+        return
     is_used = config.over == "mean" or config.along is not None
     if config.scale and not is_used and not any(" by more at " in claim for claim in config.claims):
         rule = "changes nothing: it is for `over: mean`, `along`, and claims `by more at NAME than at NAME`"
@@ -186,6 +209,8 @@ def _obstacle_along(path: str, conditions: Sequence[Condition]) -> str:
     sizes: dict[float, str] = {}
     for condition in conditions:
         value = value_at(condition.config, path)
+        if isinstance(value, Mapping):
+            return f"must lead to a number, and is a section in {condition.name}"
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"must be a number in every condition, and is {short_label(value)} in {condition.name}"
         if value <= 0:
@@ -205,9 +230,11 @@ def _check_metric(draft: Draft, metric: str, descriptions: Sequence[Description]
         with document.reporting("over"):
             addends.check_shared(metric, config.over)
             if config.over == "mean":
-                addends.check(
-                    metric, config.over, "Write `over: every`, which judges each condition by itself"
-                )
+                instead = "Write `over: every`, which judges each condition by itself"
+                addends.check(metric, config.over, instead)
+    if config.over == "mean" and config.metric.margin is not None:
+        with document.reporting("metric", "margin"):
+            addends.check_margin(config.metric.margin, metric, config.metric.margin)
     if config.along is not None:
         with document.reporting("along"):
             addends.check_shared(metric, config.along)

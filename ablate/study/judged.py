@@ -21,13 +21,13 @@ from ablate.study.forms import Addends
 from ablate.study.schema import StudyConfig
 
 
-def check_metric(
-    config: StudyConfig, tasks: Sequence[Description], document: Document
-) -> Mapping[str, Metric]:
+def check_metric(draft: Draft, tasks: Sequence[Description]) -> Mapping[str, Metric]:
     """Returns the metrics that all tasks have, and reports what is wrong with the study's own.
 
     `tasks` are descriptions of the baseline. Of a metric that differs between tasks it is that of the smallest range.
     """
+    config = draft.config
+    document = draft.document
     asked = config.metric
     metrics = _shared_metrics(tasks)
     judged = asked.name or next(iter(metrics), "")
@@ -38,7 +38,7 @@ def check_metric(
         document.refuse(("metric", "name"), rule, asked.name, listed(metrics), nearest(judged, metrics))
     if config.checkpoint == "best" and asked.name in metrics:
         _check_best_checkpoint(asked.name, tasks, document)
-    if asked.margin is not None:
+    if asked.margin is not None and not _is_scaled(judged, draft, tasks):
         with document.reporting("metric", "margin"):
             check_margin(asked.margin, judged, metrics.get(judged), asked.margin)
     _check_solved(config, tasks, document)
@@ -47,6 +47,13 @@ def check_metric(
             for task in tasks:
                 check_reachable(asked.target, task.metrics[judged])
     return metrics
+
+
+def _is_scaled(metric: str, draft: Draft, tasks: Sequence[Description]) -> bool:
+    """Returns whether margins of a metric are in units of each condition's range or scale, not in its own."""
+    if draft.config.over != "mean":
+        return False
+    return Addends(draft.tasks, tasks, draft.config.scale).scaled_limit(metric) is not None
 
 
 def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
@@ -132,7 +139,7 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
     """
     lacking = _lacking_metrics(draft, tasks)
     if not judged:  # a baseline that cannot be built: any name may be one
-        return Claimable({}, lacking, conditions=_names_of(draft), along=draft.config.along or "")
+        return Claimable({}, lacking, conditions=_by_condition(draft, tasks), along=draft.config.along or "")
     metrics = {name: derived.metric for name, derived in DERIVED.items() if name not in lacking}
     for task in tasks:
         metrics.update(task.stability)
@@ -147,15 +154,19 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         {**judged, **metrics},
         lacking,
         _shared_constants(tasks),
-        conditions=_names_of(draft),
+        conditions=_by_condition(draft, tasks),
         along=draft.config.along or "",
+        scaled=[metric for metric in judged if _is_scaled(metric, draft, tasks)],
     )
 
 
-def _names_of(draft: Draft) -> list[str]:
-    """Returns the names of a study's conditions, those that cannot be resolved among them."""
-    names = [*draft.config.conditions] or draft.tasks
-    return [name for name in names if name]
+def _by_condition(draft: Draft, tasks: Sequence[Description]) -> dict[str, Mapping[str, Metric]]:
+    """Returns condition, or task, → its metrics; none of one that cannot be resolved."""
+    by_condition: dict[str, Mapping[str, Metric]] = {name: {} for name in draft.config.conditions}
+    for name, description in zip(draft.tasks, tasks, strict=True):
+        if name:
+            by_condition[name] = description.metrics
+    return by_condition
 
 
 def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, str]:
@@ -243,10 +254,12 @@ def _check_added(draft: Draft, claim: Claim, tasks: Sequence[Description]) -> No
     if metric in DERIVED and DERIVED[metric].kind != "mean":
         rule = f"is about {metric}, which is computed over several runs, and has no mean over conditions"
         raise Invalid("", rule, claim.text, hint=instead)
+    addends = Addends(draft.tasks, tasks, config.scale)
     is_said = metric == (config.metric.name or next(iter(tasks[0].metrics), ""))
-    if is_said and (config.over == "mean" or config.along is not None):
-        return
-    Addends(draft.tasks, tasks, config.scale).check(metric, claim.text, instead)
+    if not (is_said and (config.over == "mean" or config.along is not None)):
+        addends.check(metric, claim.text, instead)
+    if follows_mean:
+        addends.check_margin(claim.by, metric, claim.text)
 
 
 def _check_readable(draft: Draft, claim: Claim) -> None:

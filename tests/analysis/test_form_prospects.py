@@ -8,8 +8,9 @@ from ablate.analysis.conditions import OfIndependentConditions, mean_over, trend
 from ablate.analysis.form_prospects import effects_of_forms, power_in_every, seeds_for_every
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.more_examples import seeds_with_more_examples
+from ablate.analysis.more_examples import test_share as share_of_test_noise
 from ablate.analysis.over_conditions import InCondition, judge_every
-from ablate.analysis.paired import Differences
+from ablate.analysis.paired import Differences, MeanSquares
 from ablate.analysis.power import detectable_effect
 from ablate.analysis.prospects import seeds_to_detect
 
@@ -60,6 +61,17 @@ def test_more_test_examples_save_seeds_by_what_they_lessen():
     assert seeds_with_more_examples(d.squares, 0.105, ALPHA) < 0.7 * now
     few = Differences.between(seeds[:, 0], np.zeros(6), examples=seeds + 1e-9 * noise)
     assert seeds_with_more_examples(few.squares, 0.02, ALPHA) == seeds_to_detect(few, 0.02, ALPHA)[0]
+
+
+def test_the_share_of_test_noise_is_that_which_more_examples_lessen():
+    squares = MeanSquares(n=5, m=40, seeds=3.0, examples=2.5, rest=0.5)
+    assert share_of_test_noise(squares) == pytest.approx(1 - (3.0 - 0.5) / (3.0 + 2.5 - 0.5))
+    more = squares.with_examples(10**9)
+    assert (more.error.se / squares.error.se) ** 2 == pytest.approx(
+        1 - share_of_test_noise(squares), rel=1e-6
+    )
+    # Seeds that vary by no more than the noise of their examples leave it all.
+    assert share_of_test_noise(MeanSquares(n=5, m=40, seeds=0.4, examples=2.5, rest=0.5)) == 1.0
 
 
 @pytest.mark.slow

@@ -132,6 +132,11 @@ def test_an_option_changes_the_form(ladder):
             "NAME`. Remove it",
         ),
         (
+            "along: config\n" + THREE,
+            "line 7: along: must lead to a number, and is a section in w256; given 'config'; "
+            "allowed: config.w, config.s",
+        ),
+        (
             "family: claims\n" + THREE,
             "line 7: family: judges nothing but claims, and the study has none; given 'claims'; allowed: all. "
             "Add `claims:`, or remove `family`",
@@ -289,6 +294,30 @@ def test_a_claim_on_the_mean_or_a_trend_says_what_is_wrong(ladder, claim, proble
 def test_a_text_that_is_nearly_a_claim_is_completed(ladder, claim, hint):
     (found,) = problems(ladder(f"{THREE}along: config.w\nclaims: ['{claim}']\n"))
     assert found.endswith(hint)
+
+
+def test_a_condition_follows_the_metric(ladder):
+    (found,) = problems(ladder(f"{THREE}claims: ['config.opt=muon beats baseline at w256 on loss']\n"))
+    assert found.endswith("Write `on loss at w256`")
+
+
+def test_a_margin_of_the_mean_is_in_the_scaled_unit(write):
+    tasks = f"{BUILT_IN}tasks: [digits, adding_problem]\nover: mean\n"
+    claim = "model.norm=batch beats baseline on loss"
+    # The loss of the adding problem has a range of 0.17.
+    prepare(write(f"{tasks}metric: {{name: loss, margin: 0.2}}\nclaims: ['{claim} by 0.2']\n"))
+    found = problems(
+        write(
+            f"{tasks}metric: {{name: loss, margin: 1.5}}\nclaims: ['{claim} by 1', '{claim} at digits by 3']\n"
+        )
+    )
+    rule = "is in units of each condition's range or scale, of which no mean can exceed 1"
+    assert found == [
+        f"line 6: metric.margin: {rule}; given 1.5; allowed: less than 1",
+        f"line 7: claims[0]: {rule}; given '{claim} by 1'; allowed: less than 1",
+        "line 7: claims[1]: a margin must be less than the range of loss, or everything is equivalent; "
+        f"given '{claim} at digits by 3'; allowed: less than 2.30259, the distance from guessing to the best loss",
+    ]
 
 
 def test_a_claim_on_a_condition_needs_conditions(ladder):

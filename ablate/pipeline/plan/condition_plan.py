@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from ablate.analysis.chances import weights
 from ablate.analysis.claim_families import (
     ClaimedEstimate,
     PlacedClaim,
@@ -14,10 +15,14 @@ from ablate.analysis.claim_families import (
 from ablate.analysis.family import planned_pairs
 from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN, FormEffects, effects_of_forms
 from ablate.base.errors import Invalid
-from ablate.core.facts import Claim, StudyFacts
+from ablate.core.facts import StudyFacts
 from ablate.core.over import Form
+from ablate.pipeline.plan.power import distinct_pairs
 from ablate.study.forms import Addends
 from ablate.study.study import Study
+
+TOGETHER = "together"
+"""The place of what is judged over all conditions."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class ConditionPlan:
     along: str
     costs: Sequence[ConditionCost]
     seeds: int
-    """The planned seeds."""
+    """The planned seeds; of a sequential design, those of the last look."""
+    is_sequential: bool
+    """Whether looks at the seeds decide on their number."""
     effects: FormEffects | None
     """In standard deviations of a difference; None of a single seed, and of runs that solve a task or do not."""
     judges_rows: bool
@@ -74,16 +81,24 @@ def condition_plan(
     descriptions = study.describe(study.variants[0])
     by_rate = all(description.outcome == "all_or_nothing" for description in descriptions)
     num_seeds = study.config.seeds.count
-    num_rows = _num_rows(facts)
+    num_rows = _size_over(facts)
     effects: FormEffects | None = None
     if num_seeds > 1 and num_rows and not by_rate:
-        sizes = [*over.sizes.values()]
-        effects = effects_of_forms(num_seeds, len(study.tasks), num_rows, sizes=sizes)
+        num_looks = max(1, len(study.config.seeds.looks))
+        effects = effects_of_forms(
+            num_seeds,
+            len(study.tasks),
+            num_rows,
+            sizes=[*over.sizes.values()],
+            num_rows_of_each=_size_of_each(facts),
+            share=weights(num_looks)[-1],
+        )
     return ConditionPlan(
         form=over.form,
         along=over.along,
         costs=_costs(study, cached, seconds),
         seeds=num_seeds,
+        is_sequential=bool(study.config.seeds.looks),
         effects=effects,
         judges_rows=facts.family == "all",
         has_mean=_has_mean(study),
@@ -120,29 +135,40 @@ def _compute(study: Study, task_index: int) -> int | None:
     return total
 
 
-def _num_rows(facts: StudyFacts) -> int:
-    """Returns the number of verdicts over conditions that share the level."""
-    claims = [_placed(claim, facts) for claim in facts.claims if not claim.exploratory]
+def _size_over(facts: StudyFacts) -> int:
+    """Returns M of a study whose comparisons are those over its conditions."""
+    claims = _placed_claims(facts)
     match facts.family:
         case "ordered":
             return min(1, len(claims))
         case "claims":
             return size_of_claims(claims)
         case "all":
-            rows: list[ClaimedEstimate] = []
-            for pair in planned_pairs(facts):
-                rows.append(estimate_of_row(pair, facts.metric, facts.over.form))
+            rows = [estimate_of_row(pair, facts.metric, TOGETHER) for pair in planned_pairs(facts)]
             return size_with_rows(rows, claims)
         case _:
             assert_never(facts.family)
 
 
-def _placed(claim: Claim, facts: StudyFacts) -> PlacedClaim:
-    """Returns a claim with the condition, or conditions, that it is about."""
-    place = claim.condition or claim.along or facts.over.form
-    if claim.less is not None and claim.less.condition:
-        place = f"{place} and {claim.less.condition}"
-    return PlacedClaim(claim, place)
+def _size_of_each(facts: StudyFacts) -> int:
+    """Returns M of a study whose comparisons are those of each condition."""
+    rows: list[ClaimedEstimate] = []
+    pairs = distinct_pairs(planned_pairs(facts))
+    for task in facts.tasks:
+        rows += [estimate_of_row(pair, facts.metric, task.name) for pair in pairs]
+    return size_with_rows(rows, _placed_claims(facts))
+
+
+def _placed_claims(facts: StudyFacts) -> list[PlacedClaim]:
+    """Returns the claims of the family, each with the condition or conditions that it is about."""
+    placed: list[PlacedClaim] = []
+    for claim in facts.claims:
+        place = claim.condition or claim.along or TOGETHER
+        if claim.less is not None and claim.less.condition:
+            place = f"{place} and {claim.less.condition}"
+        if not claim.exploratory:
+            placed.append(PlacedClaim(claim, place))
+    return placed
 
 
 def _has_mean(study: Study) -> bool:

@@ -1,7 +1,7 @@
 """What planned seeds can tell, in sentences and a table, for `ablate plan`."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from ablate.analysis.power import MAX_SEEDS
@@ -22,7 +22,12 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
     looks = power.looks if power.looks > 1 else 0
     family = message("plan.family", power.comparisons - power.claims, claims, looks)
     yield message("plan.level", family, power.level)
-    for outlook in power.tasks:
+    outlooks = power.tasks
+    if len(outlooks) > 1 and _are_alike(outlooks):
+        what = message("plan.in_each", outlooks[0].metric, len(outlooks))
+        yield _detectable(outlooks[0], power, what, labels)
+        outlooks = []
+    for outlook in outlooks:
         what = _place(outlook, power)
         said = [_detectable(outlook, power, what, labels), _test_noise(outlook, power)]
         sentences = paragraph(*said, *_asked(outlook, power, what))
@@ -32,6 +37,13 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
             yield prospect_table(outlook, power, what, labels)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
         yield message("plan.spread")
+
+
+def _are_alike(outlooks: Sequence[Outlook]) -> bool:
+    """Returns whether the same can be told on each task, as nothing is known of their spread."""
+    told = {(outlook.by_rate, outlook.effect, outlook.metric) for outlook in outlooks}
+    spreads = [prospect.spread for outlook in outlooks for prospect in outlook.prospects]
+    return len(told) == 1 and not outlooks[0].by_rate and all(spread is None for spread in spreads)
 
 
 def _place(outlook: Outlook, power: Power) -> str:
