@@ -1,28 +1,16 @@
 """The costs of a study's conditions, and what each form of a verdict over them can detect."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import assert_never
+from dataclasses import dataclass, replace
 
 from ablate.analysis.chances import weights
-from ablate.analysis.claim_families import (
-    ClaimedEstimate,
-    PlacedClaim,
-    estimate_of_row,
-    size_of_claims,
-    size_with_rows,
-)
-from ablate.analysis.family import planned_pairs
+from ablate.analysis.family import family_size
 from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN, FormEffects, effects_of_forms
 from ablate.base.errors import Invalid
 from ablate.core.facts import StudyFacts
-from ablate.core.over import Form
-from ablate.pipeline.plan.power import distinct_pairs
+from ablate.core.over import MEAN, Form
 from ablate.study.forms import Addends
 from ablate.study.study import Study
-
-TOGETHER = "together"
-"""The place of what is judged over all conditions."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +69,7 @@ def condition_plan(
     descriptions = study.describe(study.variants[0])
     by_rate = all(description.outcome == "all_or_nothing" for description in descriptions)
     num_seeds = study.config.seeds.count
-    num_rows = _size_over(facts)
+    num_rows = _size_of(MEAN, facts)
     effects: FormEffects | None = None
     if num_seeds > 1 and num_rows and not by_rate:
         num_looks = max(1, len(study.config.seeds.looks))
@@ -90,7 +78,7 @@ def condition_plan(
             len(study.tasks),
             num_rows,
             sizes=[*over.sizes.values()],
-            num_rows_of_each=_size_of_each(facts),
+            num_rows_of_each=_size_of("each", facts),
             share=weights(num_looks)[-1],
         )
     return ConditionPlan(
@@ -135,40 +123,9 @@ def _compute(study: Study, task_index: int) -> int | None:
     return total
 
 
-def _size_over(facts: StudyFacts) -> int:
-    """Returns M of a study whose comparisons are those over its conditions."""
-    claims = _placed_claims(facts)
-    match facts.family:
-        case "ordered":
-            return min(1, len(claims))
-        case "claims":
-            return size_of_claims(claims)
-        case "all":
-            rows = [estimate_of_row(pair, facts.metric, TOGETHER) for pair in planned_pairs(facts)]
-            return size_with_rows(rows, claims)
-        case _:
-            assert_never(facts.family)
-
-
-def _size_of_each(facts: StudyFacts) -> int:
-    """Returns M of a study whose comparisons are those of each condition."""
-    rows: list[ClaimedEstimate] = []
-    pairs = distinct_pairs(planned_pairs(facts))
-    for task in facts.tasks:
-        rows += [estimate_of_row(pair, facts.metric, task.name) for pair in pairs]
-    return size_with_rows(rows, _placed_claims(facts))
-
-
-def _placed_claims(facts: StudyFacts) -> list[PlacedClaim]:
-    """Returns the claims of the family, each with the condition or conditions that it is about."""
-    placed: list[PlacedClaim] = []
-    for claim in facts.claims:
-        place = claim.condition or claim.along or TOGETHER
-        if claim.less is not None and claim.less.condition:
-            place = f"{place} and {claim.less.condition}"
-        if not claim.exploratory:
-            placed.append(PlacedClaim(claim, place))
-    return placed
+def _size_of(form: Form, facts: StudyFacts) -> int:
+    """Returns M of a study with verdicts of another form."""
+    return family_size(replace(facts, over=replace(facts.over, form=form)))
 
 
 def _has_mean(study: Study) -> bool:

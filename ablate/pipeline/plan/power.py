@@ -63,17 +63,16 @@ def power(
     judged = _judged_pairs(study, planned)
     outlooks: list[Outlook] = []
     if comparisons and facts.over.form == MEAN:
-        pairs = distinct_pairs(judged)
-        outlooks.append(outlook_of_mean(tasks, metric, pairs, evidence, terms, facts.over.scales))
+        outlooks.append(outlook_of_mean(tasks, metric, judged, evidence, terms, facts.over.scales))
     elif comparisons:
         for task in tasks:
-            pairs = [replace(pair, task=task) for pair in distinct_pairs(judged)]
+            pairs = [pair for pair in judged if task in pair.tasks]
             outlooks.append(outlook(task, metric, pairs, evidence, terms))
     return Power(
         metric,
         seeds.count,
         comparisons,
-        claims=comparisons - len(planned),
+        claims=comparisons - len(planned) if facts.family == "all" else comparisons,
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",
@@ -86,11 +85,6 @@ def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
     """Returns the planned comparisons of variants that the study file gives, without those of a placebo."""
     names = {variant.name for variant in study.variants if not variant.placebo}
     return [pair for pair in planned if names.issuperset((*pair.a, *pair.b))]
-
-
-def distinct_pairs(pairs: Sequence[Pair]) -> list[Pair]:
-    """Returns the comparisons without those that differ by their condition alone."""
-    return list({(pair.name, pair.against): pair for pair in reversed(pairs)}.values())[::-1]
 
 
 def _refuse_impossible(detect: float, metric: str, tasks: Sequence[TaskFacts]) -> None:
