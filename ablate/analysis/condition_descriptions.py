@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ablate.analysis.conditions import Condition, scales_of
-from ablate.analysis.family import Pair, pairs
+from ablate.analysis.family import pairs
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import ROUNDING, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
+"""The variants of A, and those of B."""
 LEAST_DESCRIBED = 5
 """The conditions from which on a comparison is described."""
 CUT = 0.25
@@ -29,7 +31,7 @@ class Description:
     """How large the differences of a comparison are over conditions, and how often they favour the variant."""
 
     interquartile_mean: float
-    """In the scaled unit, oriented: above 0 the variant is better."""
+    """Oriented, above 0 the variant is better; in the scaled unit, or in the metric's own where all share a scale."""
     chance_of_better: float
     """P(A > B), from 0 to 1."""
 
@@ -53,24 +55,25 @@ def describe_over_conditions(runs: Runs) -> dict[tuple[str, str], Description]:
     Nothing below `LEAST_DESCRIBED` conditions, of runs that nobody has, and of a pair that has no runs in a condition
     or whose conditions have no common scale.
     """
-    facts = runs.facts
-    by_pair: dict[tuple[str, str], list[Pair]] = {}
-    for pair in pairs(facts):
-        by_pair.setdefault((pair.name, pair.against), []).append(pair)
+    compared = {(pair.name, pair.against): (pair.a, pair.b) for pair in pairs(runs.facts)}
     descriptions = {}
-    for sides, in_conditions in by_pair.items():
-        description = _described([_condition(runs, pair) for pair in in_conditions])
+    for names, sides in compared.items():
+        description = _described(conditions_of(runs, sides))
         if description is not None:
-            descriptions[sides] = description
+            descriptions[names] = description
     return descriptions
 
 
-def _condition(runs: Runs, pair: Pair) -> Condition:
-    """Returns a comparison in one condition, on the primary metric."""
+def conditions_of(runs: Runs, sides: Sides) -> list[Condition]:
+    """Returns the comparison of two sides on the primary metric in each condition that has it."""
     facts = runs.facts
-    contrast = Measure(facts.metric, "mean", pair.task).contrast(runs, (pair.a, pair.b))
-    scale = facts.over.scales.get(pair.task.name)
-    return Condition.of_contrast(pair.task.name, contrast, facts.metric, declared_scale=scale)
+    conditions = []
+    for task in facts.tasks:
+        if facts.metric in task.metrics:
+            contrast = Measure(facts.metric, "mean", task).contrast(runs, sides)
+            scale = facts.over.scales.get(task.name)
+            conditions.append(Condition.of_contrast(task.name, contrast, facts.metric, declared_scale=scale))
+    return conditions
 
 
 def _described(conditions: Sequence[Condition]) -> Description | None:
@@ -80,10 +83,16 @@ def _described(conditions: Sequence[Condition]) -> Description | None:
         return None
     if any(isinstance(one.differences, OfSummaries) or not one.differences.n for one in conditions):
         return None
+    unit = shared_unit(scales)
     by_condition = []
     for condition, scale in zip(conditions, scales, strict=True):
-        by_condition.append(differences_of_runs(condition) / scale)
+        by_condition.append(differences_of_runs(condition) * unit / scale)
     return Description(interquartile_mean(np.concatenate(by_condition)), chance_of_better(by_condition))
+
+
+def shared_unit(scales: Sequence[float]) -> float:
+    """Returns the scale that all conditions share, which gives differences in the metric's own unit; else 1."""
+    return scales[0] if len({*scales}) == 1 else 1.0
 
 
 def differences_of_runs(condition: Condition) -> Floats:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from ablate.analysis.condition_descriptions import describe_over_conditions
+from ablate.analysis.runs import runs_of
 from ablate.base import wording
 from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.short_names import runner_up_name, short_claim
@@ -17,6 +19,11 @@ from ablate.report.sentences.terms import detectable_meaning
 from ablate.report.sentences.treatment_words import size_column
 from ablate.report.sentences.verdict_words import verdict_column
 from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.over_conditions import (
+    Descriptions,
+    guide_to_conditions,
+    judged_tables,
+)
 from ablate.report.tables.verdicts import (
     ALSO,
     Names,
@@ -30,7 +37,6 @@ from ablate.report.tables.verdicts import (
     planned_rows,
     reason_column,
     variant_column,
-    verdict_tables,
 )
 from ablate.report.words import (
     NOTHING,
@@ -55,10 +61,29 @@ class Verdicts(Section, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts = report_data.facts
         rows = planned_rows(report_data.comparisons)
-        if rows:
-            yield from verdict_tables(rows, report_data.facts, report_data.table("interactions"))
-            yield Folded(message("verdicts.guide"), [Terms(_guide(rows, report_data.facts))])
+        if not rows:
+            return
+        descriptions = descriptions_of(report_data)
+        yield from judged_tables(
+            report_data.comparisons,
+            facts,
+            interactions=report_data.table("interactions"),
+            conditions=report_data.table("conditions"),
+            descriptions=descriptions,
+        )
+        terms = _guide(rows, facts)
+        if facts.over.form != "each":
+            terms += guide_to_conditions(facts, is_described=bool(descriptions))
+        yield Folded(message("verdicts.guide"), [Terms(terms)])
+
+
+def descriptions_of(report_data: ReportData) -> Descriptions:
+    """Returns the descriptions of what is compared over conditions; none where nothing is."""
+    if report_data.facts.over.form == "each":
+        return {}
+    return describe_over_conditions(runs_of(report_data.evidence))
 
 
 def _guide(rows: Sequence[Row], facts: StudyFacts) -> list[tuple[str, str]]:
