@@ -1,18 +1,31 @@
 """What a report over conditions shows: one table of verdicts, one of single conditions, one figure, and trends."""
 
 import re
+from dataclasses import replace
 
 import made_over
 import numpy as np
 import pytest
 from figures.looks import COLUMN, assert_readable, intervals, labels, settings, words
+from made_evidence import claim
+from markupsafe import Markup
 
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
 from ablate.core.over import Over
+from ablate.report.export.paper import Wanted, for_paper
+from ablate.report.export.paper_methods import methods
+from ablate.report.few_figures import with_few_figures
 from ablate.report.figures.conditions import LANES, MAX_VARIANTS, over_conditions
 from ablate.report.figures.theme import theme
-from ablate.report.section import Picture
+from ablate.report.page import written
+from ablate.report.section import Picture, ReportData, unfolded
+from ablate.report.sections import pictures, shown
 from ablate.report.sections.conditions import Trend, over_pictures, trend_points
 from ablate.report.sections.verdicts import Verdicts, descriptions_of
+from ablate.report.sentences.over_answer import answer_over_conditions
+from ablate.report.summary import summary_picture
+from ablate.report.tables.claim_tables import claim_table
 from ablate.report.tables.over_conditions import MAX_COLUMNS, judged_tables
 from ablate.report.words import Table, rows_of
 
@@ -99,7 +112,8 @@ def test_scales_are_said_once():
     scales = {name: 1.0 + place for place, name in enumerate(names)}
     data = made_over.report_data(made_over.evidence("mean", over=Over("mean", scales=scales)))
     over, single = tables(data)
-    assert "which stands below" in over.caption
+    assert "divided by its scale" in over.caption
+    assert "game2 3" not in over.caption
     assert columns(single)[-1] == "Scale"
 
 
@@ -228,3 +242,131 @@ def test_words_are_whole(games, ladder):
     for data in (games, ladder):
         for table in tables(data):
             assert not re.search(r"\b(nan|None|undefined)\b", table.caption + str(table.rows))
+
+
+# The whole report
+
+
+def report(data):
+    """The page as markdown, as `ablate report` writes it, and its figures."""
+    over = data.evidence.facts.over.form != "each"
+    sections = with_few_figures(shown(data), "made", one_a_kind=over)
+    for block in unfolded(block for section in sections for block in section.blocks):
+        assert not getattr(block, "fault", False), block
+    found = pictures(sections)
+    return written("report.md", data, sections, {picture.name: Markup() for picture in found}), found
+
+
+@pytest.mark.parametrize("form", ["mean", "every", "sample"])
+def test_a_report_of_26_conditions_is_that_of_one_and_a_table(form):
+    """But for the sections whose tables list every run or comparison, which are folded."""
+    effects = [0.05, 0.0, -0.03]
+    alone = made_over.evidence("each", names=["game0"], effects=effects)
+    one, figures_of_one = report(ReportData(alone, compare(alone), judge_claims(alone)))
+    many, figures = report(made_over.report_data(made_over.evidence(form)))
+    headings = [[line for line in text.splitlines() if line.startswith("#")] for text in (one, many)]
+    assert len(headings[1]) <= len(headings[0]) + 1, headings
+    assert len(figures) <= len(figures_of_one)
+    paragraphs = [len(_seen(text)) for text in (one, many)]
+    assert paragraphs[1] <= paragraphs[0] + 8, (
+        "the caption of the table, and what the guide says of its columns"
+    )
+
+
+def _seen(text):
+    """The lines of a report that are no table, before the sections that are folded."""
+    seen = text.split("## What the verdicts rest on")[0].splitlines()
+    return [line for line in seen if line and not line.startswith("|")]
+
+
+def answer(data):
+    (words,) = answer_over_conditions(data)
+    return words
+
+
+def test_the_answer_of_a_mean_says_that_conditions_may_differ(games):
+    words = answer(games)
+    assert words.startswith(
+        "On 5 seeds, on average over 26 conditions, score fell by 0.028 with c (0 better, 7 "
+    )
+    assert "On average within 0.02 of the baseline: b." in words
+    assert words.endswith("no proof that they are alike.")
+
+
+def test_only_a_sample_speaks_of_conditions_like_these(games):
+    of_sample = report(made_over.report_data(made_over.evidence("sample")))[0]
+    assert "conditions like these 26" in of_sample
+    assert "conditions like these" not in report(games)[0]
+    assert "The verdicts hold for these 26 conditions" in report(games)[0]
+
+
+def test_the_answer_of_every_names_what_decides(ladder):
+    assert answer(ladder).startswith("Not shown in every condition: a (0 better, 2 worse of 3; w256 decides)")
+    data = made_over.report_data(
+        made_over.evidence("every", names=["x", "y", "z"], effects=[0.1, 0.0, -0.09])
+    )
+    assert "in every one of 3 conditions score fell with c (least clearly in x, by 0.03)" in answer(data)
+
+
+def test_amounts_of_scaled_conditions_are_of_their_scale():
+    data = made_over.report_data(made_over.evidence("mean", names=NAMES, over=Over("mean", scales=SCALES)))
+    assert "by 0.027 of its scale with c" in answer(data)
+    assert "each divided by the scale" in methods(data)
+
+
+def test_methods_say_which_rule_judged(games, ladder):
+    assert "Judged is the mean over the 26 conditions" in methods(games)
+    assert "no proof that they are alike" in methods(games)
+    assert "the largest p counts" in methods(ladder)
+    assert "no proof" not in methods(ladder)
+    assert "in each of 3 conditions" in methods(ladder)
+
+
+def claimed(family):
+    """Three claims, of which the second is open; rows have no verdict, as where claims alone are judged."""
+    found = made_over.evidence("mean", names=NAMES)
+    texts = ("a beats baseline on score", "b beats baseline on score", "c beats baseline on score")
+    claims = [claim("beats", name, metric="score") for name in "abc"]
+    assert tuple(one.text for one in claims) == texts
+    data = made_over.report_data(replace(found, facts=replace(found.facts, claims=claims, family=family)))
+    data.comparisons.loc[:2, ["verdict", "level"]] = ["", 0.95]
+    verdicts = ["supported", "inconclusive", "inconclusive" if family == "ordered" else "refuted"]
+    reasons = ["", "open", "not_tested" if family == "ordered" else ""]
+    rows = data.claims.assign(verdict=verdicts, reason=reasons)
+    return replace(data, claims=rows)
+
+
+def test_claims_alone_are_judged_and_rows_have_no_word():
+    data = claimed("claims")
+    over, _ = tables(data)
+    assert "Verdict" not in columns(over)
+    assert "claims alone are judged" in over.caption
+    words = report(data)[0]
+    assert "Supported: a beats baseline on score. Refuted: c beats baseline on score." in words
+    assert "Claims alone are judged, each at 0.05/" in methods(data)
+    (picture,) = over_pictures(data)
+    assert {*picture.data["verdict"]} == {"exploratory"}
+    drawn(picture)
+
+
+def test_claims_in_order_say_what_was_not_tested():
+    data = claimed("ordered")
+    words = report(data)[0]
+    assert "Not tested: c beats baseline on score." in words
+    table = claim_table(data.claims, data.evidence.facts, "95 %")
+    assert [row["verdict"] for row in table.rows] == ["supported", "inconclusive", "not tested"]
+    assert "Claims are judged in their order" in methods(data)
+
+
+def test_a_paper_has_the_tables_and_the_figure_of_all_conditions(games):
+    warned = []
+    files = for_paper(games, Wanted(COLUMN), warned.append)
+    assert warned == []
+    assert {"results.tex", "comparisons.tex", "comparisons-2.tex", "conditions.pdf", "summary.svg"} <= {
+        *files
+    }
+    assert len([name for name in files if name.startswith("seeds")]) == 3, "of one condition: three files"
+    assert files["results.tex"].count("game") == 26
+    picture = summary_picture(games)
+    assert list(picture.data["label"]) == ["c", "b", "a"]
+    assert len(picture.options[0]) == 78

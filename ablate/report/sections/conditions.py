@@ -70,7 +70,7 @@ def over_pictures(report_data: ReportData) -> Iterator[Picture]:
         label = message("conditions.axis", label)
     yield Picture(
         "conditions",
-        "Every condition",
+        "Differences",
         _caption(report_data, rows, data, shown, single),
         message("conditions.figure_alt", facts.metric, len(shown), single["condition"].nunique(), counts),
         shown,

@@ -18,7 +18,7 @@ from ablate.report.sentences.resolution_words import resolution_column
 from ablate.report.sentences.terms import detectable_meaning
 from ablate.report.sentences.treatment_words import size_column
 from ablate.report.sentences.verdict_words import verdict_column
-from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.claim_tables import NOT_TESTED, claim_table, claim_verdict
 from ablate.report.tables.over_conditions import (
     Descriptions,
     guide_to_conditions,
@@ -192,14 +192,19 @@ class Claims(Section, title="Claims", needs_trials=False, open=True):
     """One row a claim."""
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """Returns claims about other metrics than those of the verdicts."""
+        """Returns claims about other metrics than those of the verdicts; where claims alone are judged, all of them."""
         facts = report_data.facts
+        are_alone = facts.family != "all"
         claims: dict[str, list[str]] = {}
         for row in rows_of(report_data.claims):
-            if row["metric"] != facts.metric and not is_true(row["exploratory"]):
-                claims.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
-        decided = [verdict for verdict in ("supported", "refuted") if verdict in claims]
-        sentences = [message("verdicts.claimed", verdict, claims[verdict]) for verdict in decided]
+            if (are_alone or row["metric"] != facts.metric) and not is_true(row["exploratory"]):
+                claims.setdefault(claim_verdict(row), []).append(short_claim(row["claim"], facts))
+        told = ["supported", "refuted"]
+        if are_alone:
+            told += ["inconclusive", NOT_TESTED]
+        sentences = [
+            message("verdicts.claimed", verdict, claims[verdict]) for verdict in told if verdict in claims
+        ]
         return [" ".join(sentences)] if sentences else []
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:

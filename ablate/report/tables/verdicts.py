@@ -130,7 +130,7 @@ def notes_in_caption(rows: Sequence[Row], shown: Sequence[Row], facts: StudyFact
     """
     caption = _corrected(rows, facts)
     if facts.family != "all":
-        caption += message("verdicts.claims_alone", len(rows))
+        caption += message("verdicts.claims_alone")
     if any(ALSO in text(row.get("settings")) for row in shown):
         caption += message("verdicts.over_settings")
     caption += _unseen(shown)
