@@ -63,13 +63,13 @@ def power(
     if comparisons:
         judged = _judged_pairs(study, planned)
         for task in tasks:
-            pairs = [pair for pair in judged if pair.task.name == task.name]
+            pairs = [pair for pair in judged if task in pair.tasks]
             outlooks.append(outlook(task, metric, pairs, evidence, terms))
     return Power(
         metric,
         seeds.count,
         comparisons,
-        claims=comparisons - len(planned),
+        claims=comparisons - len(planned) if facts.family == "all" else comparisons,
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",
