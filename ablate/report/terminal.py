@@ -14,11 +14,11 @@ from rich.text import Text
 
 from ablate.base.text import printable
 from ablate.core.facts import StudyFacts
-from ablate.records.folder import SPEED, StudyFolder
+from ablate.records.folder import CONDITIONS, SPEED, TRENDS, StudyFolder
 from ablate.report.sentences.levels import level_of_claims
 from ablate.report.sentences.verdict_words import verdict_parts
 from ablate.report.tables.claim_tables import claim_table
-from ablate.report.tables.over_conditions import CONDITIONS, TRENDS, judged_tables
+from ablate.report.tables.over_conditions import judged_tables
 from ablate.report.tables.speed_tables import brief_tables
 from ablate.report.tables.verdicts import names_of, planned_rows
 from ablate.report.words import Column, Table, text

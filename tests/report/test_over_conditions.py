@@ -1,5 +1,7 @@
 """What a report over conditions shows: one table of verdicts, one of single conditions, one figure, and trends."""
 
+import csv
+import io
 import re
 from dataclasses import replace
 
@@ -127,9 +129,13 @@ def test_more_variants_than_columns_take_the_rows_where_conditions_are_few():
 
 
 def test_a_table_reads_csv_as_it_reads_a_frame(ladder):
-    as_text = [{key: str(value) for key, value in row.items()} for row in rows_of(ladder.table("conditions"))]
-    made = judged_tables(ladder.comparisons, ladder.evidence.facts, conditions=as_text)
-    assert next(made).rows == tables(ladder)[0].rows
+    def as_text(frame):
+        return list(csv.DictReader(io.StringIO(frame.to_csv(index=False))))
+
+    facts = ladder.evidence.facts
+    about = {name: as_text(ladder.table(name)) for name in ("conditions", "trends")}
+    made = judged_tables(as_text(ladder.comparisons), facts, **about)
+    assert [table.rows for table in made] == [table.rows for table in tables(ladder)]
 
 
 def test_the_guide_says_what_columns_mean(games, ladder):

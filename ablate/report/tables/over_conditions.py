@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence, spelled
+from ablate.records.folder import TRENDS
 from ablate.report.sentences.levels import level_of
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
@@ -53,8 +54,6 @@ from ablate.report.words import (
 if TYPE_CHECKING:
     from ablate.analysis.condition_descriptions import Description
 
-CONDITIONS = "conditions.csv"
-TRENDS = "trends.csv"
 MAX_COLUMNS = 6
 """The most variants, or conditions, that have a column of the table of single conditions."""
 SYMMETRIC = 0.01
@@ -336,7 +335,7 @@ def _plus_minus(row: Row, facts: StudyFacts) -> str:
     if low is None or high is None or number(row.get("solved_variant")) is not None:
         return _with_ends(row, facts)
     places = decimals(low, high)
-    return f"{wording.plus(turned['diff'], places)} ± {fixed((high - low) / 2, places)}"
+    return f"{wording.plus(float(turned['diff']), places)} ± {fixed((high - low) / 2, places)}"
 
 
 # Trends
