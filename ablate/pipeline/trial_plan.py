@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ablate.analysis.further_runs import Place, unsettled
 from ablate.base.wording import joined
-from ablate.core.derived import is_measured
 from ablate.core.events import SHARED_OR_STORED, Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.record import Record
@@ -145,10 +144,8 @@ class TrialPlan(Plan):
         return follow_up
 
     def _seed_evidence(self, records: Mapping[str, Record]) -> Evidence:
-        """Returns the evidence without claims on what is measured, which more seeds do not settle."""
-        facts = self.facts()
-        facts = replace(facts, claims=[claim for claim in facts.claims if not is_measured(claim)])
-        return self.evidence(facts, comparable(self.used, records, lambda text: None))
+        """Returns the evidence of the seeds so far."""
+        return self.evidence(self.facts(), comparable(self.used, records, lambda text: None))
 
     @property
     def left(self) -> int:
