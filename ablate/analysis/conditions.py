@@ -314,11 +314,27 @@ def trend_along(
         return Refusal("few", names)
     if min(sizes) <= 0 or len({*sizes}) < len(sizes):
         return Refusal("sizes", names)
+    trend = _weighted_sum(conditions, _slope_weights(sizes), same_examples=same_examples)
+    return trend if isinstance(trend, Refusal) else _blocked_near_bounds(trend, conditions)
+
+
+def fitted_at(
+    conditions: Sequence[Condition], sizes: Sequence[float], size: float, *, same_examples: bool = False
+) -> OverConditions | Refusal:
+    """Returns the difference at a size by the line of `trend_along`, in the scaled unit.
+
+    sizes: the number in each condition, positive and not all one.
+    """
+    beyond_mean = math.log2(size) - float(np.log2(np.array(sizes, float)).mean())
+    weights = 1 / len(conditions) + beyond_mean * _slope_weights(sizes)
+    return _weighted_sum(conditions, weights, same_examples=same_examples)
+
+
+def _slope_weights(sizes: Sequence[float]) -> Floats:
+    """Returns the weights by which differences add to their least-squares slope on log₂ of the sizes, shape (T,)."""
     doublings = np.log2(np.array(sizes, float))
     centred = doublings - doublings.mean()
-    weights = centred / (centred**2).sum()
-    trend = _weighted_sum(conditions, weights, same_examples=same_examples)
-    return trend if isinstance(trend, Refusal) else _blocked_near_bounds(trend, conditions)
+    return np.asarray(centred / (centred**2).sum())
 
 
 def by_more_at(here: Condition, there: Condition, *, same_examples: bool = False) -> OverConditions | Refusal:

@@ -14,12 +14,13 @@ from rich.text import Text
 
 from ablate.base.text import printable
 from ablate.core.facts import StudyFacts
-from ablate.records.folder import SPEED, StudyFolder
+from ablate.records.folder import CONDITIONS, SPEED, TRENDS, StudyFolder
 from ablate.report.sentences.levels import level_of_claims
 from ablate.report.sentences.verdict_words import verdict_parts
 from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.over_conditions import judged_tables
 from ablate.report.tables.speed_tables import brief_tables
-from ablate.report.tables.verdicts import names_of, planned_rows, verdict_tables
+from ablate.report.tables.verdicts import names_of, planned_rows
 from ablate.report.words import Column, Table, text
 
 INTERACTIONS = "interactions.csv"
@@ -55,7 +56,13 @@ def summary(folder: StudyFolder, facts: StudyFacts, *, measured: bool = False) -
     comparisons = folder.comparisons()
     tables: list[Table] = []
     if not measured:
-        tables += verdict_tables(comparisons, facts, folder.beside(INTERACTIONS))
+        tables += judged_tables(
+            comparisons,
+            facts,
+            interactions=folder.beside(INTERACTIONS),
+            conditions=folder.beside(CONDITIONS),
+            trends=folder.beside(TRENDS),
+        )
     claims = [row for row in folder.claims() if text(row["verdict"])]
     if claims:
         tables.append(claim_table(claims, facts, level_of_claims(planned_rows(comparisons), facts)))
