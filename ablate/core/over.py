@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from pydantic import ConfigDict
-
 Form = Literal["each", "mean", "every", "sample"]
 """What a verdict is about.
 
@@ -21,7 +19,8 @@ Family = Literal["all", "claims", "ordered"]
 class Over:
     """How the conditions of a study are taken together."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    # A plain dict, since the options of `analyse` take the forms, and `--help` loads no pydantic.
+    __pydantic_config__: ClassVar[object] = {"extra": "forbid"}
 
     form: Form = "each"
     along: str = ""
