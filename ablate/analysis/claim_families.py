@@ -1,7 +1,7 @@
 """Families: of rows and claims, of claims alone by their distinct estimates, and of claims in their order.
 
 `family: all` has M planned rows, and the claims that are about none of them. Over conditions a row is one of a variant,
-not of a variant and a task. `size_with_rows` takes the place of `family.family_size`, which counts by task.
+not of a variant and a task.
 
 `family: claims` judges no rows. M counts the distinct estimates claimed on (unordered sides, task or conditions,
 metric), so that several claims on one estimate count once, and a claim on a row counts. A claim that is added later is
@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ablate.analysis.family import Pair
 from ablate.analysis.judge import ALPHA, Judged
 from ablate.analysis.power import POWER, difference_power, smallest
 from ablate.core.facts import Claim
@@ -56,17 +55,10 @@ def estimate_of(placed: PlacedClaim) -> ClaimedEstimate:
     return ClaimedEstimate(placed.place, frozenset([tuple(sorted(added)), tuple(sorted(subtracted))]))
 
 
-def estimate_of_row(pair: Pair, metric: str, place: str) -> ClaimedEstimate:
+def estimate_of_row(a: Sequence[str], b: Sequence[str], metric: str, place: str) -> ClaimedEstimate:
     """Returns the estimate that a planned row is about; place: its task, or how conditions are taken together."""
-    sides = [(_side(metric, variants),) for variants in (pair.a, pair.b)]
+    sides = [(_side(metric, variants),) for variants in (a, b)]
     return ClaimedEstimate(place, frozenset(sides))
-
-
-def size_with_rows(rows: Iterable[ClaimedEstimate], claims: Iterable[PlacedClaim]) -> int:
-    """Returns M of planned rows, with the claims that are about none of them."""
-    planned = {*rows}
-    others = [placed for placed in claims if estimate_of(placed) not in planned]
-    return len(planned) + len(others)
 
 
 def _side(metric: str, variants: Sequence[str]) -> SideOnMetric:

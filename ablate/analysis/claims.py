@@ -1,29 +1,33 @@
-"""The verdicts of a study's claims, on each task by the one judge.
+"""The verdicts of a study's claims, by the one judge.
 
 `A beats B by more at P = y than at P = x` is a plain `beats` about the difference of differences of each seed. A claim
-over several tasks is supported by the largest p, and refuted by as many times the smallest as there are tasks. A claim
-about time or memory is judged with the noise floor of the measurement as slack, on logs of ratios.
+over several tasks is judged on each, or by one number over them, as the study says (`core.over`). A claim about time or
+memory is judged on each, with the noise floor of the measurement as slack, on logs of ratios.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import assert_never
 
 import pandas as pd
 
 from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
+from ablate.analysis.claim_families import outcomes_in_order
 from ablate.analysis.compare import with_seeds
 from ablate.analysis.contrast import unseen
-from ablate.analysis.family import alpha_at, measures_of
-from ablate.analysis.judge import Judged, deciding, judge, on_all
+from ablate.analysis.family import alpha_of_claim, measures_of, place_of
+from ablate.analysis.judge import ALPHA, Judged, judge
 from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
+from ablate.analysis.over_conditions import EveryClaim, claim_in_every
+from ablate.analysis.over_tasks import OverTasks, Sum, has_both_signs
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.treatments import treatments_of
-from ablate.core.facts import Claim, Evidence, is_likeness
+from ablate.core.facts import Claim, ClaimKind, Evidence, StudyFacts, is_likeness
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
@@ -62,7 +66,10 @@ class ClaimRow:
     """Whether the claim was declared after trials of the study existed."""
     metric: str
     task: str = ""
-    """The task that decides the claim; empty where no task can tell it."""
+    """The task that decides the claim or, of one number over conditions, how they are taken together.
+
+    Of more in one condition than in another the former; empty where no task can tell the claim.
+    """
     plan: str
     """`changed` or `added` where its runs are not as first planned, before results; else empty."""
     treatment: str = ""
@@ -74,11 +81,15 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
-class ClaimOnTask:
-    """The judgement of a claim on one task at one look."""
+class ClaimAt:
+    """The judgement of a claim by one estimate at one look: on a task, or over conditions."""
 
-    task: str
+    place: str
+    """The task or, of several, how they are taken together."""
+    tasks: Sequence[str]
     estimate: Estimated
+    x: float
+    """What the claim names, in the units of the estimate."""
     judged: Judged
     treatment: Treatment | None
     """The first difference in how the sides were treated; None where they were alike."""
@@ -86,6 +97,10 @@ class ClaimOnTask:
     """The runs that ended before the others of their variant, or after them."""
     is_seedless: bool = False
     """Whether more seeds would show nothing new."""
+    must_agree: tuple[bool, bool] = (False, False)
+    """As `Judged.must_agree`; both of an estimate to which each side is added on some tasks and not on others."""
+    unit: float = 1.0
+    """The number of units that are shown in one of the estimate."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,7 @@ class JudgedClaim:
 
     claim: Claim
     look: Look
-    tasks: Sequence[ClaimOnTask]
+    places: Sequence[ClaimAt]
     plan: str
     """The mark of its variants in a plan that was changed after results; see `PlanChanges.mark`."""
     measured: bool
@@ -102,23 +117,38 @@ class JudgedClaim:
 
     The processes of a measurement are looked at once, whatever seeds do.
     """
+    is_reached: bool = True
+    """Whether it gets a verdict: of claims in order, whether all before it are decided."""
+
+    @cached_property
+    def _in_every(self) -> EveryClaim | None:
+        """The judgement at all places together; None where no task can tell it."""
+        by_place = {at.place: at.judged for at in self.places}
+        return claim_in_every(by_place) if by_place else None
 
     @property
     def judged(self) -> Judged:
-        """The judgement on all tasks together."""
-        return on_all([on_task.judged for on_task in self.tasks])
+        """The judgement at all places together, whether or not it is reached."""
+        if self._in_every is None:
+            return Judged(1.0, 1.0, ALPHA, Reason("unknown"))
+        return self._in_every.judged
+
+    @property
+    def settled(self) -> bool:
+        """True where the numbers decide the claim at this look, whether or not it is reached."""
+        return self.judged.outcome != "inconclusive"
 
     @property
     def decided(self) -> bool:
         """True where the claim is supported or refuted at this look."""
-        return bool(self.tasks) and self.judged.outcome != "inconclusive"
+        return self.is_reached and self.settled
 
     @property
     def open(self) -> bool:
         """True where more seeds may decide the claim: no trial failed or is missing."""
-        if self.decided or self.measured:
+        if self.settled or self.measured:
             return False
-        reasons = [on_task.judged.why for on_task in self.tasks]
+        reasons = [at.judged.why for at in self.places]
         return not any(why is not None and why.code == "incomplete" for why in reasons)
 
     def row(self) -> ClaimRow:
@@ -132,48 +162,52 @@ class JudgedClaim:
             metric=claim.metric,
             plan=self.plan,
         )
-        if not self.tasks:
+        if self._in_every is None:
             return row
-        on_task = self.tasks[deciding([task.judged for task in self.tasks])]
-        estimate = on_task.estimate
-        diff = estimate.mean
-        ci_low, ci_high = estimate.interval(on_task.judged.alpha) or (NAN, NAN)
+        (at,) = [at for at in self.places if at.place == self._in_every.deciding]
+        estimate = at.estimate
+        diff = estimate.mean * at.unit
+        ci_low, ci_high = estimate.interval(at.judged.alpha) or (NAN, NAN)
+        ci_low *= at.unit
+        ci_high *= at.unit
         if self.measured:
             diff = math.expm1(diff)
             ci_low = math.expm1(ci_low)
             ci_high = math.expm1(ci_high)
         return replace(
             row,
-            verdict=self.judged.outcome,
+            verdict=self.judged.outcome if self.is_reached else "inconclusive",
             diff=diff,
             ci_low=ci_low,
             ci_high=ci_high,
             n=estimate.n,
-            reason=str(self._reason(on_task) or ""),
-            task=on_task.task,
-            treatment=str(on_task.treatment or ""),
-            resolution=binding_resolution(estimate),
-            unequal_runs=as_text(on_task.unequal_runs),
+            reason=str(self._reason(at) or ""),
+            task=at.place,
+            treatment=str(at.treatment or ""),
+            resolution=binding_resolution(estimate) * at.unit,
+            unequal_runs=as_text(at.unequal_runs),
         )
 
-    def _reason(self, on_task: ClaimOnTask) -> Reason | None:
+    def _reason(self, at: ClaimAt) -> Reason | None:
         """Returns why the claim is open, with the seeds that would settle it; None where it is decided.
 
         Of a supported likeness, the share of runs that may fail without having been seen.
         """
-        estimate = on_task.estimate
+        estimate = at.estimate
+        if not self.is_reached:
+            return Reason("not_tested")
         if self.decided:
             supported = self.judged.outcome == "supported"
             if supported and is_likeness(self.claim.kind) and not self.measured and _repeats_runs(estimate):
                 return Reason("unseen", {"failures": unseen(estimate.n)})
             return None
-        why = on_task.judged.reason or self.judged.why
+        why = at.judged.reason or self.judged.why
         if self.measured:
             return why
-        if on_task.is_seedless and why == Reason("open"):
+        if at.is_seedless and why == Reason("open"):
             return Reason("seedless")
-        margin, x = _to_be_shown(self.claim, estimate.mean)
-        return with_seeds(why, estimate, alpha=on_task.judged.alpha, margin=margin, x=x)
+        margin, x = _to_be_shown(self.claim.kind, at.x, estimate.mean)
+        return with_seeds(why, estimate, alpha=at.judged.alpha, margin=margin, x=x)
 
 
 def _repeats_runs(estimate: Estimated) -> bool:
@@ -181,27 +215,39 @@ def _repeats_runs(estimate: Estimated) -> bool:
     return isinstance(differences, Differences) and differences.unit in RUNS
 
 
-def _to_be_shown(claim: Claim, mean: float) -> tuple[float | None, float | None]:
+def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None]:
     """Returns the margin that a difference of this mean must be shown to lie within, and the value to differ from.
 
-    Either is None where it decides nothing.
+    Either is None where it decides nothing. x: what the claim names.
     """
-    match claim.kind:
+    match kind:
         case "beats" | "interaction" | "gains":
-            return None, claim.by
+            return None, x
         case "matches":
-            inside = abs(mean) < claim.by
-            return claim.by, None if inside else math.copysign(claim.by, mean)
+            inside = abs(mean) < x
+            return x, None if inside else math.copysign(x, mean)
         case "does_not_lose":
-            return None, -claim.by
+            return None, -x
         case _:
-            assert_never(claim.kind)
+            assert_never(kind)
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
     """Returns the table of claims, in the order of the study, with the columns of `ClaimRow`."""
-    runs = runs_of(evidence)
-    return frame_of_rows([judged_claim(runs, claim).row() for claim in runs.facts.claims], ClaimRow)
+    return frame_of_rows([judged.row() for judged in judged_claims(runs_of(evidence))], ClaimRow)
+
+
+def judged_claims(runs: Runs) -> list[JudgedClaim]:
+    """Returns the claims of a study in its order, each at the look that decides it, else at the last of its runs."""
+    judged = [judged_claim(runs, claim) for claim in runs.facts.claims]
+    if runs.facts.family != "ordered":
+        return judged
+    in_order = [one for one in judged if not one.claim.exploratory]
+    outcomes = outcomes_in_order([one.judged for one in in_order])
+    not_reached = [
+        one.claim for one, outcome in zip(in_order, outcomes, strict=True) if outcome == "not_tested"
+    ]
+    return [replace(one, is_reached=one.claim not in not_reached) for one in judged]
 
 
 def judged_claim(runs: Runs, claim: Claim) -> JudgedClaim:
@@ -214,32 +260,99 @@ def judged_claim(runs: Runs, claim: Claim) -> JudgedClaim:
     else:
         runs_by_look = at_looks(runs, [(measure.task, claim.variants) for measure in measures])
     plan = runs.facts.plan_mark(claim.variants, claim.metric)
+    how = None if measured else _sum_of(claim, runs.facts)
     for look, runs_at_look in runs_by_look:
-        alpha = alpha_at(runs, look)
-        tasks = [_on_task(runs_at_look, claim, measure, alpha) for measure in measures]
-        judged = JudgedClaim(claim, look, tasks, plan, measured)
+        alpha = alpha_of_claim(runs, claim, look)
+        if how is None:
+            places = _on_each_task(runs_at_look, claim, measures, alpha)
+        else:
+            places = _over_conditions(runs_at_look, claim, measures, how, alpha)
+        judged = JudgedClaim(claim, look, places, plan, measured)
         if judged.decided:
             break
     return judged
 
 
-def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimOnTask:
-    """Returns what the runs say of a claim on the task of the measure."""
-    x = claim.by
-    slack = 0.0
-    if measure.kind == "ratio" and measure.estimator is not None:
-        # X is a share: A beats B by 0.1 where B takes more than 1.1 times what A takes.
-        x = math.log1p(claim.by)
-        slack = measure.estimator.slack(measure, runs)
-    estimate = measure.estimate(runs, claim.sides)
-    judged = judge(estimate, claim.kind, x=x, alpha=alpha, slack=slack)
-    return ClaimOnTask(
-        task=measure.task.name,
-        estimate=estimate,
-        judged=judged,
-        treatment=_treatment(runs, claim, measure),
-        unequal_runs=_unequal_runs(runs, claim, measure),
-        is_seedless=are_seedless(runs, claim.variants, measure.task),
+def _sum_of(claim: Claim, facts: StudyFacts) -> Sum | None:
+    """Returns how conditions are added to the number that a claim is about; None where it is judged in each."""
+    if claim.kind == "gains":
+        return "trend"
+    if claim.less is not None and claim.less.condition:
+        return "by_more"
+    match facts.over.form:
+        case "each" | "every":
+            return None
+        case "mean" | "sample":
+            return None if claim.condition else facts.over.form
+        case _:
+            assert_never(facts.over.form)
+
+
+def _on_each_task(runs: Runs, claim: Claim, measures: Sequence[Measure], alpha: float) -> list[ClaimAt]:
+    """Returns what the runs say of a claim on the task of each measure."""
+    places = []
+    for measure in measures:
+        estimate = measure.estimate(runs, claim.sides)
+        x = claim.by
+        slack = 0.0
+        if measure.kind == "ratio" and measure.estimator is not None:
+            # X is a share: A beats B by 0.1 where B takes more than 1.1 times what A takes.
+            x = math.log1p(claim.by)
+            slack = measure.estimator.slack(measure, runs)
+        judged = judge(estimate, claim.kind, x=x, alpha=alpha, slack=slack)
+        at = _at(runs, claim, [measure], measure.task.name, estimate=estimate, x=x, judged=judged)
+        places.append(at)
+    return places
+
+
+def _over_conditions(
+    runs: Runs, claim: Claim, measures: Sequence[Measure], how: Sum, alpha: float
+) -> list[ClaimAt]:
+    """Returns what the runs say of a claim by one number over conditions; nothing where no task can tell it."""
+    if not measures:
+        return []
+    place = place_of(claim, runs.facts)
+    if how == "by_more":
+        # The condition in which A beats B by more comes first.
+        measures = sorted(measures, key=lambda measure: measure.task.name != claim.condition)
+        place = claim.condition
+    over = OverTasks(runs, measures, [claim.a, claim.b] if how == "by_more" else claim.sides)
+    estimate = over.estimate(how)
+    x = over.scaled(claim.by)
+    judged = judge(estimate, claim.kind, x=x, alpha=alpha)
+    at = _at(runs, claim, measures, place, estimate=estimate, x=x, judged=judged)
+    must_agree = judged.must_agree
+    if has_both_signs(how):
+        must_agree = (any(must_agree), any(must_agree))
+    return [replace(at, must_agree=must_agree, unit=over.unit)]
+
+
+def _at(
+    runs: Runs,
+    claim: Claim,
+    measures: Sequence[Measure],
+    place: str,
+    *,
+    estimate: Estimated,
+    x: float,
+    judged: Judged,
+) -> ClaimAt:
+    """Returns a judgement with what is known of the runs on its tasks."""
+    unequal_runs: list[UnequalRun] = []
+    treatments: list[Treatment | None] = []
+    for measure in measures:
+        unequal_runs += _unequal_runs(runs, claim, measure)
+        treatments.append(_treatment(runs, claim, measure))
+    return ClaimAt(
+        place,
+        [measure.task.name for measure in measures],
+        estimate,
+        x,
+        judged,
+        treatment=next(filter(None, treatments), None),
+        unequal_runs=unequal_runs,
+        is_seedless=all(are_seedless(runs, claim.variants, measure.task) for measure in measures),
+        must_agree=judged.must_agree,
     )
 
 

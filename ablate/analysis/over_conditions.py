@@ -7,16 +7,15 @@ most 0.011 of studies whose conditions have one effect; where it is not said, th
 
 Every. A row is `better`, `worse` or `equivalent` where each condition supports that at the level of one comparison,
 else `inconclusive`: an intersection-union test (Berger 1982, Technometrics 24, 295–300). A claim is supported by the
-largest p, and refuted by T times the smallest. These are `judge.on_all` and `judge.deciding`, by which `claims` judges
-a claim over several tasks today; `claim_in_every` takes the place of both calls.
+largest p, and refuted by T times the smallest.
 
 Settings that were tuned in one condition for all are varied in all at once: `agreeing.over_settings` with an estimate
 over conditions in the place of one on a task.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
 
 import numpy as np
 
@@ -28,16 +27,14 @@ from ablate.analysis.conditions import (
 )
 from ablate.analysis.judge import (
     ALPHA,
+    ClaimOutcome,
     Judged,
     Row,
     Verdict,
-    deciding,
     judge,
-    on_all,
     row,
 )
 from ablate.analysis.paired import NAN, Differences
-from ablate.core.facts import ClaimKind
 from ablate.core.reason import Reason
 
 HEAVY = 0.5
@@ -79,7 +76,10 @@ class EveryVerdict:
     """The verdict of a comparison by every condition."""
 
     row: Row
-    """Its p is the largest of one direction; its reason that of the condition that decides."""
+    """Its p is the largest of one direction; its reason that of the condition that decides.
+
+    Where a condition is better and another worse it is that, and no number of seeds will change it.
+    """
     deciding: str
     """The condition furthest from the verdict; of an open one, from the verdict that most conditions support."""
     conditions: Sequence[Row]
@@ -124,10 +124,15 @@ def judge_mean(
 
 def scaled_margin(conditions: Sequence[Condition], margin: float) -> float:
     """Returns a declared margin in the scaled unit; it is in units of the metric where all share it and its scale."""
+    return margin / shared_scale(conditions)
+
+
+def shared_scale(conditions: Sequence[Condition]) -> float:
+    """Returns the scale of all conditions, where they share it and their metric; else 1."""
     scales = scales_of(conditions)
     if scales is None or len({*scales}) > 1 or len({one.metric_name for one in conditions}) > 1:
-        return margin
-    return margin / scales[0]
+        return 1.0
+    return scales[0]
 
 
 def side_of_zero(differences: Differences, alpha: float) -> Side:
@@ -141,7 +146,8 @@ def side_of_zero(differences: Differences, alpha: float) -> Side:
 def _heaviest(conditions: Sequence[Condition]) -> str:
     """Returns the condition with more than half of the sum of the variances of d̄_t/u_t; empty where none has it."""
     scales = scales_of(conditions)
-    assert scales is not None
+    if scales is None:
+        return ""
     errors = [max(error.se for error in one.differences.errors) for one in conditions]
     variances = (np.array(errors) / np.array(scales)) ** 2
     if len(conditions) < 2 or not variances.max() > HEAVY * variances.sum():
@@ -156,7 +162,9 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
     verdict = supported[0] if supported else _nearest(p_by_verdict, alpha)
     against = int(np.argmax(p_by_verdict[verdict]))
     rows = [row(one.estimate, one.margin, alpha) for one in conditions]
-    reason = rows[against].reason or Reason("open")
+    better = sum(p <= alpha for p in p_by_verdict["better"])
+    worse = sum(p <= alpha for p in p_by_verdict["worse"])
+    reason = Reason("varies") if better and worse else rows[against].reason or Reason("open")
     return EveryVerdict(
         Row(
             verdict if supported else "inconclusive",
@@ -165,8 +173,8 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
         ),
         deciding=conditions[against].name,
         conditions=rows,
-        better=sum(p <= alpha for p in p_by_verdict["better"]),
-        worse=sum(p <= alpha for p in p_by_verdict["worse"]),
+        better=better,
+        worse=worse,
     )
 
 
@@ -205,9 +213,34 @@ def _p_in_every(conditions: Sequence[InCondition]) -> float:
     return min(1.0, 2 * min(above, below))
 
 
-def claim_in_every(
-    conditions: Sequence[InCondition], kind: ClaimKind, x: float = 0.0, alpha: float = ALPHA
-) -> EveryClaim:
-    """Returns the judgement of a claim in every condition; x: in the units of the estimates."""
-    by_condition = [judge(one.estimate, kind, x=x, alpha=alpha) for one in conditions]
-    return EveryClaim(on_all(by_condition), conditions[deciding(by_condition)].name)
+def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
+    """Returns the judgement of a claim in every condition, of at least one.
+
+    It is supported by the largest p, and refuted by as many times the smallest as there are conditions. judged:
+    condition → the judgement in it.
+    """
+    conditions = [*judged.values()]
+    combined = conditions[0]
+    if len(conditions) > 1:
+        combined = replace(
+            combined,
+            supported=max(one.supported for one in conditions),
+            refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
+            why=next(one.why for one in conditions if one.why),
+        )
+    return EveryClaim(combined, _against(judged, combined.outcome))
+
+
+def _against(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
+    """Returns the condition that stands against a claim of this outcome most."""
+    match outcome:
+        case "refuted":
+            return min(judged, key=lambda name: judged[name].refuted)
+        case "supported":
+            return max(judged, key=lambda name: judged[name].supported)
+        case "inconclusive":
+            return max(
+                judged, key=lambda name: (judged[name].outcome == "inconclusive", judged[name].supported)
+            )
+        case _:
+            assert_never(outcome)

@@ -12,16 +12,15 @@ from ablate.analysis.claim_families import (
     PlacedClaim,
     alpha_of_late_claim,
     estimate_of,
-    estimate_of_row,
     outcomes_in_order,
     seeds_in_order,
     seeds_of_family,
     size_of_claims,
-    size_with_rows,
 )
-from ablate.analysis.family import family_size, planned_pairs
+from ablate.analysis.family import family_size
 from ablate.analysis.judge import ALPHA, Judged, judge
 from ablate.core.facts import Claim, Less
+from ablate.core.over import Over
 from ablate.core.reason import Block, Reason
 
 BEATS = Claim("a beats b", "beats", "accuracy", ["a"], ["b"], by=0.0)
@@ -79,17 +78,29 @@ def test_differences_of_differences_are_one_estimate_in_whatever_order():
     assert key(["a1"], ["b1"], ["a2"], ["b2"], "loss") != one
 
 
-def test_of_tasks_the_size_with_rows_is_that_of_today_and_over_conditions_a_row_counts_once():
+def test_a_row_counts_once_a_task_or_once_over_conditions():
     tasks = {name: {"accuracy": ACCURACY} for name in ("recall", "sort")}
     values = {name: np.zeros(3) for name in ("baseline", "a", "b")}
-    claims = [claim("beats"), claim("beats", "a", "b")]
+    claims = [claim("beats"), claim("matches", "baseline", "a", 0.1), claim("beats", "a", "b")]
     facts = study(values, tasks=tasks, claims=claims).facts
-    rows = [estimate_of_row(pair, facts.metric, pair.task.name) for pair in planned_pairs(facts)]
-    over_tasks = [PlacedClaim(one, "every") for one in claims]
-    assert size_with_rows(rows, over_tasks) == family_size(facts) == 6
-    rows = [estimate_of_row(pair, facts.metric, "every") for pair in planned_pairs(facts)]
-    assert size_with_rows(rows, over_tasks) == 3, "the first claim is about a row"
-    assert size_of_claims(over_tasks) == 2
+    assert family_size(facts) == 4 + 3, "no claim over both tasks is about a row of one"
+    at_one = replace(facts, claims=[replace(claims[0], condition="sort"), *claims[1:]])
+    assert family_size(at_one) == 4 + 2
+    for form in ("mean", "every", "sample"):
+        over = replace(facts, over=Over(form))
+        assert family_size(over) == 2 + 1, "the first two are about a row"
+        assert family_size(replace(over, family="claims")) == 2
+        assert family_size(replace(over, family="ordered")) == 1
+        assert family_size(replace(over, claims=at_one.claims)) == 2 + 2, "one condition has no planned row"
+
+
+def test_a_late_claim_is_in_no_family():
+    values = {name: np.zeros(3) for name in ("baseline", "a", "b")}
+    late = claim("beats", "a", "b", exploratory=True)
+    facts = study(values, claims=[claim("beats"), late]).facts
+    families = [replace(facts, family=family) for family in ("all", "claims", "ordered")]
+    assert [family_size(one) for one in families] == [2, 1, 1]
+    assert family_size(replace(facts, claims=[late], family="claims")) == 0
 
 
 def test_a_late_claim_is_judged_among_all_rows_and_claims():

@@ -9,6 +9,7 @@ from scipy import stats
 from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.conditions import Condition, mean_over
 from ablate.analysis.estimates import Rate
+from ablate.analysis.judge import Judged, judge
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_conditions import (
     InCondition,
@@ -46,11 +47,25 @@ def test_mean_and_varies_are_those_of_the_reference():
 
 
 def test_every_is_refuted_by_t_times_the_smallest_p_of_the_reference():
-    made = [InCondition(one.name, one.difference) for one in conditions(REVERSED)]
-    claim = claim_in_every(made, "beats")
+    judged = {one.name: judge(one.difference, "beats") for one in conditions(REVERSED)}
+    claim = claim_in_every(judged)
     assert claim.judged.refuted / 2 == pytest.approx(0.004797303, abs=5e-10), "the reference is one-sided"
     assert (claim.judged.outcome, claim.deciding) == ("refuted", "c2")
-    assert claim_in_every(made[:2], "beats").judged.outcome == "supported"
+    del judged["c2"]
+    assert claim_in_every(judged).judged.outcome == "supported"
+
+
+def test_in_every_condition_the_largest_p_supports_and_so_many_times_the_smallest_refutes():
+    weak = Judged(0.04, 1.0, 0.05, Reason("open"))
+    strong = Judged(0.01, 1.0, 0.05, Reason("open"))
+    supported = claim_in_every({"strong": strong, "weak": weak})
+    assert (supported.judged.supported, supported.judged.outcome) == (0.04, "supported")
+    assert supported.deciding == "weak"
+    against = claim_in_every({"against": Judged(1.0, 0.02, 0.05, Reason("open")), "one": strong, "two": weak})
+    assert against.judged.refuted == pytest.approx(0.06)
+    assert against.judged.outcome == "inconclusive"
+    blocked_in_one = {"strong": strong, "full": Judged(1.0, 1.0, 0.05, Reason("ceiling"))}
+    assert claim_in_every(blocked_in_one).deciding == "full"
 
 
 def test_every_says_what_each_condition_supports_and_else_names_the_one_that_decides():
@@ -62,7 +77,7 @@ def test_every_says_what_each_condition_supports_and_else_names_the_one_that_dec
     assert in_every(up, margin=0.1).row.verdict == "equivalent"
     assert in_every(up, margin=0.04).row.verdict == "better", "one alone is equivalent, both are better"
     mixed = in_every(REVERSED)
-    assert (mixed.row.verdict, mixed.deciding, mixed.row.reason) == ("inconclusive", "c2", Reason("open"))
+    assert (mixed.row.verdict, mixed.deciding, mixed.row.reason) == ("inconclusive", "c2", Reason("varies"))
     assert (mixed.better, mixed.worse) == (2, 1)
     assert [one.verdict for one in mixed.conditions] == ["better", "better", "worse"]
 

@@ -22,7 +22,7 @@ OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)
 
 def ahead(evidence, n, *, m=1, **more):
     task = TaskFacts("recall", {"loss": LOSS}) if evidence is None else evidence.facts.tasks[0]
-    pair = Pair("a", "baseline", a=("a",), b=("baseline",), task=task)
+    pair = Pair("a", "baseline", a=("a",), b=("baseline",), tasks=(task,))
     return outlook(task, next(iter(task.metrics)), [pair], evidence, Terms(n, ALPHA / m, **more))
 
 

@@ -133,10 +133,13 @@ def _comparisons_of(facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedCompari
 
 
 def _pairs_by_seed(pair: Pair, ids: IdsBySeed, metric: str) -> frozenset[tuple[object, object]]:
-    """Returns the runs of both sides on each seed that both have; of means over cells, all cells of a side as one."""
+    """Returns the runs of both sides on each seed that both have.
+
+    Of means over cells, all cells of a side count as one run, and so do those of all conditions.
+    """
     sides: list[dict[int, object]] = []
     for variants in (pair.a, pair.b):
-        of_cells = [ids.get((variant, pair.task.name), {}) for variant in variants]
+        of_cells = [ids.get((variant, task.name), {}) for task in pair.tasks for variant in variants]
         seeds = set(of_cells[0]).intersection(*of_cells)
         sides.append({seed: (*(cell[seed] for cell in of_cells), metric) for seed in seeds})
     first, second = sides

@@ -63,7 +63,7 @@ def power(
     if comparisons:
         judged = _judged_pairs(study, planned)
         for task in tasks:
-            pairs = [pair for pair in judged if pair.task.name == task.name]
+            pairs = [pair for pair in judged if task in pair.tasks]
             outlooks.append(outlook(task, metric, pairs, evidence, terms))
     return Power(
         metric,

@@ -1,0 +1,253 @@
+"""The estimates of a study over its conditions, from its runs.
+
+`conditions` has the formulas. Here its conditions are made of the runs of each task, what it refuses becomes an
+estimate that is blocked, and runner-up settings are varied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Literal, assert_never
+
+from ablate.analysis.agreeing import Estimated, Groups, over_settings
+from ablate.analysis.conditions import (
+    LEAST_INDEPENDENT,
+    LEAST_TREND,
+    Condition,
+    Refusal,
+    by_more_at,
+    mean_of_independent,
+    mean_over,
+    scales_of,
+    trend_along,
+)
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.measure import Measure
+from ablate.analysis.over_conditions import scaled_margin, shared_scale
+from ablate.analysis.paired import Differences
+from ablate.analysis.runs import Runs
+from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS, sample_of
+from ablate.core.metric import plain
+from ablate.core.reason import Block, Reason
+
+Sum = Literal["mean", "sample", "trend", "by_more"]
+"""How conditions are added to one number."""
+_Place = tuple[int, tuple[tuple[str, ...], ...]]
+"""The index of a task, and the variants of each side."""
+
+
+@dataclass(frozen=True)
+class OverTasks:
+    """Groups of variants that are compared by one metric on several tasks, the conditions of a study."""
+
+    runs: Runs
+    measures: Sequence[Measure]
+    """The metric on each task."""
+    groups: Groups
+    """As `Claim.sides` has them."""
+    _contrasts: dict[_Place, Contrast] = field(default_factory=dict)
+
+    @cached_property
+    def contrasts(self) -> list[Contrast]:
+        """The contrast on each task, at the chosen settings."""
+        return [self._contrast_at(index, self.groups) for index in range(len(self.measures))]
+
+    @cached_property
+    def conditions(self) -> list[Condition]:
+        """The condition of each task, at the chosen settings."""
+        return self._conditions_of(self.contrasts)
+
+    def _conditions_of(self, contrasts: Sequence[Contrast]) -> list[Condition]:
+        return [
+            Condition.of_contrast(
+                measure.task.name,
+                contrast,
+                measure.name,
+                margin=margin,
+                declared_scale=self._declared.get(measure.task.name),
+            )
+            for measure, contrast, margin in zip(self.measures, contrasts, self.margins, strict=True)
+        ]
+
+    @property
+    def _declared(self) -> dict[str, float]:
+        """Condition → the scale that the study declares; none of another metric than the primary one."""
+        facts = self.runs.facts
+        is_primary = all(plain(measure.name) == plain(facts.metric) for measure in self.measures)
+        return facts.over.scales if is_primary else {}
+
+    @cached_property
+    def _without_margins(self) -> list[Condition]:
+        """The conditions, of which scales and units are read."""
+        return [
+            Condition.of_contrast(
+                measure.task.name,
+                contrast,
+                measure.name,
+                declared_scale=self._declared.get(measure.task.name),
+            )
+            for measure, contrast in zip(self.measures, self.contrasts, strict=True)
+        ]
+
+    @cached_property
+    def scales(self) -> list[float]:
+        """u_t of each condition; empty where conditions are not comparable."""
+        return scales_of(self._without_margins) or []
+
+    @property
+    def unit(self) -> float:
+        """The scale that all conditions share, which gives differences in units of their metric; else 1."""
+        return shared_scale(self._without_margins)
+
+    @property
+    def is_in_own_unit(self) -> bool:
+        """Whether differences are shown in the unit of the metric, which all conditions share with its scale."""
+        return not self.scales or len({*self.scales}) == 1
+
+    @property
+    def span(self) -> float | None:
+        """The largest difference over conditions, in the scaled unit; None where a metric has no range."""
+        spans = [contrast.metric.span for contrast in self.contrasts]
+        known = [span for span in spans if span is not None]
+        return self.scaled_mean(known) / self.unit if len(known) == len(spans) else None
+
+    def scaled_mean(self, values: Sequence[float]) -> float:
+        """Returns the mean of a number of each condition, in the unit that is shown."""
+        scales = self.scales or [1.0] * len(values)
+        shares = [value / scale for value, scale in zip(values, scales, strict=True)]
+        return self.unit * math.fsum(shares) / len(shares)
+
+    def scaled(self, x: float) -> float:
+        """Returns a declared difference, as a margin, in the scaled unit."""
+        return scaled_margin(self._without_margins, x)
+
+    @cached_property
+    def margins(self) -> list[float | None]:
+        """The margin of the study in the units of each condition; None where it declares none for the metric."""
+        facts = self.runs.facts
+        margins: list[float | None] = []
+        for index, measure in enumerate(self.measures):
+            declared = facts.margin if measure.name == facts.metric else None
+            if declared is not None and self.scales:
+                declared = self.scaled(declared) * self.scales[index]
+            margins.append(declared)
+        return margins
+
+    def estimate(self, how: Sum) -> Estimated:
+        """Returns one estimate over the tasks in the scaled unit, with those at runner-up settings."""
+        tasks = [measure.task for measure in self.measures]
+        return over_settings(
+            self.runs,
+            tasks,
+            self.groups,
+            partial(self._estimate_at, how),
+            has_both_signs=has_both_signs(how),
+        )
+
+    def plain_estimate(self, how: Sum) -> Differences:
+        """Returns one estimate over the tasks in the scaled unit, at the chosen settings."""
+        return self._added(how, self.conditions)
+
+    def _estimate_at(self, how: Sum, groups_by_task: Sequence[Groups]) -> Differences:
+        """Returns the estimate at one setting of each variant on each task; a name stands for a setting."""
+        contrasts = [self._contrast_at(index, groups) for index, groups in enumerate(groups_by_task)]
+        return self._added(how, self._conditions_of(contrasts))
+
+    def _contrast_at(self, index: int, groups: Groups) -> Contrast:
+        """Returns the contrast on one task at one setting of each variant; combinations of settings share it."""
+        key = (index, tuple(tuple(group) for group in groups))
+        if key not in self._contrasts:
+            self._contrasts[key] = self.measures[index].contrast(self.runs, groups)
+        return self._contrasts[key]
+
+    def refusal(self, how: Sum) -> Refusal | None:
+        """Returns why there is no estimate at the chosen settings; None where there is one."""
+        added = self._sum(how, self.conditions)
+        return added if isinstance(added, Refusal) else None
+
+    def _added(self, how: Sum, conditions: Sequence[Condition]) -> Differences:
+        """Returns the estimate over conditions; of those that are refused an empty one, blocked by the reason."""
+        added = self._sum(how, conditions)
+        if not isinstance(added, Refusal):
+            return added
+        lost = []
+        for condition in conditions:
+            blocks = condition.difference.blocks
+            lost += [block for block in blocks if block.reason.code == "incomplete"]
+        reason = reason_of(added, conditions, how)
+        return replace(Differences.between([], []), blocks=[*lost, Block(reason)])
+
+    def _sum(self, how: Sum, conditions: Sequence[Condition]) -> Differences | Refusal:
+        """Returns the sum of conditions by its formula, or why there is none."""
+        unaveraged = [measure.task.name for measure in self.measures if not _is_mean(measure)]
+        if unaveraged:
+            return Refusal("all_or_nothing", unaveraged)
+        over = self.runs.facts.over
+        same_examples = _have_as_many_examples(conditions)
+        match how:
+            case "mean" if over.independent_seeds:
+                return mean_of_independent(conditions)
+            case "mean":
+                return mean_over(conditions, same_examples=same_examples)
+            case "sample":
+                return sample_of(conditions, independent_seeds=over.independent_seeds)
+            case "trend":
+                # A condition without a number is refused, as 0 is.
+                sizes = [over.sizes.get(condition.name, 0.0) for condition in conditions]
+                return trend_along(conditions, sizes, same_examples=same_examples)
+            case "by_more":
+                here, there = conditions
+                return by_more_at(here, there, same_examples=same_examples)
+            case _:
+                assert_never(how)
+
+
+def has_both_signs(how: Sum) -> bool:
+    """Returns whether some conditions are added, and others subtracted."""
+    match how:
+        case "mean" | "sample":
+            return False
+        case "trend" | "by_more":
+            return True
+        case _:
+            assert_never(how)
+
+
+def _is_mean(measure: Measure) -> bool:
+    """Returns whether a metric is a mean over the runs of a task, by its differences on each seed."""
+    has_own_estimate = measure.estimator is not None and measure.estimator.estimate is not None
+    return measure.kind == "mean" and not has_own_estimate
+
+
+def _have_as_many_examples(conditions: Sequence[Condition]) -> bool:
+    """Returns whether all conditions have as many test examples, which are then taken for the same ones.
+
+    Where they are others after all, adding them one by one estimates the same variance.
+    """
+    counts = set()
+    for condition in conditions:
+        examples = condition.differences.examples
+        counts.add(None if examples is None else examples.shape[1])
+    return len(counts) == 1 and None not in counts
+
+
+def reason_of(refusal: Refusal, conditions: Sequence[Condition], how: Sum) -> Reason:
+    """Returns the reason of a verdict that there is no estimate for."""
+    match refusal.code:
+        case "all_or_nothing" | "sources":
+            return Reason("no_mean")
+        case "directions" | "scales" | "shared_seeds" | "sizes":
+            return Reason(refusal.code)
+        case "seeds":
+            return Reason("no_shared_seeds")
+        case "few_seeds":
+            fewest = min(condition.differences.n for condition in conditions)
+            return Reason("few", {"n": fewest, "least": LEAST_INDEPENDENT})
+        case "few":
+            least = LEAST_CONDITIONS if how == "sample" else LEAST_TREND
+            return Reason("few", {"conditions": len(conditions), "least": least})
+        case _:
+            assert_never(refusal.code)
