@@ -1,7 +1,7 @@
 """The conditions of runs that exist: how the call takes them together, and what the report says of that.
 
-A scale is declared, in a column or as the range of the metric. The range of the runs themselves is none: it grows with
-their number, and with the difference that is judged.
+A scale is declared, in a column. The range of the runs themselves is none: it grows with their number, and with the
+difference that is judged; and one range of the metric is the same in all conditions, so that it changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ablate.core.replication import (
     UnpairedRuns,
 )
 from ablate.report.words import message
-from ablate.runs.options import RANGE, AnalysisOptions
+from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
 TREND = "trend"
@@ -51,9 +51,8 @@ def over_of(table: RunTable, facts: StudyFacts, options: AnalysisOptions) -> Ove
         if _adds_conditions(over):
             _refuse_what_has_no_mean(at, over, facts, options)
             _refuse_seeds(at, over, facts)
-        if options.scale != RANGE:
-            with at():
-                over = replace(over, scales=_numbers(table, "scale"))
+        with at():
+            over = replace(over, scales=_numbers(table, "scale"))
         with at():
             over = replace(over, sizes=_numbers(table, "along"))
             _refuse_equal_sizes(at, over)
@@ -76,19 +75,25 @@ def conditions_in_words(table: RunTable, facts: StudyFacts, options: AnalysisOpt
             yield message("analyse.many_conditions", table.condition_columns, count)
         return
     yield message("analyse.conditions", table.condition_columns, count, over.form)
+    yield from _without_runs(facts)
     if over.along:
         yield message("analyse.along", over.along, min(over.sizes.values()), max(over.sizes.values()))
     if not _adds_conditions(over):
         return
-    span = facts.tasks[0].metrics[facts.metric].span
     if over.scales:
         yield message(
             "analyse.scaled_by_column", options.scale, min(over.scales.values()), max(over.scales.values())
         )
-    elif span is not None:
-        yield message("analyse.scaled_by_range", facts.metric, span)
     if over.independent_seeds:
         yield message("analyse.independent_seeds")
+
+
+def _without_runs(facts: StudyFacts) -> Iterator[str]:
+    """Yields a sentence on each variant that has no runs in some condition, so that it is not judged over them."""
+    for variant in facts.variants:
+        lacking = [task.name for task in facts.tasks if not facts.seeds_of(variant.name, task.name)]
+        if lacking:
+            yield message("analyse.without_runs", facts.labels.get(variant.name, variant.name), lacking)
 
 
 def _have_a_mean(table: RunTable, facts: StudyFacts, options: AnalysisOptions) -> bool:
@@ -134,7 +139,7 @@ def _refuse_numbers_of_conditions(at: Gather, over: Over, facts: StudyFacts) -> 
 
 
 def _refuse_unused(at: Gather, over: Over, options: AnalysisOptions) -> None:
-    """Refuses options that would change nothing, and a range that is not known."""
+    """Refuses options that would change nothing."""
     at.refuse(
         options.scale and not _adds_conditions(over) and not options.claim,
         "--scale",
@@ -146,13 +151,6 @@ def _refuse_unused(at: Gather, over: Over, options: AnalysisOptions) -> None:
         "--independent-seeds",
         "is about the mean over conditions, which this call does not ask for",
         hint="Add --over mean",
-    )
-    at.refuse(
-        options.scale == RANGE and (options.floor is None or options.ceiling is None),
-        "--scale range",
-        "takes --floor and --ceiling",
-        hint="Or name a column with a scale for each condition. The range of the runs themselves is none: it grows "
-        "with their number, and with the difference that is judged",
     )
 
 

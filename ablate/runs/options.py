@@ -27,8 +27,6 @@ ROLES = ("variant", "task", "seed", "step", "example", "source", "status")
 """The roles that a column may have."""
 OTHER_WORDS = {"condition": "task"}
 """Another word of the call for a role → the role: tasks are conditions, and tables of a report have them as tasks."""
-RANGE = "range"
-"""The word for the range of the metric, in the place of a column of scales."""
 MADE_WITH = ("evaluation", "data", "machine", "commit")
 """The names of things that the runs may have been made with."""
 DIRECTIONS = ("max", "min")
@@ -198,10 +196,9 @@ class AnalysisOptions:
     )
     scale: str = option(
         "",
-        "Column with the number that differences of a condition are divided by, or the range of the metric.",
-        in_python="Column with the number that differences of a condition are divided by; `range`: that of the metric.",
+        "Column with the number that differences of a condition are divided by.",
         read=_name_if_any,
-        metavar="COLUMN|range",
+        metavar="COLUMN",
     )
     along: str = option(
         "",
@@ -261,9 +258,7 @@ class AnalysisOptions:
         pairs = [("variant", name) for name in self.variant]
         for role, names in self.column.items():
             pairs += [(role, name) for name in as_texts(names)]
-        if self.scale != RANGE:
-            pairs.append(("scale", self.scale))
-        pairs.append(("along", self.along))
+        pairs += [("scale", self.scale), ("along", self.along)]
         return [(role, name) for role, name in pairs if name]
 
     def names_of(self, role: str) -> list[str]:

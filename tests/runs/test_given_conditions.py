@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import ablate_here
+from scipy import stats
 
 import ablate
 from ablate.base.errors import Invalid
@@ -69,7 +70,7 @@ def test_what_the_call_says_of_conditions_is_in_the_facts():
     assert over == Over("mean", scales=human.to_dict(), independent_seeds=True)
     over = facts(games(3), over="every", along="size").over
     assert over == Over("every", along="size", sizes={"g0": 1.0, "g1": 2.0, "g2": 4.0})
-    assert facts(games(8), over="sample", scale="range", floor=0, ceiling=10000).over == Over("sample")
+    assert facts(games(8), over="sample", floor=0, ceiling=10000).over == Over("sample")
 
 
 def sentences(frame, **options):
@@ -91,12 +92,9 @@ def test_the_head_of_the_report_says_what_was_taken_for_a_condition_and_what_was
     )
     assert declared.startswith("--independent-seeds declares that the seeds of conditions are independent")
     two_columns = {"column": {"condition": ["game", "size"]}}
-    conditions, order, span = sentences(
-        games(3), over="mean", along="size", floor=0, ceiling=1e4, **two_columns
-    )
+    conditions, order = sentences(games(3), over="mean", along="size", floor=0, ceiling=1e4, **two_columns)
     assert conditions.startswith("Conditions are the 3 combinations of game and size, ")
     assert order == "Conditions are in the order of size, 1 to 4"
-    assert span == "Differences are divided by the range of score, 10000, from --floor to --ceiling"
 
 
 def test_many_conditions_that_could_be_judged_together_are_told_so_once():
@@ -134,7 +132,7 @@ REFUSED = {
     "range of runs": (
         games(3),
         {"over": "mean", "scale": "range"},
-        "--scale range: takes --floor and --ceiling",
+        "has no column 'range'",
     ),
     "scale for nothing": (
         games(3),
@@ -254,3 +252,142 @@ def test_the_command_line_takes_the_same(tmp_path):
     head = "Conditions are the 3 combinations of game and size, judged together by the mean over them (--over mean)"
     assert head in done.stdout
     assert head in (tmp_path / "results/runs/card.md").read_text()
+
+
+def test_a_variant_without_runs_in_a_condition_is_named():
+    frame = games(5)
+    frame = frame[(frame["agent"] != "rainbow") | (frame["game"] != "g3")]
+    _, told = sentences(frame, over="mean")
+    assert told.startswith(
+        "rainbow has no runs that count in g3, so that it is not judged over all conditions"
+    )
+    _, told, *_ = sentences(frame, over="mean", baseline="rainbow")
+    assert told.startswith("rainbow has no runs that count in g3")
+
+
+LEVEL = 0.975
+"""Of two comparisons."""
+
+
+def judged(frame, **options):
+    """Returns the row over conditions of each variant."""
+    comparisons = ablate.analyse(frame, **{**CALL, **BY_GAME, **options}).comparisons
+    planned = comparisons[~comparisons["exploratory"].astype(bool)]
+    assert {*planned["task"]} == {options["over"]}
+    return planned.set_index("variant")
+
+
+def by_seed(frame, variant="rainbow", *, scale=None):
+    """Returns the differences of a variant from the baseline, a row a seed, a column a condition."""
+    score = frame["score"] if scale is None else frame["score"] / frame[scale]
+    table = frame.assign(score=score).pivot_table(
+        index="seed", columns=["agent", "game"], values="score", sort=False
+    )
+    return table[variant] - table["dqn"]
+
+
+def agrees(row, result):
+    """Asserts that a row has the numbers of a t-test of scipy."""
+    assert row["p"] == pytest.approx(result.pvalue, rel=1e-9)
+    assert row["level"] == LEVEL
+    interval = result.confidence_interval(LEVEL)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx([*interval], rel=1e-9)
+
+
+def test_the_mean_over_games_is_that_of_scipy_on_the_means_of_seeds():
+    frame = games(26)
+    rows = judged(frame, over="mean", scale="human")
+    for variant in ("rainbow", "sparse"):
+        means = by_seed(frame, variant, scale="human").mean(axis=1)
+        agrees(rows.loc[variant], stats.ttest_1samp(means, 0))
+        assert rows.loc[variant, "diff"] == pytest.approx(means.mean(), rel=1e-9)
+        assert rows.loc[variant, "n"] == 5
+    assert rows["verdict"].tolist() == ["better", "better"]
+
+
+def test_the_mean_over_games_of_independent_seeds_is_that_of_satterthwaite():
+    frame = games(8, own_seeds=True)
+    row = judged(frame, over="mean", scale="human", independent_seeds=True).loc["rainbow"]
+    differences = by_seed(frame, scale="human")
+    parts = differences.var() / differences.count() / 8**2
+    df = parts.sum() ** 2 / (parts**2 / (differences.count() - 1)).sum()
+    t = differences.mean().mean() / np.sqrt(parts.sum())
+    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-9)
+
+
+def test_the_mean_of_means_with_deviations_is_that_of_satterthwaite():
+    table = summaries()
+    row = judged(table, over="mean", independent_seeds=True).loc["rainbow"]
+    sides = table[table["agent"].isin(["rainbow", "dqn"])]
+    parts = sides["score_std"] ** 2 / 5 / 3**2
+    df = parts.sum() ** 2 / (parts**2 / 4).sum()
+    means = sides.groupby("agent")["score_mean"].mean()
+    t = (means["rainbow"] - means["dqn"]) / np.sqrt(parts.sum())
+    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-9)
+
+
+def test_a_sample_of_games_with_independent_seeds_is_that_of_scipy_on_the_means_of_games():
+    frame = games(26, own_seeds=True)
+    row = judged(frame, over="sample", scale="human", independent_seeds=True).loc["sparse"]
+    agrees(row, stats.ttest_1samp(by_seed(frame, "sparse", scale="human").mean(), 0))
+    assert row["n"] == 26
+
+
+def test_a_sample_of_games_with_shared_seeds_takes_seeds_for_random_too():
+    frame = games(26)
+    luck = frame["seed"].map(np.random.default_rng(2).normal(0, 0.1, 5).__getitem__)
+    frame["score"] += frame["human"] * luck * (frame["agent"] == "rainbow")
+    row = judged(frame, over="sample", scale="human").loc["rainbow"]
+    d = by_seed(frame, scale="human").to_numpy().T  # Games as rows, seeds as columns.
+    of_games, of_seeds, grand = d.mean(1), d.mean(0), d.mean()
+    rest = ((d - of_games[:, None] - of_seeds + grand) ** 2).sum() / (25 * 4)
+    squares = 5 * of_games.var(ddof=1), 26 * of_seeds.var(ddof=1), rest
+    assert squares[1] > rest
+    variance = (squares[0] + squares[1] - rest) / d.size
+    df = (d.size * variance) ** 2 / (squares[0] ** 2 / 25 + squares[1] ** 2 / 4 + rest**2 / (25 * 4))
+    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(grand / np.sqrt(variance)), df), rel=1e-9)
+
+
+def test_every_data_set_decides_by_the_largest_p():
+    rng = np.random.default_rng(5)
+    rows = []
+    for place in range(35):
+        for data in range(11):
+            for seed in range(3):
+                lift = 0.05 * (place % 3) * (place != 4 or data != 7)
+                agent = f"m{place}" if place else "dqn"
+                score = 0.6 + 0.02 * data + lift + rng.normal(0, 0.002)
+                rows.append(
+                    {
+                        "agent": f"m{place}" if place else "dqn",
+                        "game": f"d{data}",
+                        "seed": seed,
+                        "score": accuracy,
+                    }
+                )
+    frame = pd.DataFrame(rows)
+    judged_rows = judged(frame, over="every")
+    assert len(judged_rows) == 34
+    for variant in ("m1", "m4"):
+        p_values = stats.ttest_1samp(by_seed(frame, variant), 0).pvalue
+        assert judged_rows.loc[variant, "level"] == pytest.approx(1 - 0.05 / 34)
+        if variant == "m1":
+            assert judged_rows.loc[variant, "p"] == pytest.approx(max(p_values), rel=1e-9)
+    assert judged_rows.loc["m4", "verdict"] == "inconclusive"
+
+
+def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds():
+    rng = np.random.default_rng(11)
+    rows = []
+    for width in (64, 128, 512):
+        for agent, gain in (("dqn", 0.0), ("muon", 0.02)):
+            for seed in range(6):
+                score = 3 - 0.1 * np.log2(width) + gain * np.log2(width / 32) + rng.normal(0, 0.01)
+                rows.append({"agent": agent, "game": width, "seed": seed, "score": score})
+    frame = pd.DataFrame(rows)
+    results = ablate.analyse(frame, **{**CALL, **BY_GAME}, over="every", along="game")
+    assert results.evidence.facts.over.sizes == {"64": 64.0, "128": 128.0, "512": 512.0}
+    doublings = np.log2([64, 128, 512])
+    slopes = [np.polyfit(doublings, of_seed, 1)[0] for of_seed in by_seed(frame, "muon").to_numpy()]
+    expected = stats.ttest_1samp(slopes, 0)
+    assert expected.pvalue < 0.05
