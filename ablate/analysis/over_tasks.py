@@ -239,10 +239,16 @@ def reason_of(refusal: Refusal, conditions: Sequence[Condition], how: Sum) -> Re
     match refusal.code:
         case "all_or_nothing" | "sources":
             return Reason("no_mean")
-        case "directions" | "scales" | "shared_seeds" | "sizes":
-            return Reason(refusal.code)
+        case "directions":
+            return Reason("directions")
+        case "scales":
+            return Reason("scales")
+        case "sizes":
+            return Reason("sizes")
         case "seeds":
             return Reason("no_shared_seeds")
+        case "shared_seeds":
+            return Reason("shared_seeds")
         case "few_seeds":
             fewest = min(condition.differences.n for condition in conditions)
             return Reason("few", {"n": fewest, "least": LEAST_INDEPENDENT})
