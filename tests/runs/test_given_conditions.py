@@ -11,9 +11,11 @@ from scipy import stats
 import ablate
 from ablate.base.errors import Invalid
 from ablate.core.over import Over
+from ablate.records.folder import CONDITIONS, TRENDS, StudyFolder
 from ablate.runs.looks import ledger
 
 CALL = {"baseline": "dqn", "variant": "agent", "metric": "score", "direction": "max"}
+WORDS = ["--baseline", "dqn", "--variant", "agent", "--metric", "score", "--direction", "max"]
 BY_GAME = {"column": {"condition": "game"}}
 
 
@@ -241,14 +243,15 @@ def test_another_form_is_another_look_at_the_same_runs():
 
 def test_the_command_line_takes_the_same(tmp_path):
     games(3).to_csv(tmp_path / "runs.csv", index=False)
-    words = ["--baseline", "dqn", "--variant", "agent", "--metric", "score", "--direction", "max"]
-    words += ["--column", "condition", "game,size"]
+    words = [*WORDS, "--column", "condition", "game,size"]
     refused = ablate_here("analyse", "runs.csv", *words, "--over", "sample", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--over sample: takes 8 conditions or more; given 3" in refused.stderr
     done = ablate_here("analyse", "runs.csv", *words, "--over", "mean", "--along", "size", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "3 × 5 seeds × 3 conditions" in done.stdout
+    (row, _) = StudyFolder(tmp_path / "results", "runs").beside(CONDITIONS)
+    assert (row["variant"], row["over"], row["conditions"]) == ("rainbow", "mean", "3")
     head = "Conditions are the 3 combinations of game and size, judged together by the mean over them (--over mean)"
     assert head in done.stdout
     assert head in (tmp_path / "results/runs/card.md").read_text()
@@ -348,6 +351,7 @@ def test_a_sample_of_games_with_shared_seeds_takes_seeds_for_random_too():
     assert row["p"] == pytest.approx(2 * stats.t.sf(abs(grand / np.sqrt(variance)), df), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_every_data_set_decides_by_the_largest_p():
     rng = np.random.default_rng(5)
     rows = []
@@ -357,14 +361,7 @@ def test_every_data_set_decides_by_the_largest_p():
                 lift = 0.05 * (place % 3) * (place != 4 or data != 7)
                 agent = f"m{place}" if place else "dqn"
                 score = 0.6 + 0.02 * data + lift + rng.normal(0, 0.002)
-                rows.append(
-                    {
-                        "agent": f"m{place}" if place else "dqn",
-                        "game": f"d{data}",
-                        "seed": seed,
-                        "score": accuracy,
-                    }
-                )
+                rows.append({"agent": agent, "game": f"d{data}", "seed": seed, "score": score})
     frame = pd.DataFrame(rows)
     judged_rows = judged(frame, over="every")
     assert len(judged_rows) == 34
@@ -376,7 +373,7 @@ def test_every_data_set_decides_by_the_largest_p():
     assert judged_rows.loc["m4", "verdict"] == "inconclusive"
 
 
-def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds():
+def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds(tmp_path):
     rng = np.random.default_rng(11)
     rows = []
     for width in (64, 128, 512):
@@ -385,9 +382,17 @@ def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds():
                 score = 3 - 0.1 * np.log2(width) + gain * np.log2(width / 32) + rng.normal(0, 0.01)
                 rows.append({"agent": agent, "game": width, "seed": seed, "score": score})
     frame = pd.DataFrame(rows)
-    results = ablate.analyse(frame, **{**CALL, **BY_GAME}, over="every", along="game")
-    assert results.evidence.facts.over.sizes == {"64": 64.0, "128": 128.0, "512": 512.0}
+    frame.to_csv(tmp_path / "ladder.csv", index=False)
+    words = [*WORDS, "--column", "condition", "game", "--over", "every", "--along", "game"]
+    assert ablate_here("analyse", "ladder.csv", *words, cwd=tmp_path).returncode == 0
+    (row,) = StudyFolder(tmp_path / "results", "ladder").beside(TRENDS)
     doublings = np.log2([64, 128, 512])
     slopes = [np.polyfit(doublings, of_seed, 1)[0] for of_seed in by_seed(frame, "muon").to_numpy()]
     expected = stats.ttest_1samp(slopes, 0)
-    assert expected.pvalue < 0.05
+    assert (row["along"], row["n"], row["level"]) == ("game", "6", "0.95")
+    assert (float(row["diff"]), float(row["p"])) == pytest.approx(
+        (np.mean(slopes), expected.pvalue), rel=1e-9
+    )
+    assert (float(row["ci_low"]), float(row["ci_high"])) == pytest.approx(
+        [*expected.confidence_interval(0.95)], rel=1e-9
+    )
