@@ -50,7 +50,8 @@ def _judged_comparisons(runs: Runs) -> Iterator[Comparison]:
 def _open_claims(runs: Runs) -> Iterator[JudgedClaim]:
     """Yields the claims that more seeds may decide.
 
-    Of claims in order, none after one that they cannot decide: it will not be tested.
+    Of claims in order, none after one that nothing can decide any more: it will not be tested. What is measured may
+    still be.
     """
     last_look = looks_taken(runs.facts)[-1]
     is_reachable = True
@@ -59,7 +60,7 @@ def _open_claims(runs: Runs) -> Iterator[JudgedClaim]:
         is_ordered = runs.facts.family == "ordered" and not judged.claim.exploratory
         if is_open and (is_reachable or not is_ordered):
             yield judged
-        elif is_ordered and not judged.settled:
+        elif is_ordered and not (judged.settled or judged.measured):
             is_reachable = False
 
 

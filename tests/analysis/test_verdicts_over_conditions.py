@@ -10,7 +10,8 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.conditions_tables import conditions_table, trends
-from ablate.analysis.further_runs import unsettled
+from ablate.analysis.further_runs import depends_on_tuning, unsettled
+from ablate.analysis.search_table import SearchFacts
 from ablate.core.facts import Less
 from ablate.core.metric import Metric, Sampling
 from ablate.core.over import Over
@@ -340,3 +341,51 @@ def test_a_family_of_claims_judges_no_row_and_its_late_claims_among_all():
     assert ("d", "recall") in places, "its claim is open"
     without = replace(evidence, facts=replace(evidence.facts, claims=[]))
     assert unsettled(without) == set(), "rows alone ask for no seeds"
+
+
+# Settings that were tuned
+
+
+def tuned(at=""):
+    """Evidence of two conditions, in each of which the baseline has a runner-up; its values by (setting, condition)."""
+    rng = np.random.default_rng(4)
+    names = ("c0", "c1")
+    chosen = {name: 0.5 + rng.normal(0, 0.05, 6) for name in names}
+    other = {
+        name: chosen[name] + shift + rng.normal(0, 0.01, 6)
+        for name, shift in zip(names, (0.02, -0.01), strict=True)
+    }
+    made = {name: chosen[name] + 0.05 + rng.normal(0, 0.01, 6) for name in names}
+    tasks = {name: {"score": SCORE} for name in names}
+    evidence = study({"baseline": chosen, "a": made}, metric="score", tasks=tasks)
+    beside = study({"baseline at lr=2": other}, metric="score", tasks=tasks).trials
+    baseline, variant = evidence.facts.variants
+    rivals = {name: ["baseline at lr=2"] for name in names}
+    facts = replace(evidence.facts, over=Over("mean"), variants=[replace(baseline, rivals=rivals), variant])
+    evidence = replace(evidence, facts=facts, frames={"rivals": beside})
+    search = SearchFacts([], [], "grid", "none", 2, [0, 1, 2], 2, at=at)
+    return evidence.having(search), chosen, other, made
+
+
+def test_a_mean_holds_at_the_runner_ups_of_each_condition_in_all_combinations():
+    evidence, chosen, other, made = tuned()
+    p_values = []
+    for first_setting in (chosen, other):
+        for second_setting in (chosen, other):
+            gains = (made["c0"] - first_setting["c0"] + made["c1"] - second_setting["c1"]) / 2
+            p_values.append(stats.ttest_1samp(gains, 0).pvalue)
+    row = first(evidence)
+    assert row["p"] == pytest.approx(max(p_values))
+    assert row["verdict"] == "better"
+    assert depends_on_tuning(evidence) == {("baseline", "c0"), ("baseline", "c1")}
+
+
+def test_settings_that_were_tuned_in_one_condition_are_varied_in_all_at_once():
+    evidence, chosen, other, made = tuned(at="c0")
+    p_values = []
+    for setting in (chosen, other):
+        gains = (made["c0"] - setting["c0"] + made["c1"] - setting["c1"]) / 2
+        p_values.append(stats.ttest_1samp(gains, 0).pvalue)
+    assert first(evidence)["p"] == pytest.approx(max(p_values))
+    without = replace(evidence, frames={})
+    assert first(without)["reason"] == "incomplete pairs=0 missing=6"

@@ -69,7 +69,7 @@ def power(
         metric,
         seeds.count,
         comparisons,
-        claims=comparisons - len(planned),
+        claims=comparisons - len(planned) if facts.family == "all" else comparisons,
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",
