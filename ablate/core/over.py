@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from pydantic import ConfigDict
-
 Form = Literal["each", "mean", "every", "sample"]
 """What a verdict is about.
 
@@ -25,7 +23,8 @@ LEAST_TREND = 3
 class Over:
     """How the conditions of a study are taken together."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    # A plain dict, since the options of `analyse` take the forms, and `--help` loads no pydantic.
+    __pydantic_config__: ClassVar[object] = {"extra": "forbid"}
 
     form: Form = "each"
     along: str = ""

@@ -41,6 +41,7 @@ from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked
+from ablate.runs.given_conditions import over_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
 from ablate.runs.row_summary import frame_of_summaries, numbered_runs
@@ -75,6 +76,7 @@ def evidence_of(
 
     trials = _named_trials(runs, options)
     facts = _study_facts(table, runs, trials, metrics, options, name=name, replication=replication)
+    facts = replace(facts, over=over_of(table, facts, options))
     _refuse_untold(facts, options)
     cautions = cautions_of(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))

@@ -102,7 +102,7 @@ def refuse_settings(
     if "seed" not in columns and all(whole_in(text) is not None for text in table[first]):
         ways.append(f"--seed {shlex.quote(first)} takes its numbers for seeds")
     if "task" not in columns:
-        ways.append(f"--column task {shlex.quote(first)} makes each a task")
+        ways.append(f"--column condition {shlex.quote(first)} makes each a condition")
     if has_steps:
         ways.append("--at last takes rows of one run for its steps, of which the last counts")
     ways.append("--replicates states that such rows are replicates all the same, and the report says so")
