@@ -8,7 +8,6 @@ from ablate.analysis.conditions import OfIndependentConditions, mean_over, trend
 from ablate.analysis.form_prospects import effects_of_forms, power_in_every, seeds_for_every
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.more_examples import seeds_with_more_examples
-from ablate.analysis.over_conditions import InCondition, judge_every
 from ablate.analysis.paired import Differences
 from ablate.analysis.power import detectable_effect
 from ablate.analysis.prospects import seeds_to_detect
@@ -60,17 +59,3 @@ def test_more_test_examples_save_seeds_by_what_they_lessen():
     assert seeds_with_more_examples(d.squares, 0.105, ALPHA) < 0.7 * now
     few = Differences.between(seeds[:, 0], np.zeros(6), examples=seeds + 1e-9 * noise)
     assert seeds_with_more_examples(few.squares, 0.02, ALPHA) == seeds_to_detect(few, 0.02, ALPHA)[0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("num_conditions", [2, 5])
-def test_power_in_every_condition_is_as_planned(num_conditions):
-    effect = effects_of_forms(8, num_conditions, num_rows=1).every
-    rng = np.random.default_rng(3)
-    found = []
-    for _ in range(1500):
-        made = conditions(effect + rng.normal(size=(8, num_conditions)))
-        found.append(
-            judge_every([InCondition(one.name, one.difference) for one in made]).row.verdict == "better"
-        )
-    assert np.mean(found) == pytest.approx(0.8, abs=0.03)
