@@ -36,6 +36,14 @@ def with_examples(d: ArrayLike) -> list[Condition]:
     return made
 
 
+def other_seeds(conditions: Sequence[Condition]) -> list[Condition]:
+    """Returns the conditions with seed numbers of which no two share any."""
+    made = []
+    for t, one in enumerate(conditions):
+        made.append(replace(one, seeds=range(100 * t, 100 * t + one.difference.n)))
+    return made
+
+
 def blocked(condition: Condition, *blocks: Block) -> Condition:
     """Returns the condition with these blocks."""
     return replace(condition, difference=replace(condition.difference, blocks=blocks))

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, assert_never, get_args
 
-from ablate.analysis.conditions import LEAST_INDEPENDENT, LEAST_SEEDS, LEAST_TREND
+from ablate.analysis.conditions import LEAST_INDEPENDENT, LEAST_SEEDS
 from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS
 from ablate.base.errors import Gather, Invalid, listed
 from ablate.base.numerals import POSITIVE, number_in
 from ablate.core.facts import BASELINE, StudyFacts
-from ablate.core.over import Form, Over
+from ablate.core.over import LEAST_TREND, Form, Over
 from ablate.core.replication import (
     Examples,
     Folds,

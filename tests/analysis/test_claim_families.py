@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from made_conditions import conditions
 from made_evidence import ACCURACY, claim, study
-from scipy import stats
 
 from ablate.analysis.claim_families import (
     PlacedClaim,
@@ -111,34 +110,3 @@ def test_seeds_of_claims_are_those_of_the_reference():
     """In order, at most one more: the reference has 13 and 17, of claims that share their noise in part."""
     assert [seeds_of_family(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 17]
     assert [seeds_in_order(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 18]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("num_claims", "num_seeds", "shared", "power"), [(3, 13, 0.5, 0.80), (8, 17, 0.0, 0.80)]
-)
-def test_power_of_the_last_claim_in_order(num_claims, num_seeds, shared, power):
-    rng = np.random.default_rng(54)
-    d = np.sqrt(1 - shared) * rng.normal(size=(1500, num_seeds, num_claims))
-    d += 1 + np.sqrt(shared) * rng.normal(size=(1500, num_seeds, 1))
-    found = [outcomes(study)[-1] == "supported" for study in d]
-    assert np.mean(found) == pytest.approx(power, abs=0.03)
-
-
-def outcomes(d):
-    """The outcomes of claims in order; d: shape (num_seeds, num_claims)."""
-    return outcomes_in_order([judge(one.difference, "beats") for one in conditions(d)])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shifts", [(0, 0, 0), (9, 0, 0), (9, 9, 0), (0.8, 0, 0), (0.8, 0.8, 0), (9, 0, 9)])
-def test_any_false_verdict_of_claims_in_order_is_rare(shifts):
-    rng = np.random.default_rng(53)
-    wrong = 0
-    for _ in range(3000):
-        found = outcomes(rng.normal(shifts, size=(8, 3)))
-        wrong += any(
-            outcome in ("supported", "refuted") and shift == 0
-            for outcome, shift in zip(found, shifts, strict=True)
-        )
-    assert wrong / 3000 <= stats.binom.ppf(0.995, 3000, 0.0513) / 3000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_conditions import SCORE, blocked, conditions, with_examples
+from made_conditions import SCORE, blocked, conditions, other_seeds, with_examples
 from made_evidence import ACCURACY, LOSS
 from scipy import stats
 
@@ -30,12 +30,6 @@ GAMES = np.array([(0.10, 2), (0.04, 1), (0.07, -1), (0.05, 3), (0.09, 0.5)])
 LADDER = np.array(
     [(0.01, 0.03, 0.06), (0.02, 0.03, 0.05), (0, 0.02, 0.07), (0.01, 0.04, 0.04), (0.02, 0.02, 0.06)]
 )
-
-
-def other_seeds(conditions):
-    return [
-        replace(one, seeds=range(100 * t, 100 * t + one.difference.n)) for t, one in enumerate(conditions)
-    ]
 
 
 def test_the_mean_over_conditions_is_that_of_the_reference():

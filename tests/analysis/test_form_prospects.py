@@ -9,7 +9,6 @@ from ablate.analysis.form_prospects import effects_of_forms, power_in_every, see
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.more_examples import seeds_with_more_examples
 from ablate.analysis.more_examples import test_share as share_of_test_noise
-from ablate.analysis.over_conditions import InCondition, judge_every
 from ablate.analysis.paired import Differences, MeanSquares
 from ablate.analysis.power import detectable_effect
 from ablate.analysis.prospects import seeds_to_detect
@@ -72,17 +71,3 @@ def test_the_share_of_test_noise_is_that_which_more_examples_lessen():
     )
     # Seeds that vary by no more than the noise of their examples leave it all.
     assert share_of_test_noise(MeanSquares(n=5, m=40, seeds=0.4, examples=2.5, rest=0.5)) == 1.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("num_conditions", [2, 5])
-def test_power_in_every_condition_is_as_planned(num_conditions):
-    effect = effects_of_forms(8, num_conditions, num_rows=1).every
-    rng = np.random.default_rng(3)
-    found = []
-    for _ in range(1500):
-        made = conditions(effect + rng.normal(size=(8, num_conditions)))
-        found.append(
-            judge_every([InCondition(one.name, one.difference) for one in made]).row.verdict == "better"
-        )
-    assert np.mean(found) == pytest.approx(0.8, abs=0.03)

@@ -1,4 +1,4 @@
-"""Verdicts over conditions, against reference values; their error rates and power by simulation."""
+"""Verdicts over conditions, against reference values."""
 
 import numpy as np
 import pytest

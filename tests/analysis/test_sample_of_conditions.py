@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_conditions import conditions
+from made_conditions import conditions, other_seeds
 from scipy import stats
 
 from ablate.analysis.conditions import Refusal
@@ -14,12 +14,6 @@ from ablate.analysis.sample_of_conditions import sample_of
 
 rng = np.random.default_rng(26)
 GAMES = rng.normal(size=(5, 26)) + rng.normal(size=26) + rng.normal(size=(5, 1)) + 0.4
-
-
-def other_seeds(conditions):
-    return [
-        replace(one, seeds=range(100 * t, 100 * t + one.difference.n)) for t, one in enumerate(conditions)
-    ]
 
 
 def test_with_independent_seeds_it_is_the_t_test_of_the_means():

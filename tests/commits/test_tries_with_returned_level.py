@@ -1,98 +1,26 @@
-"""Streams of tries whose level returns after a keep, waves, and a base that is given: references and error rates."""
+"""Confirmations on a base that is given, against reference values."""
 
-from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
 import pytest
-from scipy import stats
 
-from ablate.analysis.level_of_tries import Confirmed, LevelLeft, kept_of_wave, order_of_wave
-from ablate.commits.stream import PAIRS, SCREENING_P, Spread, p_of_gain, standard_errors
+from ablate.commits.stream import Spread, p_of_gain, standard_errors
 
 CONFIRMED = [0.71, 0.70, 0.72, 0.69, 0.71]
 
 
 @pytest.mark.parametrize(
-    ("tried", "p", "df"),
+    ("tried", "p", "df", "last_digit"),
     [
-        ([0.74, 0.75, 0.73, 0.76, 0.72], 0.002735107579, 7.274559194),
-        ([0.74, 0.80, 0.68, 0.78, 0.72], 0.07558509791, 4.454662244),
+        ([0.74, 0.75, 0.73, 0.76, 0.72], 0.002735107579, 7.274559194, 1e-12),
+        ([0.74, 0.80, 0.68, 0.78, 0.72], 0.07558509791, 4.454662244, 1e-11),
     ],
 )
-def test_on_a_given_base_a_confirmation_stands_alone_as_in_the_reference(tried, p, df):
+def test_on_a_given_base_a_confirmation_stands_alone_as_in_the_reference(tried, p, df, last_digit):
     base = Spread.of(CONFIRMED)
     own = Spread.of(tried)
     pooled = base.pooled_with(own)
     gain = fmean(tried) - fmean(CONFIRMED)
     _, (_, welch_df) = standard_errors(pooled, base, own)
     assert welch_df == pytest.approx(df, abs=5e-10)
-    assert p_of_gain(gain, pooled, base, own) == pytest.approx(p, rel=1e-9)
-
-
-@dataclass
-class Stream:
-    """A stream of simulated tries; runs of the base have the standard deviation 1."""
-
-    rng: np.random.Generator
-    spread: float
-    """The standard deviation of runs of a try."""
-
-    def __post_init__(self):
-        self.mean = 0.0
-        self.base = self.rng.normal(size=10)
-        self.all_runs = self.base_runs = Spread.of(self.base.tolist())
-        self.left = LevelLeft()
-
-    def promising(self, gains):
-        """The indices of a wave of tries that are confirmed, in their order; gains: the true ones."""
-        screened = self.mean + gains + self.spread * self.rng.normal(size=len(gains)) - self.base.mean()
-        error = (self.all_runs.variance * (1 + 1 / len(self.base))) ** 0.5
-        p = stats.t.sf(screened / error, self.all_runs.df)
-        return [index for index in order_of_wave(p) if p[index] <= SCREENING_P]
-
-    def wave(self, gains):
-        """The true gain of the try that a wave keeps; None where it keeps none."""
-        confirmations = []
-        runs = []
-        promising = self.promising(gains)
-        for place, index in enumerate(promising, start=self.left.confirmations + 1):
-            fresh = self.mean + self.rng.normal(size=PAIRS)
-            tried = self.mean + gains[index] + self.spread * self.rng.normal(size=PAIRS)
-            of_base, of_try = Spread.of(fresh.tolist()), Spread.of(tried.tolist())
-            pooled = self.all_runs.pooled_with(of_base, of_try)
-            gain = tried.mean() - fresh.mean()
-            p = p_of_gain(gain, pooled, self.base_runs.pooled_with(of_base), of_try)
-            confirmations.append(Confirmed(gain, p, self.left.level_of(place)))
-            runs.append((of_base, of_try, tried))
-
-        kept = kept_of_wave(confirmations)
-        first = self.left.confirmations + 1
-        self.left = self.left.after(len(confirmations))
-        for of_base, of_try, _ in runs:
-            self.all_runs = self.all_runs.pooled_with(of_base, of_try)
-            self.base_runs = self.base_runs.pooled_with(of_base)
-        if kept is None:
-            return None
-        self.left = self.left.after_keep(first + kept)
-        self.mean += gains[promising[kept]]
-        _, self.base_runs, self.base = runs[kept]
-        return gains[promising[kept]]
-
-
-def keeps_falsely(rng, *, spread, wave, shares_true, num_tries=60):
-    """Whether a stream keeps a try that changes nothing; a try that is true gains three standard deviations."""
-    stream = Stream(rng, spread)
-    return any(stream.wave(3.0 * (rng.random(wave) < shares_true)) == 0.0 for _ in range(num_tries // wave))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("spread", "wave", "shares_true"),
-    [(1, 1, 0.0), (2, 1, 0.0), (1, 1, 0.1), (2, 1, 0.3), (1, 4, 0.0), (2, 10, 0.0), (1, 4, 0.1)],
-)
-def test_any_false_keep_of_a_stream_is_rare(spread, wave, shares_true):
-    rng = np.random.default_rng(60)
-    num = 400
-    wrong = [keeps_falsely(rng, spread=spread, wave=wave, shares_true=shares_true) for _ in range(num)]
-    assert np.mean(wrong) <= stats.binom.ppf(0.995, num, 0.05) / num
+    assert p_of_gain(gain, pooled, base, own) == pytest.approx(p, abs=last_digit / 2)
