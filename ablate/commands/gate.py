@@ -45,13 +45,14 @@ def command(
     3 retest, 4 not measured; see `ablate guide compare`.
     """
     from ablate.commands._json import json_text
-    from ablate.commits.gate import gate
+    from ablate.commits.gate import exit_code_of, gate
     from ablate.commits.lines import Call
 
     metric, pattern = read
     call = Call([*command], metric, pattern, direction, [*links])
-    answer = gate(call, ledger, [base, head], measures)
-    for note in answer["notes"]:
-        click.echo(safe(f"{answer['commit']}: {note}"), err=True)
-    click.echo(json_text(answer))
-    return int(answer["exit_code"])
+    answers = gate(call, ledger, [base, head], measures)
+    for answer in answers:
+        for note in answer["notes"]:
+            click.echo(safe(f"{answer['commit']}: {note}"), err=True)
+        click.echo(json_text(answer))
+    return exit_code_of(answers)

@@ -11,7 +11,8 @@ from committed import Repository, drawn
 from numpy.typing import NDArray
 from scipy import special
 
-from ablate.commits.stream import ALPHAS, NUM_BASE_RUNS, PAIRS, SCREENING_P, TOTAL_ALPHA
+from ablate.analysis.level_of_tries import TOTAL_LEVEL, LevelLeft
+from ablate.commits.stream import NUM_BASE_RUNS, PAIRS, SCREENING_P
 
 from .check import Check, Place, frequency
 from .simulations import Flags, Floats
@@ -27,9 +28,9 @@ def streams(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """Tries that are noisier than the base, whose runs now and then are much worse, and that are the base itself."""
     for spread in SPREADS:
         setting = {"spread of tries": spread}
-        yield frequency(WHAT, any_kept(rng.standard_normal, place.studies, spread), setting, rate=TOTAL_ALPHA)
+        yield frequency(WHAT, any_kept(rng.standard_normal, place.studies, spread), setting, rate=TOTAL_LEVEL)
     wrong = any_kept(rng.standard_normal, place.studies, 3, by_welch=False)
-    yield frequency(WHAT, wrong, {"spread of tries": 3}, rate=TOTAL_ALPHA, rules="pooled variance alone")
+    yield frequency(WHAT, wrong, {"spread of tries": 3}, rate=TOTAL_LEVEL, rules="pooled variance alone")
     for spread in (1, 3):
         found = any_kept(lambda size: outlying(rng, size), place.studies, spread)
         what = f"{WHAT}, one run in ten five standard deviations worse"
@@ -71,6 +72,7 @@ def any_kept(draw: Draw, studies: int, spread: float, *, by_welch: bool = True) 
     base_runs = Spreads(pooled.variance.copy(), pooled.df.copy())
     confirmations = np.zeros(studies, int)
     kept = np.zeros(studies, bool)
+    levels = np.array([LevelLeft().level_of(place) for place in range(1, TRIES + 1)])
     for _ in range(TRIES):
         gain = spread * draw((studies,)) - means
         screened = special.stdtr(pooled.df, -gain / np.sqrt(pooled.variance * (1 + 1 / NUM_BASE_RUNS)))
@@ -87,7 +89,7 @@ def any_kept(draw: Draw, studies: int, spread: float, *, by_welch: bool = True) 
             tried=tried.var(axis=1, ddof=1),
             by_welch=by_welch,
         )
-        kept[going] = p <= np.array(ALPHAS)[confirmations[going]]
+        kept[going] = p <= levels[confirmations[going]]
         confirmations[going] += 1
     return kept
 
@@ -120,4 +122,4 @@ def spent_on_the_base() -> float:
         for _ in range(3):
             done = repository.call("gate", "tries.jsonl", "--base", "base", "--head", "base")
             left.append(json.loads(done.stdout)["alpha_left"])
-    return TOTAL_ALPHA - min(left)
+    return TOTAL_LEVEL - min(left)
