@@ -1,5 +1,6 @@
 """Runs of which several go on at once, each in a thread that waits for its process."""
 
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -11,8 +12,16 @@ from ablate.external.command import TimeLimit
 
 _TICK = 0.2
 """Seconds between two looks at whether this process is interrupted, which the wait for a thread may miss."""
+_OF_TIME = re.compile(
+    r"(^|[^a-z])(time|seconds?|secs?|ms|latency|duration|throughput|speed|walltime|fps)($|[^a-z])|per_?s(ec|econd)?$|/s$"
+)
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+
+def measures_time(metric: str) -> bool:
+    """Returns whether a metric seems to be a time or a speed, by its name."""
+    return _OF_TIME.search(re.sub(r"([a-z])([A-Z])", r"\1_\2", metric).lower()) is not None
 
 
 class Stop(TimeLimit):

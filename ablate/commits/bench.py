@@ -1,6 +1,7 @@
 """A command at commits of the repository that one stands in: one number of each run, kept as soon as it is known."""
 
 import os
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +17,7 @@ from ablate.base.kept import Journal
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
 from ablate.base.text import is_utf8, safe
-from ablate.commits.at_once import Stop, at_once
+from ablate.commits.at_once import Stop, at_once, measures_time
 from ablate.commits.lines import LINE, Call, FailedRun, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.core.log_end import LogEnd
@@ -236,15 +237,25 @@ def _environment(seed: int, place: str) -> dict[str, str]:
 
 
 @contextmanager
-def opened(call: Call, path: Path, names: Sequence[str], remedy: str, *, jobs: int = 1) -> Iterator[Bench]:
+def opened(
+    call: Call,
+    path: Path,
+    names: Sequence[str],
+    remedy: str,
+    *,
+    jobs: int = 1,
+    base_command: Sequence[str] = (),
+) -> Iterator[Bench]:
     """Yields the bench of commits whose lines are in a file; waits, and says so, while another process has it.
 
     names: the base, and one head or more.
     remedy: what to do with a file that is refused.
+    jobs: the most runs at once.
+    base_command: what runs at the base in place of the command of the call.
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
-    words = [*names, *call.command, call.metric, call.pattern, *call.links]
+    words = [*names, *call.command, *base_command, call.metric, call.pattern, *call.links]
     with Gather() as at:
         for word in words:
             at.refuse(not is_utf8(word), "call", "each word must be UTF-8, as the file of its runs is", word)
@@ -252,6 +263,14 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str, *, jobs: i
             check_pattern(call.pattern or "()")
         is_taken = call.metric in ("", STEP)
         at.refuse(is_taken, "--read", "is not the name of a metric", call.metric, "NAME or NAME=PATTERN")
+        is_disturbed = jobs > 1 and measures_time(call.metric)
+        rule = f"cannot measure {call.metric}: runs at the same time slow one another down"
+        at.refuse(is_disturbed, "--jobs", rule, jobs, "1")
+        if base_command:
+            with at("--base-command"):
+                filled(base_command, {"seed": 0})
+        is_equal = [*base_command] == [*call.command]
+        at.refuse(is_equal, "--base-command", "is the same as the command that it is compared with")
     changed = git("status", "--porcelain", "--untracked-files=no")
     if changed:
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
@@ -259,10 +278,18 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str, *, jobs: i
     with exclusive(path.parent, path.name, lambda said: click.echo(safe(said), err=True)), interruptible():
         journal = Journal(path, LINE, remedy)
         with checked_out(names, data) as (base, *heads):
+            if base_command:
+                base = _with_command(base, base_command)
+                heads = [_with_command(head, call.command) for head in heads]
             yield Bench(call, journal, base, heads, data, jobs)
             for file in check_unchanged(data):
                 added = f"{file}: was added to the linked data by a run, so that a later call starts anew"
                 click.echo(safe(added), err=True)
+
+
+def _with_command(tree: Tree, command: Sequence[str]) -> Tree:
+    """Returns a tree with a command of its own, which is part of its name."""
+    return replace(tree, name=f"{tree.name} with `{shlex.join(command)}`", command=tuple(command))
 
 
 def _linked(links: Sequence[str]) -> list[Data]:

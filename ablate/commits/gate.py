@@ -11,12 +11,14 @@ from ablate.analysis.level_of_tries import LevelLeft
 from ablate.base.errors import AblateError
 from ablate.base.text import safe
 from ablate.commits.bench import Bench, NotMeasured, Wanted, in_turn, opened, sides_of
+from ablate.commits.given import state_of_given
 from ablate.commits.ledger import (
     REMEDY,
     before_unfinished,
     check_begun,
     kept_before,
     level_left,
+    lines_of_call,
     state_lines,
 )
 from ablate.commits.lines import FORMAT, Answered, Begun, Call, Confirmation, StateLine
@@ -32,31 +34,32 @@ PASSED = "it passed, but a try with a larger gain was kept: try it again on the 
 
 
 def gate(
-    call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str] = (), *, jobs: int = 1
+    call: Call,
+    ledger: Path,
+    names: Sequence[str],
+    measures: Sequence[str] = (),
+    *,
+    jobs: int = 1,
+    base_values: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Runs one head or more against the base, appends the answers to the ledger and returns them by head.
 
     names: the base, and the heads. measures: patterns of the files that measure a try. jobs: the most runs at once.
+    base_values: a file of earlier runs of the base, with which a new ledger begins.
     Raises `NotMeasured` where no head is measured; one of several that is not has no answer.
     """
     with opened(call, ledger, names, REMEDY, jobs=jobs) as bench:
         _refuse_equal_heads(bench)
         check_begun(bench)
         changed = {head.digest: changed_measures(bench.of(head), measures) for head in bench.heads}
-        _begin(bench)
-        lines = state_lines(bench)
-        left = level_left(lines)
+        notes = _begin(bench, base_values)
+        lines = lines_of_call(bench)
         answers = kept_before(bench, lines)
         if bench.tried and not answers:
-            answers = _Wave(bench, lines, changed).judge()
-        printed: list[dict[str, Any]] = []
-        for head in bench.heads:
-            if head.digest == bench.base.digest:
-                same = Answer("discard", 0.0, None, None)
-                line = _answered(bench.of(head), same, lines[-1].state, left, [SAME], [])
-                printed.append(_printed(line))
-            printed += [_printed(line) for line in answers if line.tree == head.digest]
-        return printed
+            answers = _Wave(bench, lines, changed, notes).judge()
+        by_tree = {answer.tree: answer for answer in answers}
+        heads = [head for head in bench.heads if head not in bench.tried or head.digest in by_tree]
+        return [_printed(by_tree.get(head.digest) or _unchanged(bench.of(head))) for head in heads]
 
 
 def exit_code_of(answers: Sequence[Mapping[str, Any]]) -> int:
@@ -74,11 +77,20 @@ def _refuse_equal_heads(bench: Bench) -> None:
             raise AblateError(f"{head.name} and {other.name} have the same files: name one of them")
 
 
-def _begin(bench: Bench) -> None:
-    """Runs the base of a new ledger, and writes its first state."""
-    if any(isinstance(line, Begun) for line in bench.journal.lines):
-        return
-    [values] = bench.values([bench.base], range(NUM_BASE_RUNS))
+def _begin(bench: Bench, base_values: Path | None) -> list[str]:
+    """Writes the first state of a new ledger, after runs of its base where none are given; returns notes on it."""
+    begun = [line for line in bench.journal.lines if isinstance(line, Begun)]
+    if begun:
+        is_in_vain = base_values is not None and not begun[0].state.base_is_given
+        return (
+            [f"{base_values} was not read: this ledger has begun with runs of its own"] if is_in_vain else []
+        )
+    notes: list[str] = []
+    if base_values is None:
+        [values] = bench.values([bench.base], range(NUM_BASE_RUNS))
+        state = State.at_start(values)
+    else:
+        state, notes = state_of_given(base_values, bench)
     bench.journal.add(
         Begun(
             format=FORMAT,
@@ -87,10 +99,11 @@ def _begin(bench: Bench) -> None:
             verdict="keep",
             commit=bench.base.name,
             tree=bench.base.digest,
-            state=State.at_start(values),
+            state=state,
             machine=machine(),
         )
     )
+    return notes
 
 
 @dataclass
@@ -101,6 +114,8 @@ class _Wave:
     lines: Sequence[StateLine]
     changed: Mapping[str, list[str]]
     """The files that measure and that a try changes, by the digest of the try."""
+    notes: Sequence[str]
+    """What is to be known of the ledger."""
 
     def __post_init__(self) -> None:
         self.tries = self.bench.tried
@@ -131,7 +146,7 @@ class _Wave:
             if answer is not None:
                 bench = self.bench.of(head)
                 changed = self.changed[head.digest]
-                notes = _notes(bench, answer, changed)
+                notes = [*self.notes, *_notes(bench, answer, changed)]
                 answers.append(_answered(bench, answer, judged.state, judged.left, notes, changed))
         self.bench.journal.add(*answers)
         return answers
@@ -184,6 +199,13 @@ class _Wave:
             begun = replace(state, confirmations=place)
             starts.append(Confirmation("confirm", head.name, head.digest, begun, wave))
         self.bench.journal.add(*starts)
+
+
+def _unchanged(bench: Bench) -> Answered:
+    """Returns the answer to the base itself, which is not written."""
+    lines = state_lines(bench)
+    answer = Answer("discard", 0.0, None, None)
+    return _answered(bench, answer, lines[-1].state, level_left(lines), [SAME], [])
 
 
 def _notes(bench: Bench, answer: Answer, changed: Sequence[str]) -> list[str]:

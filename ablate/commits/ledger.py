@@ -29,8 +29,13 @@ def check_begun(bench: Bench) -> None:
 
 
 def state_lines(bench: Bench) -> list[StateLine]:
+    """Returns the lines with a state."""
+    return [line for line in bench.journal.lines if not isinstance(line, Run | FailedRun)]
+
+
+def lines_of_call(bench: Bench) -> list[StateLine]:
     """Returns the lines with a state. Raises `AblateError` where they are of another call, base or data."""
-    lines = [line for line in bench.journal.lines if not isinstance(line, Run | FailedRun)]
+    lines = state_lines(bench)
     base = [line for line in lines if line.verdict == "keep"][-1]
     begun = lines[0]
     assert isinstance(begun, Begun)

@@ -114,6 +114,15 @@ def _commit_of(name: str) -> str:
         ) from None
 
 
+def is_commit(name: str) -> bool:
+    """Returns whether a name is that of a commit of the repository that one stands in."""
+    try:
+        _commit_of(name)
+    except AblateError:
+        return False
+    return True
+
+
 def _work_trees() -> list[Path]:
     """Returns the work trees of the repository, that of the user among them."""
     listing = git("worktree", "list", "--porcelain").splitlines()
