@@ -8,9 +8,7 @@ Several tries may be screened and confirmed as one wave, against one base. The i
 screening, fixed before any confirmation. Of those that pass the one with the largest gain is kept, and W falls by the
 levels of all others, those that passed among them.
 
-The promise is no false keep in 0.95 of streams, not a rate of false discoveries. `commits.stream` has levels without a
-return, `ALPHAS`, `State.alpha` and `State.alpha_left`, in whose place this comes. A base that is given by numbers of
-earlier runs takes no rule of its own: the spreads of `commits.stream.p_of_gain` are then those of a confirmation alone.
+The promise is no false keep in 0.95 of streams, not a rate of false discoveries.
 """
 
 from __future__ import annotations
@@ -42,6 +40,11 @@ class LevelLeft:
     def next_level(self) -> float:
         """The level of the next confirmation."""
         return self.level_of(self.confirmations + 1)
+
+    @property
+    def to_come(self) -> float:
+        """The sum of the levels of all confirmations to come."""
+        return self.budget - sum(self.level_of(place) for place in range(1, self.confirmations + 1))
 
     def after(self, num_confirmations: int = 1) -> LevelLeft:
         """Returns what is left after confirmations that keep nothing."""

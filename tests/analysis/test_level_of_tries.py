@@ -3,15 +3,14 @@
 import pytest
 
 from ablate.analysis.level_of_tries import Confirmed, LevelLeft, kept_of_wave, order_of_wave
-from ablate.commits.stream import ALPHAS, TOTAL_ALPHA
 
 
-def test_without_a_keep_the_levels_are_those_of_a_stream():
+def test_without_a_keep_the_levels_add_up_to_the_total():
     left = LevelLeft()
     assert left.next_level == pytest.approx(0.01749961, abs=5e-9)
-    assert [left.level_of(place) for place in range(1, 60)] == pytest.approx(ALPHAS[:59])
-    assert left.after(7).next_level == pytest.approx(ALPHAS[7])
-    assert left.budget == TOTAL_ALPHA
+    assert left.after(7).next_level == pytest.approx(0.01749961 * 8**-1.6, abs=5e-9)
+    assert (left.budget, left.to_come) == (0.04, 0.04)
+    assert left.after(10_000).to_come == pytest.approx(0.04 / 2.2857656 * 10_000**-0.6 / 0.6, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,19 @@
-"""Confirmations on a base that is given, against reference values."""
+"""Confirmations on a base that is given, and the level that is left of a ledger, against reference values."""
 
+from dataclasses import replace
 from statistics import fmean
 
+import numpy as np
 import pytest
 
-from ablate.commits.stream import Spread, p_of_gain, standard_errors
+from ablate.analysis.level_of_tries import LevelLeft
+from ablate.analysis.power import t_p_above
+from ablate.commits.ledger import level_left
+from ablate.commits.lines import Answered, Begun, Call, Confirmation, StateLine
+from ablate.commits.stream import PAIRS, Sides, Spread, State, p_of_gain, standard_errors
 
+CALL = Call(["train"], "loss", "", "min", [])
+BASE = [0.70, 0.72, 0.69, 0.71, 0.73, 0.70, 0.68, 0.72, 0.71, 0.70]
 CONFIRMED = [0.71, 0.70, 0.72, 0.69, 0.71]
 
 
@@ -24,3 +32,77 @@ def test_on_a_given_base_a_confirmation_stands_alone_as_in_the_reference(tried, 
     _, (_, welch_df) = standard_errors(pooled, base, own)
     assert welch_df == pytest.approx(df, abs=5e-10)
     assert p_of_gain(gain, pooled, base, own) == pytest.approx(p, abs=last_digit / 2)
+
+
+@pytest.mark.parametrize(("place", "level"), [(3, 0.00731819), (12, 0.00294643)])
+def test_the_level_after_a_keep_is_that_of_the_reference(place, level):
+    """A ledger whose lines are of the old rule, under which nothing returned, is judged by the new one from then on."""
+    begun = State.at_start(BASE)
+    lines: list[StateLine] = [Begun(4, CALL, [], "keep", "base", "base", begun)]
+    for number in range(1, place + 1):
+        state = replace(begun, confirmations=number)
+        lines.append(Confirmation("confirm", f"try{number}", f"try{number}", state))
+        verdict = "keep" if number == place else "discard"
+        lines.append(answered(verdict, state, f"try{number}"))
+    left = level_left(lines)
+    assert (left.next_level, left.confirmations) == (pytest.approx(level, abs=5e-9), 0)
+    assert left.next_level > LevelLeft().level_of(place + 1)
+    after = level_left(
+        [*lines, Confirmation("confirm", "other", "other", replace(begun, confirmations=place + 1))]
+    )
+    assert after == left.after()
+
+
+def answered(verdict, state, tree):
+    return Answered(
+        verdict=verdict,
+        difference=0.0,
+        p=0.5,
+        alpha=0.01,
+        confirmations=state.confirmations,
+        smallest_effect=1.0,
+        alpha_left=0.01,
+        time_ratio=None,
+        changed_measures=[],
+        notes=[],
+        commit=tree,
+        tree=tree,
+        state=state,
+    )
+
+
+def test_of_a_wave_the_level_of_the_try_that_is_kept_returns():
+    """Four confirmations, of which the second is kept: METHODS §13."""
+    begun = State.at_start(BASE)
+    lines: list[StateLine] = [Begun(5, CALL, [], "keep", "base", "base", begun)]
+    wave = ["c", "a", "d", "b"]
+    for number, tree in enumerate(["a", "b", "c", "d"], 1):
+        lines.append(Confirmation("confirm", tree, tree, replace(begun, confirmations=number), wave))
+    after = replace(begun, confirmations=4)
+    for tree in wave:
+        lines.append(answered("keep" if tree == "b" else "retest", after, tree))
+    assert level_left(lines).budget == pytest.approx(0.01757869650, abs=5e-12)
+
+
+@pytest.mark.slow
+def test_the_return_of_the_level_adds_to_the_power_of_a_confirmation():
+    """A gain of two standard deviations after a keep at the twelfth: with and without the return."""
+    rng = np.random.default_rng(61)
+    before = LevelLeft().after(12)
+    levels = np.array([before.after_keep(12).next_level, before.next_level])
+    by_both = []
+    by_pooled = []
+    for _ in range(4000):
+        # Nine degrees of freedom of the first base and eight of each confirmation; four of the try that was kept.
+        all_runs = Spread(rng.chisquare(105) / 105, 105)
+        state = State([0.0] * PAIRS, all_runs, Spread(rng.chisquare(4) / 4, 4))
+        sides = Sides(rng.normal(size=PAIRS).tolist(), rng.normal(2.0, size=PAIRS).tolist())
+        confirmed = state.confirmed(sides, 1.0)
+        pooled = all_runs.pooled_with(Spread.of(sides.base), Spread.of(sides.tried))
+        by_both.append(confirmed.p <= levels)
+        by_pooled.append(
+            t_p_above(confirmed.gain, (2 * pooled.variance / PAIRS) ** 0.5, pooled.df, 0) <= levels
+        )
+    assert np.mean(by_both, axis=0) == pytest.approx([0.39, 0.11], abs=0.03)
+    # The power that METHODS states is that of the pooled test alone.
+    assert np.mean(by_pooled, axis=0) == pytest.approx([0.64, 0.36], abs=0.03)
