@@ -61,9 +61,6 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
         if design is not None:
             with at():
                 sides = find_sides(statement, design, claimable.constants)
-    less = sides.less
-    if less is not None and len(conditions) > 1:
-        less = replace(less, condition=conditions[1])
     return Claim(
         text=statement.text,
         kind=statement.kind,
@@ -71,7 +68,7 @@ def parse_claim(text: str, design: Design | None, claimable: Claimable) -> Claim
         a=sides.a,
         b=sides.b,
         by=margin,
-        less=less,
+        less=_less_in(sides.less, conditions),
         constant=sides.constant,
         condition=conditions[0] if conditions else "",
         along=statement.along,
@@ -88,6 +85,13 @@ def _conditions(statement: Statement, claimable: Claimable) -> list[str]:
     is_named = any(place in claimable.conditions for place in places)
     is_level = any("=" in place for place in places)
     return places if is_named or not is_level else []
+
+
+def _less_in(less: Less | None, conditions: Sequence[str]) -> Less | None:
+    """Returns the other place of an interaction, with its condition where it is one of two."""
+    if less is None or len(conditions) < 2:
+        return less
+    return replace(less, condition=conditions[1])
 
 
 def _check_conditions(conditions: Sequence[str], claimable: Claimable, text: str) -> None:

@@ -134,7 +134,7 @@ def check_forms(draft: Draft, descriptions: Sequence[Description]) -> None:
     metric = config.metric.name or next(iter(descriptions[0].metrics), "")
     if config.along is not None:
         _check_along(draft, config.along, names, metric)
-    if len(document.problems) == problems_before:
+    if metric and len(document.problems) == problems_before:
         _check_metric(draft, metric, descriptions)
 
 

@@ -106,6 +106,14 @@ def test_conditions_stand_beside_one_task_or_for_several(validator):
     assert problems(validator, BASE | {"conditions": ["narrow"]})
 
 
+def test_the_forms_of_verdicts_over_conditions(validator):
+    several = BASE | {"conditions": {"narrow": {}, "wide": {"model.d_model": 128}}}
+    forms = {"over": "every", "along": "model.d_model", "scale": {"wide": 2}, "family": "ordered"}
+    assert not problems(validator, several | forms)
+    for wrong in ({"over": "sample"}, {"along": 5}, {"scale": {"wide": 0}}, {"family": "some"}):
+        assert problems(validator, several | wrong), wrong
+
+
 @pytest.mark.parametrize(
     ("change", "where"),
     [

@@ -60,14 +60,7 @@ def power(
     level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
     terms = Terms(seeds.count, level, facts.margin, detect)
     evidence = known_pairs.evidence if known_pairs is not None else None
-    judged = _judged_pairs(study, planned)
-    outlooks: list[Outlook] = []
-    if comparisons and facts.over.form == MEAN:
-        outlooks.append(outlook_of_mean(tasks, metric, judged, evidence, terms, facts.over.scales))
-    elif comparisons:
-        for task in tasks:
-            pairs = [pair for pair in judged if task in pair.tasks]
-            outlooks.append(outlook(task, metric, pairs, evidence, terms))
+    pairs = _judged_pairs(study, planned)
     return Power(
         metric,
         seeds.count,
@@ -76,9 +69,26 @@ def power(
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",
-        tasks=outlooks,
+        tasks=_outlooks(facts, tasks, pairs, evidence, terms) if comparisons else [],
         asked=detect,
     )
+
+
+def _outlooks(
+    facts: StudyFacts,
+    tasks: Sequence[TaskFacts],
+    pairs: Sequence[Pair],
+    evidence: Evidence | None,
+    terms: Terms,
+) -> list[Outlook]:
+    """Returns what comparisons can tell on each task or, where the study judges it, by their mean."""
+    if facts.over.form == MEAN:
+        return [outlook_of_mean(tasks, facts.metric, pairs, evidence, terms, facts.over.scales)]
+    outlooks: list[Outlook] = []
+    for task in tasks:
+        on_task = [pair for pair in pairs if task in pair.tasks]
+        outlooks.append(outlook(task, facts.metric, on_task, evidence, terms))
+    return outlooks
 
 
 def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
