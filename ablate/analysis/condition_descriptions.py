@@ -14,6 +14,7 @@ import numpy as np
 from ablate.analysis.conditions import Condition, scales_of
 from ablate.analysis.family import pairs
 from ablate.analysis.measure import Measure
+from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import ROUNDING, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.unpaired import OfSummaries, Unpaired
@@ -83,16 +84,11 @@ def _described(conditions: Sequence[Condition]) -> Description | None:
         return None
     if any(isinstance(one.differences, OfSummaries) or not one.differences.n for one in conditions):
         return None
-    unit = shared_unit(scales)
+    unit = shared_scale(conditions)
     by_condition = []
     for condition, scale in zip(conditions, scales, strict=True):
         by_condition.append(differences_of_runs(condition) * unit / scale)
     return Description(interquartile_mean(np.concatenate(by_condition)), chance_of_better(by_condition))
-
-
-def shared_unit(scales: Sequence[float]) -> float:
-    """Returns the scale that all conditions share, which gives differences in the metric's own unit; else 1."""
-    return scales[0] if len({*scales}) == 1 else 1.0
 
 
 def differences_of_runs(condition: Condition) -> Floats:

@@ -22,6 +22,7 @@ from ablate.session.options import RunOutcome
 TEXT = {
     *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
+    *("over", "deciding", "heaviest", "scales", "along"),
 }
 
 

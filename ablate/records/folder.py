@@ -56,8 +56,7 @@ SPEED = "speed.csv"
 SCALING = "scaling.csv"
 CONDITIONS = "conditions.csv"
 TRENDS = "trends.csv"
-BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
-_OVER_CONDITIONS = (CONDITIONS, TRENDS)
+BESIDE = (STABILITY, SPEED, SCALING, CONDITIONS, TRENDS)  # The tables of some studies.
 _NAMES = ("variant", "label", "baseline", "task", "metric")
 """Columns of names, which are text whatever they look like: `0.10`, `NA`."""
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
@@ -348,10 +347,10 @@ class StudyFolder(EvidenceFolder):
         return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
 
     def save_verdicts(self, tables: Mapping[str, pd.DataFrame], answer: Sequence[str] = ()) -> None:
-        """Writes tables by the names of their files, but no empty one beside the verdicts, and the answer."""
+        """Writes tables by the names of their files, but no empty one `BESIDE` the verdicts, and the answer."""
         files: dict[str, str | None] = {}
         for name, frame in tables.items():
-            empty = name in (*BESIDE, *_OVER_CONDITIONS) and frame.empty
+            empty = name in BESIDE and frame.empty
             files[name] = None if empty else frame.to_csv(index=False)
         files[ANSWER] = "".join(f"{' '.join(printable(sentence).split())}\n" for sentence in answer)
         write_files(self.path, files)

@@ -13,12 +13,12 @@ from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections import HEADLINE
-from ablate.report.sections.conditions import condition_points
+from ablate.report.sections.conditions import condition_points, drawn_scales
 from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
 from ablate.report.sentences.data_words import stated_of
-from ablate.report.tables.over_conditions import scales_in, with_conditions
+from ablate.report.tables.over_conditions import with_conditions
 from ablate.report.tables.verdicts import is_share, names_of, planned_rows, row_name
-from ablate.report.words import message, rows_of
+from ablate.report.words import message
 
 NAME = "summary"
 MAX_ROWS = 14
@@ -55,11 +55,12 @@ def summary_picture(report_data: ReportData) -> Picture | None:
     task = tasks[0]
     is_over = facts.over.form != "each"
     rows = _rows(report_data, replace(task, name=facts.over.form) if is_over else task)
-    if rows.empty:
-        return None
+    has_scales = is_over and bool(_scales(report_data))
+    if rows.empty or (has_scales and facts.over.form == "every"):
+        return None  # The numbers of `every` are in the units of each condition, which one axis cannot show.
     metric = task.metrics[facts.metric]
     dots = _conditions(report_data) if is_over else seed_pairs(report_data.evidence, task)
-    unit = "points" if is_share(metric) and not (is_over and _has_scales(report_data)) else ""
+    unit = "points" if is_share(metric) and not has_scales else ""
     scale = 100.0 if unit else 1.0
     ends = ["value", "low", "high"]
     rows[ends] *= scale
@@ -74,15 +75,16 @@ def summary_picture(report_data: ReportData) -> Picture | None:
 def _conditions(report_data: ReportData) -> pd.DataFrame:
     """Returns the difference of each variant in each condition, in units of its scale: variant and difference."""
     facts = report_data.facts
-    rows = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
-    points = condition_points(report_data, rows)
+    rows = planned_rows(report_data.comparisons)
+    points = condition_points(report_data, _scales(report_data))
     variants = {row_name(row, names_of(facts)): row["variant"] for row in rows}
     return pd.DataFrame({"variant": points["label"].map(variants), "difference": points["value"]})
 
 
-def _has_scales(report_data: ReportData) -> bool:
-    """Returns whether differences over conditions are in units of a scale."""
-    return any(scales_in(row) for row in rows_of(report_data.table("conditions")))
+def _scales(report_data: ReportData) -> dict[str, float]:
+    """Returns condition → the scale that its difference is divided by; nothing where all have one unit."""
+    rows = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
+    return drawn_scales(rows, report_data.facts)
 
 
 def _rows(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:

@@ -32,6 +32,8 @@ from ablate.report.tables.over_conditions import MAX_COLUMNS, judged_tables
 from ablate.report.words import Table, rows_of
 
 NAMES = [f"game{i}" for i in range(6)]
+MANY = [f"game{i}" for i in range(8)]
+"""More than have a line each, or a column."""
 SCALES = dict(zip(NAMES, (1.0, 1.0, 20.0, 1.0, 1.0, 1.0), strict=True))
 
 
@@ -110,9 +112,8 @@ def test_scales_are_said_once():
     assert over.caption.count("scale") == 1
     assert "game2 20" in over.caption
     assert "Scale" not in columns(single)
-    names = [f"game{i}" for i in range(26)]
-    scales = {name: 1.0 + place for place, name in enumerate(names)}
-    data = made_over.report_data(made_over.evidence("mean", over=Over("mean", scales=scales)))
+    scales = {name: 1.0 + place for place, name in enumerate(MANY)}
+    data = made_over.report_data(made_over.evidence("mean", names=MANY, over=Over("mean", scales=scales)))
     over, single = tables(data)
     assert "divided by its scale" in over.caption
     assert "game2 3" not in over.caption
@@ -122,7 +123,7 @@ def test_scales_are_said_once():
 def test_more_variants_than_columns_take_the_rows_where_conditions_are_few():
     data = made_over.report_data(made_over.evidence("mean", names=NAMES, variants=9))
     assert columns(tables(data)[1]) == ["Variant", *NAMES]
-    data = made_over.report_data(made_over.evidence("mean", variants=9))
+    data = made_over.report_data(made_over.evidence("mean", names=MANY, variants=9))
     single = tables(data)[1]
     assert len(columns(single)) == 1 + MAX_COLUMNS
     assert f"of 9 variants the first {MAX_COLUMNS}" in single.caption
@@ -188,10 +189,10 @@ def test_few_conditions_have_named_lines_with_intervals(ladder, width):
 
 
 def test_the_condition_that_decides_of_many_is_named_at_its_dot():
-    (picture,) = over_pictures(made_over.report_data(made_over.evidence("every")))
-    figure = drawn(picture)
-    said = [text.get_text() for text, _ in words(figure)]
-    assert {"game5", "game0", "game2"} <= {*said}
+    data = made_over.report_data(made_over.evidence("every", names=MANY))
+    (picture,) = over_pictures(data)
+    said = [text.get_text() for text, _ in words(drawn(picture))]
+    assert {*data.table("conditions")["deciding"]} <= {*said}
     assert "the condition that decides" in picture.caption
 
 
@@ -205,7 +206,7 @@ def test_a_condition_far_from_the_others_is_an_arrow_at_the_edge(games):
     assert [line.get_marker() for line in figure.axes[0].lines].count(">") == 1
 
 
-@pytest.mark.parametrize("names", [NAMES, [f"game{i}" for i in range(26)]], ids=["few", "many"])
+@pytest.mark.parametrize("names", [NAMES, MANY], ids=["few", "many"])
 def test_of_many_variants_a_dozen_are_drawn(names):
     data = made_over.report_data(made_over.evidence("mean", names=names, variants=13))
     (picture,) = over_pictures(data)

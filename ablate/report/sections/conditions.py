@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.condition_descriptions import conditions_of, shared_unit
+from ablate.analysis.condition_descriptions import conditions_of
 from ablate.analysis.conditions import Condition, Refusal, fitted_at, scales_of
 from ablate.analysis.family import pairs
 from ablate.analysis.judge import ALPHA
+from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import runs_of
 from ablate.base import wording
@@ -56,8 +57,9 @@ def over_pictures(report_data: ReportData) -> Iterator[Picture]:
     """Yields the figure of all variants over all conditions."""
     facts = report_data.facts
     rows = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
-    single = condition_points(report_data, rows)
-    data = over_points(rows, facts)
+    scales = drawn_scales(rows, facts)
+    single = condition_points(report_data, scales)
+    data = over_points(rows, facts, scales)
     if data.empty or single["value"].isna().all():
         return
     shown = _most_important(data)
@@ -65,21 +67,40 @@ def over_pictures(report_data: ReportData) -> Iterator[Picture]:
     metric = _metric_of(facts)
     verdicts = data.loc[~data["placebo"], "verdict"].value_counts()
     counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
+    # In the metric's own unit it is as wide in each condition as the scale of that is.
+    margin = None if scales and facts.over.form == "every" and not facts.over.scales else facts.margin
     label = f"difference in {spelled(facts.metric)}, {_better_side(metric)} is better"
-    if scales_in(rows[0]):
+    if scales:
         label = message("conditions.axis", label)
     yield Picture(
         "conditions",
         "Differences",
-        _caption(report_data, rows, data, shown, single),
+        _caption(rows, facts, data, shown=shown, conditions=single, margin=margin),
         message("conditions.figure_alt", facts.metric, len(shown), single["condition"].nunique(), counts),
         shown,
         over_conditions,
-        (single, label, facts.margin),
+        (single, label, margin),
     )
 
 
-def over_points(rows: Sequence[Row], facts: StudyFacts) -> pd.DataFrame:
+def drawn_scales(rows: Sequence[Row], facts: StudyFacts) -> dict[str, float]:
+    """Returns condition → the scale that its difference is divided by in a figure; nothing where all have one unit.
+
+    The numbers of `every` are in the units of each condition, which one axis cannot show.
+    """
+    if facts.over.form != "every":
+        return scales_in(rows[0]) if rows else {}
+    scales = {}
+    for task in facts.tasks:
+        if facts.metric in task.metrics:
+            scale = facts.over.scales.get(task.name) or task.metrics[facts.metric].span
+            if not scale:
+                return {}
+            scales[task.name] = scale
+    return scales if len({*scales.values()}) > 1 else {}
+
+
+def over_points(rows: Sequence[Row], facts: StudyFacts, scales: Mapping[str, float]) -> pd.DataFrame:
     """Returns a row a comparison over conditions: what `figures.conditions.over_conditions` draws in bold."""
     names = names_of(facts)
     placebos = facts.placebos
@@ -90,21 +111,17 @@ def over_points(rows: Sequence[Row], facts: StudyFacts) -> pd.DataFrame:
         point = {"label": row_name(row, names), "placebo": row["variant"] in placebos, "verdict": verdict}
         deciding = text(row.get("deciding")) if facts.over.form == "every" else ""
         # The numbers of one condition are in its own unit.
-        scale = scales_in(row).get(deciding, 1.0)
+        scale = scales.get(deciding, 1.0)
         point |= {name: _value(row, column) / scale for name, column in ENDS.items()}
         points.append({**point, "told": _told(row, facts), "deciding": deciding})
     columns = ["label", "placebo", "verdict", *ENDS, "told", "deciding"]
     return pd.DataFrame(points, columns=columns).sort_values("placebo", kind="stable", ignore_index=True)
 
 
-def condition_points(report_data: ReportData, rows: Sequence[Row]) -> pd.DataFrame:
-    """Returns a row a comparison and condition, in units of its scale: label, condition, value, low and high.
-
-    rows: those over conditions, with their scales.
-    """
+def condition_points(report_data: ReportData, scales: Mapping[str, float]) -> pd.DataFrame:
+    """Returns a row a comparison and condition, in units of its scale: label, condition, value, low and high."""
     facts = report_data.facts
     names = names_of(facts)
-    scales = scales_in(rows[0]) if rows else {}
     points = []
     for oriented in rows_in_conditions(report_data.comparisons, facts):
         condition = text(oriented["task"])
@@ -138,25 +155,26 @@ def _most_important(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _caption(
-    report_data: ReportData,
     rows: Sequence[Row],
+    facts: StudyFacts,
     data: pd.DataFrame,
+    *,
     shown: pd.DataFrame,
     conditions: pd.DataFrame,
+    margin: float | None,
 ) -> str:
     """Returns what the marks of the figure are, and what it leaves out."""
-    facts = report_data.facts
     code = "conditions.figure_every" if facts.over.form == "every" else "conditions.figure_mean"
     sentences = [
         message(code, facts.metric, compared_with(facts), level_of(rows), _better_side(_metric_of(facts)))
     ]
     if has_lines(shown, conditions):
         sentences.append(message("conditions.figure_intervals"))
-    if scales_in(rows[0]):
+    if drawn_scales(rows, facts):
         sentences.append(message("conditions.figure_scaled"))
-    if facts.margin:
-        sentences.append(message("figures.margin", facts.margin))
-    if are_beyond(conditions, condition_limits(shown, conditions, facts.margin)).any():
+    if margin:
+        sentences.append(message("figures.margin", margin))
+    if are_beyond(conditions, condition_limits(shown, conditions, margin)).any():
         sentences.append(message("conditions.figure_beyond"))
     if len(shown) < len(data):
         sentences.append(message("figures.largest", len(shown), len(data)))
@@ -231,7 +249,7 @@ def trend_points(report_data: ReportData, rows: Sequence[Row]) -> tuple[pd.DataF
 def _points(conditions: Sequence[Condition], facts: StudyFacts) -> Iterator[Row]:
     """Yields the difference in each condition with its 95 % interval, in the unit of the trend."""
     scales = scales_of(conditions) or []
-    unit = shared_unit(scales)
+    unit = shared_scale(conditions)
     for condition, scale in zip(conditions, scales, strict=True):
         differences = condition.differences
         ends = [end * unit / scale for end in (differences.mean, *differences.interval(ALPHA))]
@@ -241,7 +259,7 @@ def _points(conditions: Sequence[Condition], facts: StudyFacts) -> Iterator[Row]
 def _line(conditions: Sequence[Condition], facts: StudyFacts) -> Iterator[Row]:
     """Yields the least-squares line over conditions with its 95 % band, in the unit of the trend."""
     sizes = [facts.over.sizes[condition.name] for condition in conditions]
-    unit = shared_unit(scales_of(conditions) or [])
+    unit = shared_scale(conditions)
     for size in np.geomspace(min(sizes), max(sizes), GRID):
         estimate = fitted_at(conditions, sizes, float(size))
         if not isinstance(estimate, Refusal):

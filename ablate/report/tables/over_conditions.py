@@ -161,8 +161,7 @@ def _over_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
         return caption
     # Of many conditions the table of single ones has them.
     told = [f"{name} {scale}" for name, scale in scales.items()] if len(scales) <= MAX_COLUMNS else []
-    code = "conditions.scales_of_margin" if facts.over.form == "every" else "conditions.scales"
-    return caption + message(code, told)
+    return caption + message("conditions.scales", told)
 
 
 def num_conditions(rows: Sequence[Row], facts: StudyFacts) -> int:
@@ -183,7 +182,9 @@ def over_verdict(row: Row, facts: StudyFacts) -> str:
 
 
 def split_in_words(row: Row) -> str:
-    """Returns `9 better, 2 worse of 26`: the conditions that are better and worse; "" where that is not known."""
+    """Returns `9 better, 2 worse of 26`: the conditions that are better and worse; "" of a row without a verdict."""
+    if not text(row["verdict"]):
+        return ""
     counts = [number(row.get(name)) for name in ("better", "worse", "conditions")]
     known = [int(count) for count in counts if count is not None]
     return message("conditions.split", *known) if len(known) == len(counts) else ""
