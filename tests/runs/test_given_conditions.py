@@ -237,8 +237,16 @@ def test_means_with_deviations_are_taken_together_where_the_call_declares_indepe
 def test_another_form_is_another_look_at_the_same_runs():
     facts(games(3))
     assert facts(games(3), over="each").earlier_calls.looks == []
-    differences = [look.differs for look in facts(games(3), over="mean").earlier_calls.looks]
-    assert differences == [["over=none"]]
+    calls = facts(games(3), over="mean").earlier_calls
+    assert [look.differs for look in calls.looks] == [["over=none"]]
+    assert calls.level == pytest.approx(0.10)
+
+
+def test_a_trend_beside_the_same_verdicts_is_no_other_test_of_them():
+    facts(games(3), over="mean")
+    calls = facts(games(3), over="mean", along="size").earlier_calls
+    assert [look.differs for look in calls.looks] == [["along=none"]]
+    assert calls.level is None
 
 
 def test_the_command_line_takes_the_same(tmp_path):
