@@ -7,11 +7,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.level_of_tries import Confirmed, LevelLeft, kept_of_wave, order_of_wave
+from ablate.analysis.level_of_tries import LevelLeft
 from ablate.analysis.power import t_p_above
 from ablate.commits.ledger import level_left
 from ablate.commits.lines import Answered, Begun, Call, Confirmation, StateLine
-from ablate.commits.stream import PAIRS, SCREENING_P, Sides, Spread, State, p_of_gain, standard_errors
+from ablate.commits.stream import (
+    NUM_BASE_RUNS,
+    PAIRS,
+    Sides,
+    Spread,
+    State,
+    attempt,
+    p_of_gain,
+    standard_errors,
+)
 
 CALL = Call(["train"], "loss", "", "min", [])
 BASE = [0.70, 0.72, 0.69, 0.71, 0.73, 0.70, 0.68, 0.72, 0.71, 0.70]
@@ -42,64 +51,71 @@ class Stream:
     rng: np.random.Generator
     spread: float
     """The standard deviation of runs of a try."""
+    is_given: bool = False
+    """Whether the first base is given by numbers of earlier runs."""
 
     def __post_init__(self):
         self.mean = 0.0
-        self.base = self.rng.normal(size=10)
-        self.all_runs = self.base_runs = Spread.of(self.base.tolist())
+        base = self.runs(NUM_BASE_RUNS)
+        self.state = State.on_given_base(base, NUM_BASE_RUNS) if self.is_given else State.at_start(base)
         self.left = LevelLeft()
 
-    def promising(self, gains):
-        """The indices of a wave of tries that are confirmed, in their order; gains: the true ones."""
-        screened = self.mean + gains + self.spread * self.rng.normal(size=len(gains)) - self.base.mean()
-        error = (self.all_runs.variance * (1 + 1 / len(self.base))) ** 0.5
-        p = stats.t.sf(screened / error, self.all_runs.df)
-        return [index for index in order_of_wave(p) if p[index] <= SCREENING_P]
+    def runs(self, num, gain=0.0, spread=1.0):
+        """Runs of the base, or of a try with a true gain."""
+        return (self.mean + gain + spread * self.rng.normal(size=num)).tolist()
 
     def wave(self, gains):
-        """The true gain of the try that a wave keeps; None where it keeps none."""
-        confirmations = []
-        runs = []
-        promising = self.promising(gains)
-        for place, index in enumerate(promising, start=self.left.confirmations + 1):
-            fresh = self.mean + self.rng.normal(size=PAIRS)
-            tried = self.mean + gains[index] + self.spread * self.rng.normal(size=PAIRS)
-            of_base, of_try = Spread.of(fresh.tolist()), Spread.of(tried.tolist())
-            pooled = self.all_runs.pooled_with(of_base, of_try)
-            gain = tried.mean() - fresh.mean()
-            p = p_of_gain(gain, pooled, self.base_runs.pooled_with(of_base), of_try)
-            confirmations.append(Confirmed(gain, p, self.left.level_of(place)))
-            runs.append((of_base, of_try, tried))
-
-        kept = kept_of_wave(confirmations)
-        first = self.left.confirmations + 1
-        self.left = self.left.after(len(confirmations))
-        for of_base, of_try, _ in runs:
-            self.all_runs = self.all_runs.pooled_with(of_base, of_try)
-            self.base_runs = self.base_runs.pooled_with(of_base)
-        if kept is None:
-            return None
-        self.left = self.left.after_keep(first + kept)
-        self.mean += gains[promising[kept]]
-        _, self.base_runs, self.base = runs[kept]
-        return gains[promising[kept]]
+        """The true gains of the tries that a wave keeps, one at most; gains: the true ones of all."""
+        judged = attempt(
+            self.state,
+            self.left,
+            len(gains),
+            screen=lambda seeds: [self.runs(1, gain, self.spread)[0] for gain in gains],
+            confirm=lambda seeds: {
+                number: Sides(self.runs(PAIRS), self.runs(PAIRS, gains[number], self.spread))
+                for number in seeds
+            },
+            on_confirmations=lambda order, state: None,
+        )
+        self.state = judged.state
+        self.left = judged.left
+        kept = []
+        for gain, answer in zip(gains, judged.answers, strict=True):
+            if answer.verdict == "keep":
+                kept.append(gain)
+        self.mean += sum(kept)
+        return kept
 
 
-def keeps_falsely(rng, *, spread, wave, shares_true, num_tries=60):
+def keeps_falsely(stream, *, wave, shares_true, num_tries=60):
     """Whether a stream keeps a try that changes nothing; a try that is true gains three standard deviations."""
-    stream = Stream(rng, spread)
-    return any(stream.wave(3.0 * (rng.random(wave) < shares_true)) == 0.0 for _ in range(num_tries // wave))
+    kept = []
+    for _ in range(num_tries // wave):
+        kept += stream.wave(3.0 * (stream.rng.random(wave) < shares_true))
+    return 0.0 in kept
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spread", "wave", "shares_true"),
-    [(1, 1, 0.0), (2, 1, 0.0), (1, 1, 0.1), (2, 1, 0.3), (1, 4, 0.0), (2, 10, 0.0), (1, 4, 0.1)],
+    ("spread", "wave", "shares_true", "is_given"),
+    [
+        (1, 1, 0.0, False),
+        (2, 1, 0.0, False),
+        (1, 1, 0.1, False),
+        (2, 1, 0.3, False),
+        (1, 4, 0.0, False),
+        (2, 10, 0.0, False),
+        (1, 4, 0.1, False),
+        (1, 1, 0.0, True),
+        (2, 4, 0.1, True),
+    ],
 )
-def test_any_false_keep_of_a_stream_is_rare(spread, wave, shares_true):
+def test_any_false_keep_of_a_stream_is_rare(spread, wave, shares_true, is_given):
     rng = np.random.default_rng(60)
-    num = 400
-    wrong = [keeps_falsely(rng, spread=spread, wave=wave, shares_true=shares_true) for _ in range(num)]
+    num = 200
+    wrong = []
+    for _ in range(num):
+        wrong.append(keeps_falsely(Stream(rng, spread, is_given), wave=wave, shares_true=shares_true))
     assert np.mean(wrong) <= stats.binom.ppf(0.995, num, 0.05) / num
 
 
