@@ -34,7 +34,7 @@ from ablate.core.metric import Direction
     "heads",
     multiple=True,
     default=["HEAD"],
-    show_default="HEAD",
+    show_default=True,
     metavar="COMMIT",
     help="Commit that is tried; may be repeated: of several that pass, the best is kept.",
 )

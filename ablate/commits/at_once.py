@@ -13,8 +13,10 @@ from ablate.external.command import TimeLimit
 _TICK = 0.2
 """Seconds between two looks at whether this process is interrupted, which the wait for a thread may miss."""
 _OF_TIME = re.compile(
-    r"(^|[^a-z])(time|seconds?|secs?|ms|latency|duration|throughput|speed|walltime|fps)($|[^a-z])|per_?s(ec|econd)?$|/s$"
+    r"(^|[^a-z])(time|seconds?|secs?|latency|duration|throughput|speed|walltime|fps)($|[^a-z])|(^|[^a-z])ms$"
+    r"|per_?s(ec|econd)?$|/s$"
 )
+"""Names of metrics such as `step_seconds`, `tokens_per_s` and `ms`, but not `ms_ssim`."""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 

@@ -123,6 +123,8 @@ class Bench:
                 elif isinstance(error, NotMeasured):
                     self.journal.add(FailedRun(key, tree.name, tree.digest, seed))
                     failures.setdefault(number, error)
+                    if self.jobs > 1:  # Others go on, which may take long.
+                        click.echo(safe(f"{tree.name}, seed {seed}: failed"), err=True)
                 else:
                     raise error
         values = {run.run: run.value for run in reversed(self.runs)}
@@ -255,6 +257,25 @@ def opened(
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
+    _check_call(call, names, jobs, base_command)
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    if changed:
+        raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
+    data = _linked(call.links)
+    with exclusive(path.parent, path.name, lambda said: click.echo(safe(said), err=True)), interruptible():
+        journal = Journal(path, LINE, remedy)
+        with checked_out(names, data) as (base, *heads):
+            if base_command:
+                base = _with_command(base, base_command)
+                heads = [_with_command(head, call.command) for head in heads]
+            yield Bench(call, journal, base, heads, data, jobs)
+            for file in check_unchanged(data):
+                added = f"{file}: was added to the linked data by a run, so that a later call starts anew"
+                click.echo(safe(added), err=True)
+
+
+def _check_call(call: Call, names: Sequence[str], jobs: int, base_command: Sequence[str]) -> None:
+    """Raises `Invalid` for the mistakes of a call that can be seen before its commits are looked up."""
     words = [*names, *call.command, *base_command, call.metric, call.pattern, *call.links]
     with Gather() as at:
         for word in words:
@@ -271,20 +292,6 @@ def opened(
                 filled(base_command, {"seed": 0})
         is_equal = [*base_command] == [*call.command]
         at.refuse(is_equal, "--base-command", "is the same as the command that it is compared with")
-    changed = git("status", "--porcelain", "--untracked-files=no")
-    if changed:
-        raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
-    data = _linked(call.links)
-    with exclusive(path.parent, path.name, lambda said: click.echo(safe(said), err=True)), interruptible():
-        journal = Journal(path, LINE, remedy)
-        with checked_out(names, data) as (base, *heads):
-            if base_command:
-                base = _with_command(base, base_command)
-                heads = [_with_command(head, call.command) for head in heads]
-            yield Bench(call, journal, base, heads, data, jobs)
-            for file in check_unchanged(data):
-                added = f"{file}: was added to the linked data by a run, so that a later call starts anew"
-                click.echo(safe(added), err=True)
 
 
 def _with_command(tree: Tree, command: Sequence[str]) -> Tree:

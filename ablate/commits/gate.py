@@ -59,7 +59,7 @@ def gate(
             answers = _Wave(bench, lines, changed, notes).judge()
         by_tree = {answer.tree: answer for answer in answers}
         heads = [head for head in bench.heads if head not in bench.tried or head.digest in by_tree]
-        return [_printed(by_tree.get(head.digest) or _unchanged(bench.of(head))) for head in heads]
+        return [_printed(by_tree.get(head.digest) or _unchanged(bench.of(head), notes)) for head in heads]
 
 
 def exit_code_of(answers: Sequence[Mapping[str, Any]]) -> int:
@@ -82,9 +82,8 @@ def _begin(bench: Bench, base_values: Path | None) -> list[str]:
     begun = [line for line in bench.journal.lines if isinstance(line, Begun)]
     if begun:
         is_in_vain = base_values is not None and not begun[0].state.base_is_given
-        return (
-            [f"{base_values} was not read: this ledger has begun with runs of its own"] if is_in_vain else []
-        )
+        said = f"{base_values} was not read: this ledger has begun with runs of its own"
+        return [said] if is_in_vain else []
     notes: list[str] = []
     if base_values is None:
         [values] = bench.values([bench.base], range(NUM_BASE_RUNS))
@@ -159,7 +158,9 @@ class _Wave:
             for number, run in enumerate(runs):
                 if not self.bench.is_finished(run):
                     tree, seed = run
-                    self.failures[number] = NotMeasured(f"{tree.name}, seed {seed}: failed before the kill")
+                    self.failures[number] = NotMeasured(
+                        f"{tree.name}, seed {seed}: failed before the interruption"
+                    )
         to_run = [number for number in range(len(runs)) if number not in self.failures]
         values: dict[int, float] = {}
         for number, result in zip(to_run, self.bench.measure([[runs[i]] for i in to_run]), strict=True):
@@ -201,11 +202,11 @@ class _Wave:
         self.bench.journal.add(*starts)
 
 
-def _unchanged(bench: Bench) -> Answered:
+def _unchanged(bench: Bench, notes: Sequence[str]) -> Answered:
     """Returns the answer to the base itself, which is not written."""
     lines = state_lines(bench)
     answer = Answer("discard", 0.0, None, None)
-    return _answered(bench, answer, lines[-1].state, level_left(lines), [SAME], [])
+    return _answered(bench, answer, lines[-1].state, level_left(lines), [*notes, SAME], [])
 
 
 def _notes(bench: Bench, answer: Answer, changed: Sequence[str]) -> list[str]:

@@ -78,7 +78,8 @@ def level_left(lines: Sequence[StateLine]) -> LevelLeft:
             numbers[line.tree] = line.state.confirmations
         if isinstance(line, Answered) and line.verdict == "keep":
             num_confirmations = line.state.confirmations - num_at_keep
-            left = left.after(num_confirmations).after_keep(numbers[line.tree] - num_at_keep)
+            place = numbers.get(line.tree, line.state.confirmations) - num_at_keep
+            left = left.after(num_confirmations).after_keep(place)
             num_at_keep = line.state.confirmations
     return left.after(lines[-1].state.confirmations - num_at_keep)
 

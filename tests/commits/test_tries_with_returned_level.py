@@ -1,16 +1,26 @@
 """Confirmations on a base that is given, and the level that is left of a ledger, against reference values."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from ablate.analysis.level_of_tries import LevelLeft
 from ablate.analysis.power import t_p_above
 from ablate.commits.ledger import level_left
 from ablate.commits.lines import Answered, Begun, Call, Confirmation, StateLine
-from ablate.commits.stream import PAIRS, Sides, Spread, State, p_of_gain, standard_errors
+from ablate.commits.stream import (
+    NUM_BASE_RUNS,
+    PAIRS,
+    Sides,
+    Spread,
+    State,
+    attempt,
+    p_of_gain,
+    standard_errors,
+)
 
 CALL = Call(["train"], "loss", "", "min", [])
 BASE = [0.70, 0.72, 0.69, 0.71, 0.73, 0.70, 0.68, 0.72, 0.71, 0.70]
@@ -32,6 +42,81 @@ def test_on_a_given_base_a_confirmation_stands_alone_as_in_the_reference(tried, 
     _, (_, welch_df) = standard_errors(pooled, base, own)
     assert welch_df == pytest.approx(df, abs=5e-10)
     assert p_of_gain(gain, pooled, base, own) == pytest.approx(p, abs=last_digit / 2)
+
+
+@dataclass
+class Stream:
+    """A stream of simulated tries; runs of the base have the standard deviation 1."""
+
+    rng: np.random.Generator
+    spread: float
+    """The standard deviation of runs of a try."""
+    is_given: bool = False
+    """Whether the first base is given by numbers of earlier runs."""
+
+    def __post_init__(self):
+        self.mean = 0.0
+        base = self.runs(NUM_BASE_RUNS)
+        self.state = State.on_given_base(base, NUM_BASE_RUNS) if self.is_given else State.at_start(base)
+        self.left = LevelLeft()
+
+    def runs(self, num, gain=0.0, spread=1.0):
+        """Runs of the base, or of a try with a true gain."""
+        return (self.mean + gain + spread * self.rng.normal(size=num)).tolist()
+
+    def wave(self, gains):
+        """The true gains of the tries that a wave keeps, one at most; gains: the true ones of all."""
+        judged = attempt(
+            self.state,
+            self.left,
+            len(gains),
+            screen=lambda seeds: [self.runs(1, gain, self.spread)[0] for gain in gains],
+            confirm=lambda seeds: {
+                number: Sides(self.runs(PAIRS), self.runs(PAIRS, gains[number], self.spread))
+                for number in seeds
+            },
+            on_confirmations=lambda order, state: None,
+        )
+        self.state = judged.state
+        self.left = judged.left
+        kept = []
+        for gain, answer in zip(gains, judged.answers, strict=True):
+            if answer.verdict == "keep":
+                kept.append(gain)
+        self.mean += sum(kept)
+        return kept
+
+
+def keeps_falsely(stream, *, wave, shares_true, num_tries=60):
+    """Whether a stream keeps a try that changes nothing; a try that is true gains three standard deviations."""
+    kept = []
+    for _ in range(num_tries // wave):
+        kept += stream.wave(3.0 * (stream.rng.random(wave) < shares_true))
+    return 0.0 in kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("spread", "wave", "shares_true", "is_given"),
+    [
+        (1, 1, 0.0, False),
+        (2, 1, 0.0, False),
+        (1, 1, 0.1, False),
+        (2, 1, 0.3, False),
+        (1, 4, 0.0, False),
+        (2, 10, 0.0, False),
+        (1, 4, 0.1, False),
+        (1, 1, 0.0, True),
+        (2, 4, 0.1, True),
+    ],
+)
+def test_any_false_keep_of_a_stream_is_rare(spread, wave, shares_true, is_given):
+    rng = np.random.default_rng(60)
+    num = 200
+    wrong = []
+    for _ in range(num):
+        wrong.append(keeps_falsely(Stream(rng, spread, is_given), wave=wave, shares_true=shares_true))
+    assert np.mean(wrong) <= stats.binom.ppf(0.995, num, 0.05) / num
 
 
 @pytest.mark.parametrize(("place", "level"), [(3, 0.00731819), (12, 0.00294643)])

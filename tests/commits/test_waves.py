@@ -9,6 +9,7 @@ import pytest
 from committed import KILL_DRIVER, PRINTED, Repository, drawn
 
 from ablate.analysis.level_of_tries import LevelLeft
+from ablate.commits.at_once import measures_time
 from ablate.commits.stream import NUM_BASE_RUNS, PAIRS, SEEDS, Sides, State, attempt
 
 HEADS = ("bad", "good", "best", "base")
@@ -148,6 +149,13 @@ def test_a_try_that_is_not_measured_leaves_the_others_an_answer(repository):
     # Where none is measured nothing is answered.
     done = repository.call(*words_of("other.jsonl", "crashes"))
     assert (done.returncode, done.stdout) == (4, "")
+
+
+def test_what_is_a_time_is_told_by_its_name():
+    assert not any(measures_time(name) for name in ("ms_ssim", "loss", "timestep_loss", "accuracy", "psnr"))
+    assert all(
+        measures_time(name) for name in ("ms", "val/latency", "tokens/s", "samplesPerSecond", "Throughput")
+    )
 
 
 def test_two_heads_of_the_same_files_are_refused(repository):
