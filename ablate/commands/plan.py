@@ -204,7 +204,7 @@ def _variants(plan: StudyPlan) -> Table:
                 continue
             names = {"variant": short_name(variant, study.config.labels)}
             if len(study.tasks) > 1:
-                names["task"] = task
+                names["condition" if study.config.conditions else "task"] = task
             cached = plan.cached.get((variant, task), 0)
             size = _size(description, with_length=lengths_differ)
             size |= {"cached": cached, "to train": study.config.seeds.count - cached}
@@ -237,7 +237,7 @@ def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
     from ablate.report.words import Column, tabulated
 
     headings = list(dict.fromkeys(chain.from_iterable(rows)))
-    names = [heading for heading in headings if heading in ("variant", "task")]
+    names = [heading for heading in headings if heading in ("variant", "condition", "task")]
     columns = [Column(heading, heading, heading not in names) for heading in headings]
     empty = {heading: "" if heading in names else "0" for heading in headings}
     return tabulated(columns, [empty | dict(row) for row in rows], title)
