@@ -105,6 +105,7 @@ def _study_facts(
     trials: those of `runs`, with the names of variants in reports. name: that of the report.
     """
     report_names = _report_names(runs, options)
+    tasks = _tasks(runs, metrics, options)
     numbered = numbered_runs(trials, table.summaries) if table.are_summaries else trials
     is_left_out = numbered["ended"].map(lambda ending: ending.leaves_out_its_pair).astype(bool)
     trained = unequally_trained(table.length_columns, trials[trials["status"] == "completed"])
@@ -118,13 +119,13 @@ def _study_facts(
         margin=options.margin,
         design="runs that exist",
         seeds=sorted({*numbered["seed"].tolist()}),
-        tasks=_tasks(runs, metrics, options),
+        tasks=tasks,
         variants=[
             VariantFacts(report_name, dict(table.lengths.get(variant, {})), {})
             for variant, report_name in report_names.items()
         ],
         factors={},
-        claims=[*_claims(options, [*report_names.values()], metrics)],
+        claims=[*_claims(options, [*report_names.values()], metrics, tasks)],
         environment={"command": command_line(sys.argv), "versions": versions(), **dict(options.made_with)},
         labels={} if options.baseline == BASELINE else {BASELINE: options.baseline},
         reported=now(),
@@ -341,7 +342,10 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
 
 
 def _claims(
-    options: AnalysisOptions, variants: Sequence[str], metrics: Mapping[str, Metric]
+    options: AnalysisOptions,
+    variants: Sequence[str],
+    metrics: Mapping[str, Metric],
+    tasks: Sequence[TaskFacts],
 ) -> Iterator[Claim]:
     """Yields the claims, which all count in the family. Raises `Invalid`."""
     design_variants = []
@@ -354,7 +358,8 @@ def _claims(
     derived_metrics = {
         name: derived.metric for name, derived in DERIVED.items() if not derived.lacks(context)
     }
-    claimable = Claimable({**metrics, **derived_metrics})
+    conditions = [task.name for task in tasks if task.name_for_readers]
+    claimable = Claimable({**metrics, **derived_metrics}, conditions=conditions, along=options.along)
     # The baseline as a whole word, and not after `on`, where it names a task.
     baseline = re.compile(rf"(?<!\S){re.escape(options.baseline)}(?!\S)(?=.* on )")
     with Gather() as at:

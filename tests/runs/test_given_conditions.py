@@ -404,3 +404,30 @@ def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds(tmp_path):
     assert (float(row["ci_low"]), float(row["ci_high"])) == pytest.approx(
         [*expected.confidence_interval(0.95)], rel=1e-9
     )
+
+
+def test_claims_are_about_one_condition_two_of_them_or_a_trend():
+    frame = games(3)
+    two_columns = {"column": {"condition": ["game", "size"]}}
+    claims = [
+        "rainbow beats dqn on score at game=g1, size=2 by 5",
+        "sparse beats dqn on score by more at game=g2, size=4 than at game=g0, size=1",
+        "sparse gains on dqn on score along size",
+        "sparse beats rainbow on score",
+    ]
+    results = ablate.analyse(
+        frame, **CALL, **two_columns, over="mean", scale="human", along="size", claim=claims
+    )
+    rows = results.claims
+    one = by_seed(frame)["g1"]
+    assert rows["diff"][0] == pytest.approx(one.mean(), rel=1e-9)
+    scaled = by_seed(frame, "sparse", scale="human")
+    assert rows["diff"][1] == pytest.approx((scaled["g2"] - scaled["g0"]).mean(), rel=1e-9)
+    slopes = [np.polyfit([0, 1, 2], of_seed, 1)[0] for of_seed in scaled.to_numpy()]
+    assert rows["diff"][2] == pytest.approx(np.mean(slopes), rel=1e-9)
+    apart = by_seed(frame, "sparse", scale="human") - by_seed(frame, "rainbow", scale="human")
+    assert rows["diff"][3] == pytest.approx(apart.mean(axis=1).mean(), rel=1e-9)
+    assert "unknown condition 'g9'" in refusal(frame, claim="sparse beats dqn on score at g9")
+    assert "Write `along size`" in refusal(
+        frame, along="size", claim="sparse gains on dqn on score along human"
+    )
