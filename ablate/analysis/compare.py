@@ -227,19 +227,26 @@ class Comparison:
             unequal += treatments.unequal_runs(self.pair.variants, task.name)
         return unequal
 
+    @property
+    def _solved(self) -> tuple[float, float]:
+        """The runs of each side that solved the task; NaN where no such counts decide."""
+        solved = self.verdict.contrasts[0].solved
+        if solved is None or not isinstance(main_estimate(self.verdict.estimate), Rate):
+            return NAN, NAN
+        return int(solved[0].sum()), int(solved[1].sum())
+
+    @property
+    def _solved_alone(self) -> tuple[float, float]:
+        """The seeds that each side alone solved; NaN where no such counts decide."""
+        estimate = main_estimate(self.verdict.estimate)
+        return estimate.only if isinstance(estimate, Rate) and not np.isnan(self._solved[0]) else (NAN, NAN)
+
     def row(self) -> ComparisonRow:
         """Returns the row of the table."""
         verdict = self.verdict
         ci_low, ci_high = verdict.estimate.interval(self.alpha) or (NAN, NAN)
-        solved_variant: float = NAN
-        solved_baseline: float = NAN
-        only_variant: float = NAN
-        only_baseline: float = NAN
-        estimate = main_estimate(verdict.estimate)
-        solved = verdict.contrasts[0].solved
-        if isinstance(estimate, Rate) and solved is not None:
-            solved_variant, solved_baseline = (int(of_side.sum()) for of_side in solved)
-            only_variant, only_baseline = estimate.only
+        solved_variant, solved_baseline = self._solved
+        only_variant, only_baseline = self._solved_alone
         return ComparisonRow(
             variant=self.pair.name,
             baseline=self.pair.against,

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from ablate.analysis.agreeing import SUBTRACTED, Groups
-from ablate.analysis.claims import JudgedClaim, judged_claims
+from ablate.analysis.claims import judged_claims
 from ablate.analysis.compare import Comparison, primary_comparison
 from ablate.analysis.family import planned_pairs
 from ablate.analysis.guides import refuse_own_guides
+from ablate.analysis.judged_claim import JudgedClaim
 from ablate.analysis.looks import looks_taken
 from ablate.analysis.runs import Runs, runs_of
 from ablate.core.facts import Evidence

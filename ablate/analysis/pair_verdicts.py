@@ -136,6 +136,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
     margin = None if over.margins[0] is None or facts.margin is None else over.scaled(facts.margin)
     verdict = judge_mean(estimate, over.conditions, margin, alpha)
     refusal = over.refusal(how)
+    shows_both_p = how == "mean" and facts.over.independent_seeds
     numbers = ConditionNumbers(
         verdict.better,
         verdict.worse,
@@ -143,8 +144,8 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
         deciding=verdict.blocking or _refused(refusal, names),
         heaviest=verdict.heaviest,
         scales=_named_scales(over),
-        p_shared=_p_in_order(over.conditions) if facts.over.independent_seeds else NAN,
-        p_independent=p_of(over.plain_estimate(how)) if facts.over.independent_seeds else NAN,
+        p_shared=_p_in_order(over.conditions) if shows_both_p else NAN,
+        p_independent=p_of(over.plain_estimate(how)) if shows_both_p else NAN,
     )
     return PairVerdict(
         verdict.row,
