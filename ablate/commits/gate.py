@@ -183,9 +183,12 @@ class _Wave:
                 continue
             try:
                 of_base, tried = sides_of(result, [base, self.tries[number]], seeds[number])
-                sides[number] = Sides(of_base, tried)
+                both = Sides(of_base, tried)
+                both.check()
             except AblateError as error:
                 self.failures[number] = error
+            else:
+                sides[number] = both
         return sides
 
     def _write_confirmations(self, order: Sequence[int], state: State) -> None:

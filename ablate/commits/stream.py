@@ -27,6 +27,7 @@ All values are oriented, so that more is better.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, variance
 from typing import Annotated, ClassVar, Literal
 
@@ -124,16 +125,15 @@ class State:
 
     def confirmed(self, sides: "Sides", level: float) -> Confirmed:
         """Returns the confirmation of a try, which pools its own runs with those before the wave."""
-        tried = Spread.of(sides.tried)
-        base = Spread.of(sides.base)
         gain = fmean(sides.tried) - fmean(sides.base)
-        pooled = self.all_runs.pooled_with(base, tried)
-        return Confirmed(gain, p_of_gain(gain, pooled, self.base_runs.pooled_with(base), tried), level)
+        pooled = self.all_runs.pooled_with(sides.base_spread, sides.tried_spread)
+        base_runs = self.base_runs.pooled_with(sides.base_spread)
+        return Confirmed(gain, p_of_gain(gain, pooled, base_runs, sides.tried_spread), level)
 
     def after(self, confirmations: Sequence["Sides"], kept: "Sides | None") -> "State":
         """Returns the state after the confirmations of a wave, one of which may be that of the try that is kept."""
-        of_base = [Spread.of(sides.base) for sides in confirmations]
-        of_tries = [Spread.of(sides.tried) for sides in confirmations]
+        of_base = [sides.base_spread for sides in confirmations]
+        of_tries = [sides.tried_spread for sides in confirmations]
         after = replace(
             self,
             all_runs=self.all_runs.pooled_with(*of_base, *of_tries),
@@ -141,7 +141,7 @@ class State:
         )
         if kept is None:
             return after
-        return replace(after, base=kept.tried, base_runs=Spread.of(kept.tried), base_is_given=False)
+        return replace(after, base=kept.tried, base_runs=kept.tried_spread, base_is_given=False)
 
     def smallest_effect(self, level: float) -> float:
         """Returns the gain that a confirmation at a level finds with 80 % power, if the try varies as the base does.
@@ -172,14 +172,24 @@ class State:
 
 @dataclass(frozen=True)
 class Sides:
-    """The runs of a confirmation. Raises `AblateError` where those of a side do not vary enough."""
+    """The runs of a confirmation."""
 
     base: Sequence[float]
     tried: Sequence[float]
 
-    def __post_init__(self) -> None:
-        Spread.of(self.base)
-        Spread.of(self.tried)
+    def check(self) -> None:
+        """Raises `AblateError` for runs that lie too close together."""
+        _ = self.base_spread, self.tried_spread
+
+    @cached_property
+    def base_spread(self) -> Spread:
+        """The spread of the runs of the base."""
+        return Spread.of(self.base)
+
+    @cached_property
+    def tried_spread(self) -> Spread:
+        """The spread of the runs of the try."""
+        return Spread.of(self.tried)
 
 
 @dataclass(frozen=True)
