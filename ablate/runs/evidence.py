@@ -358,8 +358,14 @@ def _claims(
     derived_metrics = {
         name: derived.metric for name, derived in DERIVED.items() if not derived.lacks(context)
     }
-    conditions = [task.name for task in tasks if task.name_for_readers]
-    claimable = Claimable({**metrics, **derived_metrics}, conditions=conditions, along=options.along)
+    claimable = Claimable(
+        {**metrics, **derived_metrics},
+        conditions={
+            task.name: {**task.metrics, **derived_metrics} for task in tasks if task.name_for_readers
+        },
+        along=options.along,
+        scaled=list(metrics) if options.scale else [],
+    )
     # The baseline as a whole word, and not after `on`, where it names a task.
     baseline = re.compile(rf"(?<!\S){re.escape(options.baseline)}(?!\S)(?=.* on )")
     with Gather() as at:
