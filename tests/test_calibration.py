@@ -30,6 +30,7 @@ def fast(rules: Rules) -> list[Check]:
     ]
 
 
+@pytest.mark.slow
 def test_the_rules_of_the_package_are_inside_of_every_band():
     outside = [check for check in fast(PACKAGE) if not check.inside]
     assert not outside

@@ -63,6 +63,7 @@ def test_a_call_again_writes_its_claims_once_and_another_call_has_its_own(tmp_pa
     assert [len(report.claims()) for report in reports] == [1, 1]
 
 
+@pytest.mark.slow
 def test_reference_values_of_a_paired_t_test(tmp_path):
     """Of METHODS §9, on var 1 of `clinic`."""
     sides = {"other": clinic[:15, 2], "base": clinic[15:, 2]}

@@ -272,6 +272,7 @@ def test_a_report_tells_it_where_the_store_does_not(plan, tmp_path):
     assert not plan(TOY.replace("name: accuracy", "name: loss")).power.source  # a report on another metric
 
 
+@pytest.mark.slow
 def test_one_seed_and_no_variant(plan, stored):
     stored(KNOWN)
     found = plan(TOY, 0.2, "seeds=1")

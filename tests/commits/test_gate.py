@@ -90,6 +90,7 @@ def test_seeds_that_repeat_one_another_are_named(tmp_path):
     assert "some runs of base" in said(made, "good")["notes"][0]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("head", "seed", "state"), [("fails", NUM_BASE_RUNS + 2, "confirm"), ("base", 2, None)]
 )
@@ -169,6 +170,7 @@ def test_a_ledger_of_another_call_and_files_that_are_none_are_refused_and_stay(r
         assert (done.returncode, (repository.folder / "notes.txt").read_text()) == (2, text)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("read", ["loss", r"loss=^loss: (\S+)"])
 def test_runs_that_ignore_their_seed_are_refused(repository, read):
     repository.losses("bad", drawn(1))
@@ -275,6 +277,7 @@ def edits(lines):
     yield lines[:state] + lines[state + 1 :], state + 1
 
 
+@pytest.mark.slow
 def test_an_edited_ledger_is_refused_by_its_line_and_stays(repository):
     repository.losses("other", drawn(1, 0.05))
     repository.losses("good", drawn(2, -0.05))
@@ -296,6 +299,7 @@ def test_an_edited_ledger_is_refused_by_its_line_and_stays(repository):
     assert said(repository, "good", "good")["p"] is None
 
 
+@pytest.mark.slow
 def test_kept_runs_of_compare_that_were_edited_are_refused_and_those_of_an_older_version_count(repository):
     repository.losses("bad", drawn(1, 0.1))
     words = ("compare", "base", "bad", "--margin", "0.01", "--seeds", "4")

@@ -112,12 +112,14 @@ def test_what_is_not_worse_ends_well(repository, losses, verdict, code):
         assert re.search(r"difference −0\.0\d+ \[−0\.\d+, −0\.\d+\] at .*, less is better", done.stdout)
 
 
+@pytest.mark.slow
 def test_a_look_that_settles_it_is_the_last(repository):
     repository.losses("head", drawn(1, 0.3))
     row = found(repository.call("compare", "base", "head", *MARGIN, "--seeds", "5:20", "--json"))
     assert (row["n"], row["level"]) == (5, pytest.approx(1 - 0.05 / 10))
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(repository):
     losses = drawn(1)
     losses[3] = np.nan
@@ -224,6 +226,7 @@ GOES_ON = (
 )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_a_run_finds_nothing_that_an_earlier_one_left(repository, command):
     """A checkpoint of the user's, ignored or not; one that a run writes, also beside its data; a tracked log."""
@@ -343,6 +346,7 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     assert (done.returncode, f"{script} was loaded" in done.stderr) == (4, True)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

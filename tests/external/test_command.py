@@ -168,6 +168,7 @@ def test_it_ends_where_its_guard_is_killed(tmp_path):
     assert gone(int(pid))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_it_ends_with_the_process_that_runs_it(tmp_path, number):
     code = "import signal, sys; from pathlib import Path; from ablate.external.command import lines\n"

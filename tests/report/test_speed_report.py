@@ -90,6 +90,7 @@ def test_accuracy_against_time_and_memory():
     assert all(label.get_text().endswith(" MB") for label in memory.get_xticklabels())
 
 
+@pytest.mark.slow
 def test_what_is_exported_has_names_of_its_own(made):
     found = export(made, Wanted(3.25, ["speed", "scaling"]), pytest.fail)
     ends = ("pdf", "svg", "tex")

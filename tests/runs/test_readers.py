@@ -347,6 +347,7 @@ def test_logs_name_variants_and_seeds_themselves(tmp_path):
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
 
 
+@pytest.mark.slow
 def test_the_best_step_counts_where_it_is_asked_for(tmp_path):
     write(tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.csv", "epoch,acc,loss\n1,%(acc)r,\n1,,2\n2,0.1,1\n")))
     table = read(
@@ -411,6 +412,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_folder_is_refused_by_name_and_at_once(tmp_path, spoil):
     write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
@@ -437,6 +439,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("spoil", HARMLESS.values(), ids=HARMLESS)
 def test_what_is_odd_and_harmless_is_read_and_never_run(tmp_path, monkeypatch, spoil):
     monkeypatch.chdir(tmp_path)

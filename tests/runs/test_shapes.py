@@ -434,6 +434,7 @@ def test_json_documents_as_people_write_them(shape, tmp_path):
     assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
 
 
+@pytest.mark.slow
 def test_places_in_lists_are_seeds_where_the_call_says_so(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(BOTH))
     words = (tmp_path / "a.json", "--baseline", "base", "--metric", "acc")

@@ -232,6 +232,7 @@ def test_parts_of_plugins_that_hold_their_like(tmp_path):
     assert problems(validator, BASE | {"model": {"mixer": "both"}})
 
 
+@pytest.mark.slow
 def test_what_plugins_register_is_known(validator, tmp_path):
     create_part("norm", tmp_path / "my_norm")
     (tmp_path / "my_task.py").write_text(

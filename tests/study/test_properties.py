@@ -88,6 +88,7 @@ def written(study, folder):
     return path
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(study=mutations())
 def test_any_mutation_of_a_study_is_run_or_refused(study, tmp_path_factory):

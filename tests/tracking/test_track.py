@@ -68,6 +68,7 @@ def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
     return warnings
 
 
+@pytest.mark.slow
 def test_a_report_is_in_mlflow_when_the_driver_ends(folder):
     with FileLock(folder.results / "store" / ".mlflow.lock") as other:
         tracker = Tracker(folder, None, pytest.fail)

@@ -6,6 +6,7 @@ from ablate.report.figures.theme import MARKS, colour, theme
 from figures.looks import intervals
 
 
+@pytest.mark.slow
 def test_a_panel_a_variant_and_a_row_a_task(of_study, drawn):
     data = of_study("several_tasks")["tasks"].data
     assert data["label"].value_counts().to_dict() == {"a": 2, "b": 2}
