@@ -101,6 +101,8 @@ class Power:
     tasks: Sequence[Outlook]
     asked: float | None = None
     """A difference that the study is to detect, in the metric's units."""
+    claims_in_order: int = 0
+    """The claims that are judged one after the other; 0 where all are judged."""
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,7 @@ def power(
         source=known_pairs.source if known_pairs is not None else "",
         tasks=_outlooks(facts, tasks, pairs, evidence, terms) if comparisons else [],
         asked=detect,
+        claims_in_order=len(facts.claims) if facts.family == "ordered" else 0,
     )
 
 

@@ -18,10 +18,7 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
         if power.asked is not None:
             yield message("plan.nothing")
         return
-    claims = message("plan.claims", power.claims) if power.claims else ""
-    looks = power.looks if power.looks > 1 else 0
-    family = message("plan.family", power.comparisons - power.claims, claims, looks)
-    yield message("plan.level", family, power.level)
+    yield _family(power)
     outlooks = power.tasks
     if len(outlooks) > 1 and _are_alike(outlooks):
         what = message("plan.in_each", outlooks[0].metric, len(outlooks))
@@ -37,6 +34,16 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
             yield prospect_table(outlook, power, what, labels)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
         yield message("plan.spread")
+
+
+def _family(power: Power) -> str:
+    """Returns what shares the level, and the level of each."""
+    if power.claims_in_order:
+        return message("plan.in_order", power.claims_in_order, power.level)
+    claims = message("plan.claims", power.claims) if power.claims else ""
+    looks = power.looks if power.looks > 1 else 0
+    family = message("plan.family", power.comparisons - power.claims, claims, looks)
+    return message("plan.level", family, power.level)
 
 
 def _are_alike(outlooks: Sequence[Outlook]) -> bool:
