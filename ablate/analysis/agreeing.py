@@ -171,6 +171,8 @@ def _at_runner_ups(
                 settings.append([name, *runner_ups])
     lacking = None
     if math.prod(len(names) for names in settings) > MAX_COMBINATIONS:
+        if len(tasks) > 1:
+            return [], Reason("combinations")
         lacking = Reason("several")
 
     others: list[Other] = []

@@ -72,6 +72,12 @@ def all_comparisons(runs: Runs) -> Iterator[Comparison]:
 
 def primary_comparison(runs: Runs, pair: Pair, *, judged: bool = True) -> Comparison:
     """Returns a pair on the primary metric at the look that settled it, else at the last look of its runs."""
+    name = f"{pair.name} against {pair.against}, {pair.place}, judged: {judged}"
+    return runs.memo(name, lambda _: _at_its_look(runs, pair, judged=judged))
+
+
+def _at_its_look(runs: Runs, pair: Pair, *, judged: bool) -> Comparison:
+    """Returns a pair on the primary metric, as `primary_comparison`."""
     earlier_p: list[float] = []
     for look, runs_at_look in at_looks(runs, [(task, pair.variants) for task in pair.tasks]):
         comparison = Comparison(

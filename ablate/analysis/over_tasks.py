@@ -48,29 +48,31 @@ class OverTasks:
     """The metric on each task."""
     groups: Groups
     """As `Claim.sides` has them."""
-    _contrasts: dict[_Place, Contrast] = field(default_factory=dict)
+    _at_settings: dict[_Place, Condition] = field(default_factory=dict)
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """The contrast on each task, at the chosen settings."""
-        return [self._contrast_at(index, self.groups) for index in range(len(self.measures))]
+        return [measure.contrast(self.runs, self.groups) for measure in self.measures]
 
     @cached_property
     def conditions(self) -> list[Condition]:
         """The condition of each task, at the chosen settings."""
-        return self._conditions_of(self.contrasts)
-
-    def _conditions_of(self, contrasts: Sequence[Contrast]) -> list[Condition]:
         return [
-            Condition.of_contrast(
-                measure.task.name,
-                contrast,
-                measure.name,
-                margin=margin,
-                declared_scale=self._declared.get(measure.task.name),
-            )
-            for measure, contrast, margin in zip(self.measures, contrasts, self.margins, strict=True)
+            self._condition_of(contrast, index, self.margins[index])
+            for index, contrast in enumerate(self.contrasts)
         ]
+
+    def _condition_of(self, contrast: Contrast, index: int, margin: float | None) -> Condition:
+        """Returns the condition of a contrast on the task of this index."""
+        measure = self.measures[index]
+        return Condition.of_contrast(
+            measure.task.name,
+            contrast,
+            measure.name,
+            margin=margin,
+            declared_scale=self._declared.get(measure.task.name),
+        )
 
     @property
     def _declared(self) -> dict[str, float]:
@@ -82,15 +84,7 @@ class OverTasks:
     @cached_property
     def _without_margins(self) -> list[Condition]:
         """The conditions, of which scales and units are read."""
-        return [
-            Condition.of_contrast(
-                measure.task.name,
-                contrast,
-                measure.name,
-                declared_scale=self._declared.get(measure.task.name),
-            )
-            for measure, contrast in zip(self.measures, self.contrasts, strict=True)
-        ]
+        return [self._condition_of(contrast, index, None) for index, contrast in enumerate(self.contrasts)]
 
     @cached_property
     def scales(self) -> list[float]:
@@ -153,15 +147,16 @@ class OverTasks:
 
     def _estimate_at(self, how: Sum, groups_by_task: Sequence[Groups]) -> Differences:
         """Returns the estimate at one setting of each variant on each task; a name stands for a setting."""
-        contrasts = [self._contrast_at(index, groups) for index, groups in enumerate(groups_by_task)]
-        return self._added(how, self._conditions_of(contrasts))
+        conditions = [self._condition_at(index, groups) for index, groups in enumerate(groups_by_task)]
+        return self._added(how, conditions)
 
-    def _contrast_at(self, index: int, groups: Groups) -> Contrast:
-        """Returns the contrast on one task at one setting of each variant; combinations of settings share it."""
+    def _condition_at(self, index: int, groups: Groups) -> Condition:
+        """Returns the condition of one task at one setting of each variant; combinations of settings share it."""
         key = (index, tuple(tuple(group) for group in groups))
-        if key not in self._contrasts:
-            self._contrasts[key] = self.measures[index].contrast(self.runs, groups)
-        return self._contrasts[key]
+        if key not in self._at_settings:
+            contrast = self.measures[index].contrast(self.runs, groups)
+            self._at_settings[key] = self._condition_of(contrast, index, self.margins[index])
+        return self._at_settings[key]
 
     def refusal(self, how: Sum) -> Refusal | None:
         """Returns why there is no estimate at the chosen settings; None where there is one."""

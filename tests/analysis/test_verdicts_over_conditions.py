@@ -346,15 +346,12 @@ def test_a_family_of_claims_judges_no_row_and_its_late_claims_among_all():
 # Settings that were tuned
 
 
-def tuned(at=""):
-    """Evidence of two conditions, in each of which the baseline has a runner-up; its values by (setting, condition)."""
+def tuned(at="", num_conditions=2):
+    """Evidence of conditions in each of which the baseline has a runner-up, and its values by condition."""
     rng = np.random.default_rng(4)
-    names = ("c0", "c1")
+    names = [f"c{t}" for t in range(num_conditions)]
     chosen = {name: 0.5 + rng.normal(0, 0.05, 6) for name in names}
-    other = {
-        name: chosen[name] + shift + rng.normal(0, 0.01, 6)
-        for name, shift in zip(names, (0.02, -0.01), strict=True)
-    }
+    other = {name: chosen[name] + 0.03 * (-0.5) ** t + rng.normal(0, 0.01, 6) for t, name in enumerate(names)}
     made = {name: chosen[name] + 0.05 + rng.normal(0, 0.01, 6) for name in names}
     tasks = {name: {"score": SCORE} for name in names}
     evidence = study({"baseline": chosen, "a": made}, metric="score", tasks=tasks)
@@ -389,3 +386,10 @@ def test_settings_that_were_tuned_in_one_condition_are_varied_in_all_at_once():
     assert first(evidence)["p"] == pytest.approx(max(p_values))
     without = replace(evidence, frames={})
     assert first(without)["reason"] == "incomplete pairs=0 missing=6"
+
+
+def test_too_many_combinations_of_settings_are_refused_unless_one_condition_chose_for_all():
+    many, *_ = tuned(num_conditions=13)
+    assert first(many)["reason"] == "combinations"
+    at_one, *_ = tuned(at="c0", num_conditions=13)
+    assert first(at_one)["verdict"] == "better"
