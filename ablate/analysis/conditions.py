@@ -296,6 +296,18 @@ def _is_over_documents(condition: Condition) -> bool:
     return is_clustered or condition.differences.unit == "documents"
 
 
+def have_as_many_examples(conditions: Sequence[Condition]) -> bool:
+    """Returns whether all conditions have as many test examples, which are then taken for the same ones.
+
+    Where they are others after all, adding them one by one estimates the same variance.
+    """
+    counts = set()
+    for condition in conditions:
+        examples = condition.differences.examples
+        counts.add(None if examples is None else examples.shape[1])
+    return len(counts) == 1 and None not in counts
+
+
 def mean_over(conditions: Sequence[Condition], *, same_examples: bool = False) -> OverConditions | Refusal:
     """Returns the mean over conditions that have the same seed numbers, in the scaled unit."""
     weights = np.full(len(conditions), 1 / len(conditions))

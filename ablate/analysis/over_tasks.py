@@ -18,6 +18,7 @@ from ablate.analysis.conditions import (
     Condition,
     Refusal,
     by_more_at,
+    have_as_many_examples,
     mean_of_independent,
     mean_over,
     scales_of,
@@ -181,7 +182,7 @@ class OverTasks:
         if unaveraged:
             return Refusal("all_or_nothing", unaveraged)
         over = self.runs.facts.over
-        same_examples = _have_as_many_examples(conditions)
+        same_examples = have_as_many_examples(conditions)
         match how:
             case "mean" if over.independent_seeds:
                 return mean_of_independent(conditions)
@@ -215,18 +216,6 @@ def _is_mean(measure: Measure) -> bool:
     """Returns whether a metric is a mean over the runs of a task, by its differences on each seed."""
     has_own_estimate = measure.estimator is not None and measure.estimator.estimate is not None
     return measure.kind == "mean" and not has_own_estimate
-
-
-def _have_as_many_examples(conditions: Sequence[Condition]) -> bool:
-    """Returns whether all conditions have as many test examples, which are then taken for the same ones.
-
-    Where they are others after all, adding them one by one estimates the same variance.
-    """
-    counts = set()
-    for condition in conditions:
-        examples = condition.differences.examples
-        counts.add(None if examples is None else examples.shape[1])
-    return len(counts) == 1 and None not in counts
 
 
 def reason_of(refusal: Refusal, conditions: Sequence[Condition], how: Sum) -> Reason:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.condition_descriptions import conditions_of
-from ablate.analysis.conditions import Condition, Refusal, fitted_at, scales_of
+from ablate.analysis.conditions import Condition, Refusal, fitted_at, have_as_many_examples, scales_of
 from ablate.analysis.family import pairs
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import shared_scale
@@ -260,8 +260,9 @@ def _line(conditions: Sequence[Condition], facts: StudyFacts) -> Iterator[Row]:
     """Yields the least-squares line over conditions with its 95 % band, in the unit of the trend."""
     sizes = [facts.over.sizes[condition.name] for condition in conditions]
     unit = shared_scale(conditions)
+    same_examples = have_as_many_examples(conditions)
     for size in np.geomspace(min(sizes), max(sizes), GRID):
-        estimate = fitted_at(conditions, sizes, float(size))
+        estimate = fitted_at(conditions, sizes, float(size), same_examples=same_examples)
         if not isinstance(estimate, Refusal):
             ends = [end * unit for end in (estimate.mean, *estimate.interval(ALPHA))]
             yield _point(float(size), ends, facts)
