@@ -38,7 +38,7 @@ class Description:
 
 
 def interquartile_mean(values: Floats) -> float:
-    """Returns the mean of the values that are left where a quarter is cut off at each end, rounded down."""
+    """Returns the mean without the smallest and the largest quarter of the values; a quarter of n is rounded down."""
     cut = int(CUT * len(values))
     ordered = np.sort(values)
     return float(ordered[cut : len(values) - cut].mean())

@@ -46,7 +46,10 @@ class ConditionsRow:
 
 @dataclass(frozen=True)
 class TrendRow:
-    """A row of the table of trends, by which nothing is judged: how a difference grows along a number of conditions."""
+    """A row of the table of trends: how a difference grows with a number that each condition has.
+
+    Trends describe; no verdict is read from them.
+    """
 
     variant: str
     baseline: str

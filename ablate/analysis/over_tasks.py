@@ -110,7 +110,10 @@ class OverTasks:
         return self.scaled_mean(known) / self.unit if len(known) == len(spans) else None
 
     def scaled_mean(self, values: Sequence[float]) -> float:
-        """Returns the mean of a number of each condition, in the unit that is shown."""
+        """Returns the mean of the values over conditions, each first divided by the scale of its condition.
+
+        The mean is in the unit in which differences are shown.
+        """
         scales = self.scales or [1.0] * len(values)
         shares = [value / scale for value, scale in zip(values, scales, strict=True)]
         return self.unit * math.fsum(shares) / len(shares)

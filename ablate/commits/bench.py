@@ -36,7 +36,7 @@ SHOWN = 2000
 
 
 class NotMeasured(AblateError):
-    """A run that failed, or from which its number cannot be read."""
+    """The error of a run that failed, or from whose output no number can be read."""
 
     exit_code = 4
 

@@ -139,7 +139,7 @@ def _refuse_numbers_of_conditions(at: Gather, over: Over, facts: StudyFacts) -> 
 
 
 def _refuse_unused(at: Gather, over: Over, options: AnalysisOptions) -> None:
-    """Refuses options that would change nothing."""
+    """Refuses `--scale` and `--independent-seeds` where the call adds no conditions, which they are about."""
     at.refuse(
         options.scale and not _adds_conditions(over) and not options.claim,
         "--scale",

@@ -151,7 +151,7 @@ class Options:
 
     @property
     def report_options(self) -> dict[str, Any]:
-        """The options that change the report of a document, by name."""
+        """The values of the options that change what a report holds, by name; those at their default included."""
         values = asdict(self)
         return {name: values[name] for name, declared in options_in(type(self)).items() if declared.report}
 

@@ -194,7 +194,7 @@ def _check_along(draft: Draft, path: str, names: Sequence[str], metric: str) -> 
 
 
 def _patched_paths(conditions: Sequence[Condition]) -> list[str]:
-    """Returns the paths that conditions patch and all have, each once."""
+    """Returns the paths that a condition patches and the configs of all conditions have, each path once."""
     paths: dict[str, None] = {}
     for condition in conditions:
         paths |= dict.fromkeys(condition.patches)

@@ -329,7 +329,7 @@ def difference_column(facts: StudyFacts, heading: str) -> Column:
 
 
 def difference_of(row: Row, direction: Direction) -> str:
-    """Returns variant minus baseline with its interval; of rates the seeds that solved the task on each side."""
+    """Returns the difference of a row with its interval; of success rates, how many seeds succeeded on each side."""
     if number(row.get("solved_variant")) is None:
         turned = own_direction(row, direction)
         return difference(turned.get("diff"), turned.get("ci_low"), turned.get("ci_high"))
