@@ -28,7 +28,7 @@ SideOnMetric = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class PlacedClaim:
-    """A claim, with what it is about beside its sides."""
+    """A claim, with the place that it is about: a task, a condition, or several taken together."""
 
     claim: Claim
     place: str
@@ -71,7 +71,7 @@ def size_of_claims(claims: Iterable[PlacedClaim]) -> int:
 
 
 def alpha_of_late_claim(num_rows: int, num_claims: int) -> float:
-    """Returns the level of a claim added after results; of all planned rows, and all claims with it."""
+    """Returns the level of a claim added after results: 0.05 over all planned rows and all claims, it included."""
     return ALPHA / (num_rows + num_claims)
 
 

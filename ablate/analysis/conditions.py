@@ -154,7 +154,7 @@ class VarianceComponent:
 
 @dataclass(frozen=True)
 class OverConditions(Differences):
-    """The L_i of seeds that all conditions have; `values` of shape (n,)."""
+    """An estimate over conditions by one value L_i for each seed that all have; `values` of shape (n,)."""
 
     shared_examples: Sequence[SharedExamples] = ()
     """The test examples of each condition whose seeds share them."""
@@ -443,7 +443,7 @@ def norm_of(weights: Floats, steps: Sequence[float]) -> float:
 
 
 def blocks_of(conditions: Sequence[Condition]) -> list[Block]:
-    """Returns what blocks a mean over conditions: what blocks any of them, those that block everything first.
+    """Returns the blocks of a mean over conditions: those of its conditions, whole ones first.
 
     A condition that is at its ceiling, or has ties alone, blocks likeness; where all are, they block everything.
     """
@@ -457,7 +457,7 @@ def blocks_of(conditions: Sequence[Condition]) -> list[Block]:
 
 
 def _blocked_near_bounds(estimate: OverConditions, conditions: Sequence[Condition]) -> OverConditions:
-    """Returns a difference of differences that is blocked where any condition is near a bound of its metric."""
+    """Returns a difference of differences, blocked where a condition is near a bound of its metric."""
     if not any(condition.near_bound for condition in conditions):
         return estimate
     return replace(estimate, blocks=[Block(Reason("scale")), *estimate.blocks])

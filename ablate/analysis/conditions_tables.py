@@ -18,7 +18,7 @@ from ablate.core.rows import frame_of_rows
 
 @dataclass(frozen=True)
 class ConditionsRow:
-    """A row of the table of conditions: what stands beside a planned comparison over conditions."""
+    """A row of the table of conditions: what is shown beside the verdict of a planned comparison over conditions."""
 
     variant: str
     baseline: str
@@ -27,13 +27,13 @@ class ConditionsRow:
     metric: str
     conditions: int
     better: int
-    """The conditions that are better: beside a mean at 1 − 0.05/T, of `every` at the level of its row."""
+    """The number of conditions that are better: at 1 − 0.05/T beside a mean, at the row's own level beside `every`."""
     worse: int
-    """The conditions that are worse, likewise."""
+    """The number of conditions that are worse, at the same level."""
     varies: bool
     """Whether conditions differ in the direction of the difference."""
     deciding: str
-    """The condition that decides of `every`, or that gives the reason of a mean; empty where none does."""
+    """The condition that decides `every`, or that gives the reason of a mean; empty where none does."""
     heaviest: str
     """The condition with more than half of the variance of a mean; empty where none has it."""
     scales: str

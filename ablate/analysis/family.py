@@ -261,7 +261,7 @@ def place_of(claim: Claim, facts: StudyFacts) -> str:
 
 
 def family_size(facts: StudyFacts) -> int:
-    """Returns M, of what was declared before any trial.
+    """Returns M: how many comparisons and claims share the level, as declared before any trial.
 
     The planned comparisons, with the claims that are about none of them; of a family of claims the numbers that these
     are about; 1 of claims in order.

@@ -71,9 +71,9 @@ def effects_of_forms(
 def power_in_every(
     conditions: Sequence[Differences], effects: Sequence[float], n: int, alpha: float
 ) -> float:
-    """Returns the probability, at least, that n ≥ 2 seeds find the effect of each condition, by known differences.
+    """Returns a lower bound of the probability that n ≥ 2 seeds find the effect of every condition.
 
-    effects: in the units of each.
+    conditions: the known differences. effects: one a condition, in its units.
     """
     powers = []
     for differences, effect in zip(conditions, effects, strict=True):

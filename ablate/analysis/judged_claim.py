@@ -159,9 +159,9 @@ def _repeats_runs(estimate: Estimated) -> bool:
 
 
 def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None]:
-    """Returns the margin that a difference of this mean must be shown to lie within, and the value to differ from.
+    """Returns (margin, value): a claim asks that a difference lies within the margin, and differs from the value.
 
-    Either is None where it decides nothing. x: what the claim names.
+    Either is None where the claim does not ask it. x: the number in the claim; mean: of the difference.
     """
     match kind:
         case "beats" | "interaction" | "gains":

@@ -26,7 +26,7 @@ ZETA = 2.2857656
 
 @dataclass(frozen=True)
 class LevelLeft:
-    """What is left of the level, with the confirmations since the last keep."""
+    """The level that is left to spend, with the number of confirmations since the last keep."""
 
     budget: float = TOTAL_LEVEL
     """W."""
@@ -51,7 +51,7 @@ class LevelLeft:
         return replace(self, confirmations=self.confirmations + num_confirmations)
 
     def after_keep(self, place: int) -> LevelLeft:
-        """Returns what is left after the confirmation at a place kept its try; those of its wave count as made."""
+        """Returns what is left after a keep: the confirmation at that place gives its level back, no other does."""
         spent = sum(self.level_of(other) for other in range(1, self.confirmations + 1) if other != place)
         return LevelLeft(self.budget - spent)
 

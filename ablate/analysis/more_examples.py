@@ -13,9 +13,9 @@ FOUR_TIMES = 4
 
 
 def test_share(squares: MeanSquares) -> float:
-    """Returns the share of the variance of the mean that more test examples lessen, and more runs of training do not.
+    """Returns the share of the variance of the mean that test examples without end would remove.
 
-    Without examples it would be σ²_seed/n.
+    What remains is σ²_seed/n.
     """
     total = squares.seeds + max(0.0, squares.examples - squares.rest)
     of_seeds = max(0.0, squares.seeds - squares.rest)

@@ -63,7 +63,7 @@ class MeanVerdict:
 
 @dataclass(frozen=True)
 class InCondition:
-    """A comparison in one condition, for the verdict of every one."""
+    """A comparison in one condition, as `judge_every` takes it."""
 
     name: str
     estimate: Estimated
@@ -123,7 +123,10 @@ def judge_mean(
 
 
 def scaled_margin(conditions: Sequence[Condition], margin: float) -> float:
-    """Returns a declared margin in the scaled unit; it is in units of the metric where all share it and its scale."""
+    """Returns a declared margin in the scaled unit.
+
+    Where all conditions share a metric and its scale, it is declared in units of the metric; else in the scaled unit.
+    """
     return margin / shared_scale(conditions)
 
 
@@ -179,7 +182,7 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
 
 
 def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
-    """Returns verdict → the p at which each condition supports it; the first that all support is given."""
+    """Returns verdict → the p of each condition for it; where all support two verdicts, the first one is given."""
     equivalent = []
     better = []
     worse = []
@@ -195,7 +198,7 @@ def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdi
 
 
 def _nearest(p_by_verdict: Mapping[Verdict, Sequence[float]], alpha: float) -> Verdict:
-    """Returns the verdict that most conditions support; of several the one with the smallest p in all."""
+    """Returns the verdict that most conditions support; where several tie, the one with the smallest sum of p."""
 
     def distance(verdict: Verdict) -> tuple[int, float]:
         p_values = p_by_verdict[verdict]
@@ -205,7 +208,7 @@ def _nearest(p_by_verdict: Mapping[Verdict, Sequence[float]], alpha: float) -> V
 
 
 def _p_in_every(conditions: Sequence[InCondition]) -> float:
-    """Returns the two-sided p of a difference in one direction in every condition, whatever blocks them."""
+    """Returns the two-sided p of a difference with the same sign in every condition; blocks do not count."""
     if min(one.estimate.n for one in conditions) < 2:
         return NAN
     above = max(one.estimate.above(0.0) for one in conditions)

@@ -150,12 +150,12 @@ class OverTasks:
         return self._added(how, self.conditions)
 
     def _estimate_at(self, how: Sum, groups_by_task: Sequence[Groups]) -> Differences:
-        """Returns the estimate at one setting of each variant on each task; a name stands for a setting."""
+        """Returns the estimate at one setting of each variant on each task; groups hold names of settings."""
         conditions = [self._condition_at(index, groups) for index, groups in enumerate(groups_by_task)]
         return self._added(how, conditions)
 
     def _condition_at(self, index: int, groups: Groups) -> Condition:
-        """Returns the condition of one task at one setting of each variant; combinations of settings share it."""
+        """Returns the condition of one task at one setting of each variant; each is computed once."""
         key = (index, tuple(tuple(group) for group in groups))
         if key not in self._at_settings:
             contrast = self.measures[index].contrast(self.runs, groups)
@@ -168,7 +168,7 @@ class OverTasks:
         return added if isinstance(added, Refusal) else None
 
     def _added(self, how: Sum, conditions: Sequence[Condition]) -> Differences:
-        """Returns the estimate over conditions; of those that are refused an empty one, blocked by the reason."""
+        """Returns the estimate over conditions; an empty one, blocked by the reason, where they cannot be added."""
         added = self._sum(how, conditions)
         if not isinstance(added, Refusal):
             return added
@@ -205,7 +205,7 @@ class OverTasks:
 
 
 def has_both_signs(how: Sum) -> bool:
-    """Returns whether some conditions are added, and others subtracted."""
+    """Returns whether a sum adds some conditions, and subtracts others."""
     match how:
         case "mean" | "sample":
             return False
@@ -216,13 +216,13 @@ def has_both_signs(how: Sum) -> bool:
 
 
 def _is_mean(measure: Measure) -> bool:
-    """Returns whether a metric is a mean over the runs of a task, by its differences on each seed."""
+    """Returns whether a metric is compared on a task by the mean of its differences on each seed."""
     has_own_estimate = measure.estimator is not None and measure.estimator.estimate is not None
     return measure.kind == "mean" and not has_own_estimate
 
 
 def reason_of(refusal: Refusal, conditions: Sequence[Condition], how: Sum) -> Reason:
-    """Returns the reason of a verdict that there is no estimate for."""
+    """Returns a refusal to estimate as the reason that a verdict gives."""
     match refusal.code:
         case "all_or_nothing" | "sources":
             return Reason("no_mean")

@@ -20,16 +20,16 @@ from ablate.analysis.runs import Runs
 
 @dataclass(frozen=True)
 class ConditionNumbers:
-    """What stands beside the verdict of a pair over conditions."""
+    """The numbers and names that a table shows beside the verdict of a pair over conditions."""
 
     better: int
-    """The conditions that are better: alone at 1 − 0.05/T beside a mean, at the level of the row of every one."""
+    """The number of conditions that are better: at 1 − 0.05/T beside a mean, at the row's own level beside `every`."""
     worse: int
-    """The conditions that are worse, likewise."""
+    """The number of conditions that are worse, at the same level."""
     varies: bool
     """Whether conditions differ in the direction of the difference."""
     deciding: str
-    """The condition that decides of every one, or that gives the reason of a mean; empty where none does."""
+    """The condition that decides `every`, or that gives the reason of a mean; empty where none does."""
     heaviest: str = ""
     """The condition with more than half of the variance of a mean; empty where none has it."""
     scales: Mapping[str, float] = field(default_factory=dict)
@@ -170,16 +170,16 @@ def _named_scales(over: OverTasks) -> dict[str, float]:
 
 
 def _refused(refusal: Refusal | None, names: Sequence[str]) -> str:
-    """Returns the first condition that a refusal is about; empty where it is about all."""
+    """Returns the first condition that a refusal is about; empty where it is about all, or there is none."""
     if refusal is None or len(refusal.conditions) == len(names):
         return ""
     return refusal.conditions[0]
 
 
 def _p_in_order(conditions: Sequence[Condition]) -> float:
-    """Returns the two-sided p of the mean over conditions whose first seeds are taken for one, and so on.
+    """Returns the two-sided p of the mean over conditions, the k-th seeds of all of them taken for one seed.
 
-    NaN where they have not as many seeds.
+    NaN where conditions differ in their number of seeds.
     """
     renumbered = []
     for condition in conditions:

@@ -27,14 +27,14 @@ def measures_time(metric: str) -> bool:
 
 
 class Stop(TimeLimit):
-    """Ends the commands that watch it, once it is set."""
+    """A signal that ends the commands which watch it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._is_set = threading.Event()
 
     def set(self) -> None:
-        """Ends them."""
+        """Ends the commands that watch it."""
         self._is_set.set()
 
     def check(self) -> None:
@@ -46,9 +46,10 @@ class Stop(TimeLimit):
 def at_once(
     tasks: Iterator[Task], run: Callable[[Task], Result], jobs: int, stop: Stop
 ) -> Generator[tuple[Task, Future[Result]]]:
-    """Yields each task with its end, as it ends; a task is taken where fewer than `jobs` go on.
+    """Runs tasks in `jobs` threads, and yields each with its result or error as it ends.
 
-    Where the caller is interrupted, or closes this, it stops those that go on.
+    The next task is taken when a thread is free. Where the caller is interrupted, or closes this generator, `stop` is
+    set.
     """
     running: dict[Future[Result], Task] = {}
     with ThreadPoolExecutor(jobs) as pool:

@@ -92,7 +92,7 @@ def _check_commit(path: Path, commit: str, bench: Bench) -> None:
 
 
 def _check_command(path: Path, command: Sequence[str] | str, bench: Bench) -> None:
-    """Raises `AblateError` for another command than that of the call."""
+    """Raises `AblateError` where the given values are of another command than that of the call."""
     try:
         words = [*split(command)]
     except ValueError as error:

@@ -29,7 +29,7 @@ def check_begun(bench: Bench) -> None:
 
 
 def state_lines(bench: Bench) -> list[StateLine]:
-    """Returns the lines with a state."""
+    """Returns the lines of a ledger that carry the state of its stream; those of runs carry none."""
     return [line for line in bench.journal.lines if not isinstance(line, Run | FailedRun)]
 
 
@@ -54,9 +54,9 @@ def lines_of_call(bench: Bench) -> list[StateLine]:
 
 
 def kept_before(bench: Bench, lines: Sequence[StateLine]) -> list[Answered]:
-    """Returns the last answers, by head, where they are to these tries on this base and have kept one; else none.
+    """Returns the last answers, one a try, where they are for these tries on this base and one kept its try; else none.
 
-    A call that was killed may not have said so.
+    A call that was killed may have written them, and told nobody.
     """
     heads = [head.digest for head in bench.tried]
     last = [line for line in lines[-len(heads) :] if isinstance(line, Answered)] if heads else []
@@ -69,7 +69,7 @@ def kept_before(bench: Bench, lines: Sequence[StateLine]) -> list[Answered]:
 
 
 def level_left(lines: Sequence[StateLine]) -> LevelLeft:
-    """Returns what the lines leave of the level, those of older versions among them, which had another rule."""
+    """Returns the level that is left after all lines; those that older versions wrote count by the rule of today."""
     left = LevelLeft()
     num_at_keep = 0
     numbers: dict[str, int] = {}
@@ -85,7 +85,7 @@ def level_left(lines: Sequence[StateLine]) -> LevelLeft:
 
 
 def before_unfinished(bench: Bench, lines: Sequence[StateLine]) -> list[StateLine]:
-    """Returns the lines without the confirmations of this wave that were killed, which start again."""
+    """Returns the lines without the confirmations of this wave that a killed call left open; these start again."""
     heads = [head.digest for head in bench.tried]
     before = [*lines]
     while isinstance(before[-1], Confirmation) and (before[-1].wave or [before[-1].tree]) == heads:

@@ -38,7 +38,7 @@ class Over:
 
 
 def common_scales(scales: Sequence[float | None], *, one_metric: bool) -> list[float] | None:
-    """Returns what each condition's differences are divided by before they are added; None where nothing says so.
+    """Returns the number that divides each condition's differences before they are added; None where not all have one.
 
     scales: what is declared, else the range of the metric; 1 where no condition has either and all have one metric.
     """

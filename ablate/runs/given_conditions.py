@@ -42,7 +42,7 @@ _DECLARE = "--independent-seeds states that the seeds of conditions are independ
 def over_of(table: RunTable, facts: StudyFacts, options: AnalysisOptions) -> Over:
     """Returns how a call takes the conditions of its runs together. Raises `Invalid`.
 
-    facts: all others of the report.
+    facts: of the report, as yet without it.
     """
     over = Over(options.over or "each", along=options.along, independent_seeds=options.independent_seeds)
     with Gather() as at:
@@ -155,7 +155,7 @@ def _refuse_unused(at: Gather, over: Over, options: AnalysisOptions) -> None:
 
 
 def _refuse_what_has_no_mean(at: Gather, over: Over, facts: StudyFacts, options: AnalysisOptions) -> None:
-    """Refuses to add differences that no mean describes, or of which no rule says how."""
+    """Refuses to add differences of success rates, of single runs by example, and under `--known-noise`."""
     option = _option_of(over)
     at.refuse(
         options.all_or_nothing is not None,
@@ -178,7 +178,7 @@ def _refuse_what_has_no_mean(at: Gather, over: Over, facts: StudyFacts, options:
 
 
 def _refuse_seeds(at: Gather, over: Over, facts: StudyFacts) -> None:
-    """Refuses seeds that conditions neither share nor have each its own, as far as the baseline's runs tell."""
+    """Refuses seeds that conditions do not share or, under `--independent-seeds`, share; by the baseline's runs."""
     seeds = [[*facts.seeds_of(BASELINE, task.name)] for task in facts.tasks]
     seeds = [of_condition for of_condition in seeds if of_condition]
     if not seeds:
@@ -211,7 +211,7 @@ def _refuse_dependent(at: Gather, facts: StudyFacts, seeds: Sequence[Sequence[in
 
 
 def _refuse_unshared(at: Gather, over: Over, facts: StudyFacts, seeds: Sequence[Sequence[int]]) -> None:
-    """Refuses runs that nothing takes together over conditions."""
+    """Refuses runs that have too few seeds in common over conditions, or no seeds."""
     option = _option_of(over)
     hint = _DECLARE if option == "--over" else ""
     replication = facts.replication

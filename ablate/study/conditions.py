@@ -35,11 +35,11 @@ class Condition:
     at: PathKey = ()
 
     def patch_of(self, problem: Problem) -> str:
-        """Returns the path of the patch that gives what is wrong with its config; empty where none does."""
+        """Returns the path of the patch that causes a problem of the config; empty where none does."""
         return patch_around(problem, self.patches)
 
     def located(self, problem: Problem) -> Problem:
-        """Returns a problem of its config with its place in the study file."""
+        """Returns a problem of the config with the place in the study file that it comes from."""
         path = self.patch_of(problem)
         is_named = self.at[:1] == (KEY,)
         if path:
@@ -108,7 +108,7 @@ def _named(config: StudyConfig, written: Config, resolve: Resolve, document: Doc
 def _refuse_without_change(
     conditions: Sequence[Condition], written: Config, workload: Workload, document: Document
 ) -> None:
-    """Refuses conditions with the trials of the study as written, or of an earlier condition."""
+    """Refuses conditions whose trials are those of the study as written, or of an earlier condition."""
     irrelevant = workload.irrelevant()
     key_as_written = key_of(identified(written, irrelevant, {}))
     first_with: dict[str, str] = {}

@@ -22,7 +22,7 @@ WORDS = ("mean", "every", "sample", "trend")
 
 @dataclass(frozen=True)
 class Addends:
-    """The conditions of a study, as far as their differences can be added."""
+    """The conditions of a study, with what tells whether their differences can be added."""
 
     names: Sequence[str]
     # Of the baseline, one a condition.
@@ -44,7 +44,7 @@ class Addends:
             raise Invalid("", rule, given, hint="Choose one that all conditions have, `metric: NAME`")
 
     def check(self, metric: str, given: str, instead: str) -> None:
-        """Raises `Invalid` where the differences in a metric cannot be added; instead: what else judges them.
+        """Raises `Invalid` where the differences in a metric cannot be added; instead: the hint.
 
         Nothing is said of a metric that some condition lacks.
         """
@@ -73,7 +73,7 @@ class Addends:
             raise Invalid("", rule, given, f"less than {limit:g}")
 
     def scaled_limit(self, metric: str) -> float | None:
-        """Returns the largest mean in the scaled unit; None where this is the unit of the metric, as scales are equal.
+        """Returns the largest mean in the scaled unit; None where scales are equal.
 
         Infinite for a metric without a range.
         """
@@ -222,7 +222,7 @@ def _obstacle_along(path: str, conditions: Sequence[Condition]) -> str:
 
 
 def _check_metric(draft: Draft, metric: str, descriptions: Sequence[Description]) -> None:
-    """Refuses verdicts over conditions of which some lack the judged metric, or in which it cannot be added."""
+    """Refuses verdicts over conditions where one lacks the judged metric, or its differences cannot be added."""
     config = draft.config
     document = draft.document
     addends = Addends(draft.tasks, descriptions, config.scale)

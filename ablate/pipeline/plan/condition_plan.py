@@ -15,7 +15,7 @@ from ablate.study.study import Study
 
 @dataclass(frozen=True)
 class ConditionCost:
-    """The trainings of one condition."""
+    """The number, time and compute of the trainings of one condition."""
 
     name: str
     trials: int
@@ -48,7 +48,7 @@ class ConditionPlan:
 
     @property
     def proposes_mean(self) -> bool:
-        """True where the mean finds smaller effects than the verdicts on each of many conditions."""
+        """True where there are many conditions, each judged alone, and a mean would find smaller effects."""
         is_long = len(self.costs) >= LEAST_CONDITIONS_FOR_MEAN
         return self.form == "each" and self.has_mean and self.judges_rows and is_long
 
@@ -59,7 +59,7 @@ def condition_plan(
     cached: Mapping[tuple[str, str], int],
     seconds: Mapping[tuple[str, str], float],
 ) -> ConditionPlan | None:
-    """Returns the plan of a study's conditions; None of a study that has one.
+    """Returns the plan of a study's conditions; None where a study has one condition.
 
     cached: variant and condition → the number of trials in the store. seconds: of one training there.
     """
@@ -124,7 +124,7 @@ def _compute(study: Study, task_index: int) -> int | None:
 
 
 def _size_of(form: Form, facts: StudyFacts) -> int:
-    """Returns M of a study with verdicts of another form."""
+    """Returns M, the size of the family, as if verdicts had another form."""
     return family_size(replace(facts, over=replace(facts.over, form=form)))
 
 

@@ -52,7 +52,7 @@ def over_conditions(
     draw_zero(ax, margin)
     for row in rows.to_dict("records"):
         of_row = conditions[conditions["label"] == row["label"]]
-        lines = 1.0 + np.arange(len(of_row)) if is_few else _lines(of_row, limits, row["deciding"])
+        lines = 1.0 + np.arange(len(of_row)) if is_few else _lanes(of_row, limits, row["deciding"])
         placed = of_row.assign(y=row["y"] + lines)
         if is_few:
             _draw_intervals(ax, placed)
@@ -94,8 +94,8 @@ def are_beyond(conditions: pd.DataFrame, limits: Limits) -> pd.Series:
     return (conditions["value"] < limits[0]) | (conditions["value"] > limits[1])
 
 
-def _lines(conditions: pd.DataFrame, limits: Limits, deciding: str) -> Floats:
-    """Returns the line of each condition below its row, from 1: the first on which no dot is in the way.
+def _lanes(conditions: pd.DataFrame, limits: Limits, deciding: str) -> Floats:
+    """Returns the number of each condition's line below its row, from 1: the first line without a dot too near.
 
     The condition that decides has the first line for itself, where its name has room.
     """

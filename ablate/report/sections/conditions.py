@@ -113,7 +113,7 @@ def over_points(rows: Sequence[Row], facts: StudyFacts, scales: Mapping[str, flo
         # The numbers of one condition are in its own unit.
         scale = scales.get(deciding, 1.0)
         point |= {name: _value(row, column) / scale for name, column in ENDS.items()}
-        points.append({**point, "told": _told(row, facts), "deciding": deciding})
+        points.append({**point, "told": _verdict_label(row, facts), "deciding": deciding})
     columns = ["label", "placebo", "verdict", *ENDS, "told", "deciding"]
     return pd.DataFrame(points, columns=columns).sort_values("placebo", kind="stable", ignore_index=True)
 
@@ -138,8 +138,8 @@ def _value(row: Row, column: str) -> float:
     return NAN if value is None else value
 
 
-def _told(row: Row, facts: StudyFacts) -> str:
-    """Returns `better +0.050`, and `varies` where conditions do."""
+def _verdict_label(row: Row, facts: StudyFacts) -> str:
+    """Returns the verdict of a row with its difference: `better (varies) +0.050`."""
     words = over_verdict({**row, "ci_low": None}, facts)
     if facts.over.form == "every" or number(row.get("diff")) is None:
         return words
@@ -148,7 +148,7 @@ def _told(row: Row, facts: StudyFacts) -> str:
 
 
 def _most_important(data: pd.DataFrame) -> pd.DataFrame:
-    """Returns the rows that have room: placebos, and the largest of the others."""
+    """Returns the rows that fit into the figure, in order: placebos, and the largest differences of the others."""
     sizes = data["value"].abs().fillna(0.0)
     sizes += data["placebo"] * (1 + sizes.max())
     return data.loc[sorted(sizes.nlargest(MAX_VARIANTS).index)].reset_index(drop=True)
@@ -163,7 +163,7 @@ def _caption(
     conditions: pd.DataFrame,
     margin: float | None,
 ) -> str:
-    """Returns what the marks of the figure are, and what it leaves out."""
+    """Returns the caption: what the marks of the figure mean, and what it leaves out."""
     code = "conditions.figure_every" if facts.over.form == "every" else "conditions.figure_mean"
     sentences = [
         message(code, facts.metric, compared_with(facts), level_of(rows), _better_side(_metric_of(facts)))
