@@ -238,6 +238,9 @@ def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
 
     headings = list(dict.fromkeys(chain.from_iterable(rows)))
     names = [heading for heading in headings if heading in ("variant", "condition", "task")]
-    columns = [Column(heading, heading, heading not in names) for heading in headings]
+    columns = []
+    for heading in headings:
+        is_name = heading in names
+        columns.append(Column(heading, heading, numeric=not is_name, words=is_name))
     empty = {heading: "" if heading in names else "0" for heading in headings}
     return tabulated(columns, [empty | dict(row) for row in rows], title)

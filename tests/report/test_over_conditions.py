@@ -185,7 +185,7 @@ def test_few_conditions_have_named_lines_with_intervals(ladder, width):
     assert said.count("w256") == said.count("w512") == said.count("w1024") == 2
     thin = figure.axes[0].collections[0]
     assert len(thin.get_segments()) == 3
-    assert "in the order of the study" in picture.caption
+    assert "in the order of the table" in picture.caption
 
 
 def test_the_condition_that_decides_of_many_is_named_at_its_dot():
@@ -308,7 +308,9 @@ def test_only_a_sample_speaks_of_conditions_like_these(games):
 
 
 def test_the_answer_of_every_names_what_decides(ladder):
-    assert answer(ladder).startswith("Not shown in every condition: a (0 better, 2 worse of 3; w256 decides)")
+    assert answer(ladder).startswith(
+        "No one verdict in every condition: a (0 better, 2 worse of 3; w256 decides)"
+    )
     data = made_over.report_data(
         made_over.evidence("every", names=["x", "y", "z"], effects=[0.1, 0.0, -0.09])
     )
