@@ -19,6 +19,7 @@ from ablate.analysis.family import Pair, alpha_at, pairs
 from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judge import ALPHA, DECIDED, Row
 from ablate.analysis.looks import Look, at_looks, p_sequential
+from ablate.analysis.over_conditions import InCondition, MeanIn, seeds_for_every
 from ablate.analysis.pair_verdicts import PairVerdict, pair_verdict
 from ablate.analysis.paired import NAN, Differences, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
@@ -189,9 +190,10 @@ class Comparison:
         # A baseline that did not learn does not tell how many seeds are needed.
         if all(contrast.baseline_at_floor for contrast in contrasts):
             return self.decision.reason
-        return with_seeds(
+        why = with_seeds(
             self.decision.reason, self.verdict.estimate, alpha=self.alpha, margin=self.verdict.margin
         )
+        return _with_seeds_of_every(why, self.verdict.in_conditions, self.alpha)
 
     @property
     def settings(self) -> str:
@@ -292,6 +294,30 @@ def _tuned_settings(variant: VariantFacts, tasks: Sequence[TaskFacts]) -> list[s
     for task, tuned in zip(tasks, by_task, strict=True):
         settings += [f"{path}={label} ({task.name})" for path, label in tuned.items()]
     return settings
+
+
+def _with_seeds_of_every(
+    why: Reason | None, conditions: Sequence[InCondition], alpha: float
+) -> Reason | None:
+    """Returns the reason of an open verdict with the number of seeds that would settle it in every condition.
+
+    why: the reason with the seeds of the condition that decides. It is returned as it is where it names none.
+    """
+    if why is None or why.code != "open" or not why.numbers or not conditions:
+        return why
+    means = []
+    for condition in conditions:
+        differences = main_estimate(condition.estimate)
+        if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
+            return why
+        means.append(MeanIn(differences, condition.margin))
+    (unit,) = why.numbers
+    seeds = seeds_for_every(means, alpha)
+    if math.isfinite(seeds):
+        return Reason("open", {unit: seeds})
+    if min(one.differences.mean for one in means) < 0 < max(one.differences.mean for one in means):
+        return Reason("both_signs")
+    return Reason("open", {unit: MAX_SEEDS + 1})
 
 
 def with_seeds(

@@ -65,6 +65,8 @@ class PairVerdict:
     """The largest difference that there can be, in the units of the estimate; None where there is no limit."""
     numbers: ConditionNumbers | None = None
     """What stands beside a verdict over conditions; None of one task."""
+    in_conditions: Sequence[InCondition] = ()
+    """The comparisons that a verdict on every condition is made of; empty of any other."""
 
 
 def pair_verdict(runs: Runs, pair: Pair, metric: str, alpha: float, *, judged: bool) -> PairVerdict:
@@ -125,7 +127,13 @@ def _in_every(runs: Runs, pair: Pair, metric: str, alpha: float, *, judged: bool
         varies=verdict.better > 0 and verdict.worse > 0,
         deciding=verdict.deciding,
     )
-    return replace(alone[verdict.deciding], row=verdict.row, must_agree=must_agree, numbers=numbers)
+    return replace(
+        alone[verdict.deciding],
+        row=verdict.row,
+        must_agree=must_agree,
+        numbers=numbers,
+        in_conditions=conditions,
+    )
 
 
 def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVerdict:

@@ -143,7 +143,9 @@ def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
     yield from _expected_work(plan)
     if plan.over_conditions is not None:
         yield costs_in_words(plan.over_conditions)
-    power = [*power_parts(plan.power, plan.study.config.labels)]
+    over = plan.over_conditions
+    is_in_every = over is not None and over.form == "every" and over.effects is not None
+    power = [*power_parts(plan.power, plan.study.config.labels, is_in_every=is_in_every)]
     if plan.over_conditions is not None:
         power += forms_in_words(plan.over_conditions)
     yield from _list_under(message("plan.power"), power, width)
@@ -238,6 +240,9 @@ def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
 
     headings = list(dict.fromkeys(chain.from_iterable(rows)))
     names = [heading for heading in headings if heading in ("variant", "condition", "task")]
-    columns = [Column(heading, heading, heading not in names) for heading in headings]
+    columns = []
+    for heading in headings:
+        is_name = heading in names
+        columns.append(Column(heading, heading, numeric=not is_name, words=is_name))
     empty = {heading: "" if heading in names else "0" for heading in headings}
     return tabulated(columns, [empty | dict(row) for row in rows], title)

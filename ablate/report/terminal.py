@@ -21,7 +21,7 @@ from ablate.report.tables.claim_tables import claim_table
 from ablate.report.tables.over_conditions import judged_tables
 from ablate.report.tables.speed_tables import brief_tables
 from ablate.report.tables.verdicts import names_of, planned_rows
-from ablate.report.words import Column, Table, text
+from ablate.report.words import Column, Table, message, text
 
 INTERACTIONS = "interactions.csv"
 COLOURS = {
@@ -77,6 +77,7 @@ def print_table(table: Table, console: Console) -> None:
     """
     columns = [column for column in table.columns if not column.below]
     spare = [column for column in columns if column.spare]
+    num_across = 1 + len(spare)
     shown = _laid_out(table, columns)
     while spare and _width(shown, console) > console.width:
         columns.remove(spare.pop())
@@ -85,6 +86,9 @@ def print_table(table: Table, console: Console) -> None:
     if table.caption:
         console.print(_text(table.caption, "bold"))
     console.print(shown)
+    if table.across and len(spare) + 1 < num_across:
+        words = message("terminal.no_room", len(spare) + 1, num_across, table.across)
+        console.print(Padding(_text(words, "dim"), (0, 0, 0, 2), expand=False))
     for note in _notes(table):
         console.print(Padding(_text(note, "dim"), (0, 0, 0, 2), expand=False))
 

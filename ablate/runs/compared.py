@@ -42,15 +42,15 @@ class ComparedRuns:
 def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
     """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs.
 
-    Of many conditions, those in which all runs of a variant are pairs have one sentence, and so have those in which
-    nothing pairs as many.
+    Of many conditions, and of conditions that are judged together, those in which all runs of a variant are pairs have
+    one sentence, and so have those in which nothing pairs as many.
     """
     if not isinstance(facts.replication, GivenSeeds | Folds | UnpairedRuns) or options.compare:
         return
     whole: dict[str, list[ComparedRuns]] = {}
     unpaired: dict[tuple[str, int], list[ComparedRuns]] = {}
     unit = facts.replication.run_name
-    is_brief = len(facts.tasks) >= LEAST_CONDITIONS_FOR_MEAN
+    is_brief = len(facts.tasks) >= LEAST_CONDITIONS_FOR_MEAN or facts.over.form != "each"
     for row in _rows(runs, facts, options):
         if isinstance(row, str):
             yield row
@@ -121,18 +121,26 @@ def _in_words(
 
 def _whole_in_words(rows: Sequence[ComparedRuns], unit: RunName) -> str:
     """Returns how many runs of one variant are pairs in each of several conditions, and how far pairs are alike."""
-    pairs = [row.pairs for row in rows]
-    correlations = [row.correlation for row in rows if not isnan(row.correlation)]
+    fewest = min(row.pairs for row in rows)
+    most = max(row.pairs for row in rows)
+    pairs = message("analyse.pairs", most)
+    if fewest < most:
+        pairs = message("analyse.pairs_from_to", fewest, most)
+    if len(rows) > 1:
+        pairs = message("analyse.of_each", pairs)
+    details = pairs + _correlations_in_words([row.correlation for row in rows if not isnan(row.correlation)])
     return message(
-        "analyse.paired_in_conditions",
-        rows[0].variant,
-        rows[0].baseline,
-        unit,
-        len(rows),
-        min(pairs),
-        max(pairs),
-        correlations,
+        "analyse.paired_in_conditions", rows[0].variant, rows[0].baseline, unit, len(rows), details
     )
+
+
+def _correlations_in_words(correlations: Sequence[float]) -> str:
+    """Returns how far pairs are alike in several conditions; "" where that is not known."""
+    if not correlations:
+        return ""
+    if len(correlations) == 1:
+        return message("analyse.correlation", correlations[0])
+    return message("analyse.correlations", min(correlations), max(correlations))
 
 
 def _paired_in_words(variant: str, row: ComparedRuns, unit: RunName) -> str:

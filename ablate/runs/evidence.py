@@ -168,14 +168,16 @@ def _alike(table: RunTable, runs: CheckedRuns, metrics: Mapping[str, Metric]) ->
 
 
 def _run_names(trials: pd.DataFrame, ids: Sequence[str], run_name: RunName) -> str:
-    """Returns the runs with these ids in words: `wide seed 3`, or without seeds `wide (runs.csv, line 3)`."""
+    """Returns runs of one task, by their ids, in words: `wide seed 3`, or without seeds `wide (runs.csv, line 3)`."""
     by_id = trials.set_index("id")
     names = []
     for place in ids:
         variant = by_id.loc[place, "variant"]
         number = by_id.loc[place, "seed"]
         names.append(f"{variant} ({place})" if run_name == "run" else f"{variant} {run_name} {number}")
-    return listed(names, _MAX_NAMES)
+    runs = listed(names, _MAX_NAMES)
+    task = by_id.loc[ids[0], "task"]
+    return message("analyse.on_task", runs, task) if by_id["task"].nunique() > 1 else runs
 
 
 def _replication_of(table: RunTable, runs: CheckedRuns, options: AnalysisOptions) -> Replication:

@@ -7,7 +7,7 @@ difference that is judged; and one range of the metric is the same in all condit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, assert_never, get_args
 
@@ -36,6 +36,13 @@ _RESERVED = (*get_args(Form), TREND)
 """Words that tables have in the place of a condition."""
 _MOST = 3
 """The most conditions that a refusal names."""
+_JUDGED: Mapping[Form, str] = {
+    "each": "analyse.over_each",
+    "mean": "analyse.over_mean",
+    "every": "analyse.over_every",
+    "sample": "analyse.over_sample",
+}
+"""Form → the code of the words that say how conditions are judged."""
 _DECLARE = "--independent-seeds states that the seeds of conditions are independent"
 
 
@@ -66,15 +73,18 @@ def conditions_in_words(table: RunTable, facts: StudyFacts, options: AnalysisOpt
     """
     over = facts.over
     count = len(facts.tasks)
+    columns = table.condition_columns
+    kind = "analyse.condition_values" if len(columns) == 1 else "analyse.condition_combinations"
+    values = message(kind, count)
     if over.form == "each" and not over.along:
         if (
             options.over is None
             and count >= LEAST_CONDITIONS_FOR_MEAN
             and _have_a_mean(table, facts, options)
         ):
-            yield message("analyse.many_conditions", table.condition_columns, count)
+            yield message("analyse.many_conditions", values, columns)
         return
-    yield message("analyse.conditions", table.condition_columns, count, over.form)
+    yield message("analyse.conditions", values, columns, message(_JUDGED[over.form]))
     yield from _without_runs(facts)
     if over.along:
         yield message("analyse.along", over.along, min(over.sizes.values()), max(over.sizes.values()))

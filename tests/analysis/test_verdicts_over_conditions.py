@@ -212,6 +212,19 @@ def test_every_shows_the_condition_that_decides():
     assert unsettled(mixed) == set(), "more seeds change nothing"
 
 
+def test_every_needs_the_seeds_of_the_condition_that_needs_most_and_none_where_signs_differ():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 1, (6, 2))
+    noise = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1)
+    alike = over(0.1 + noise * [0.1, 0.3], "every")
+    assert first(alike)["reason"] == "open seeds=73", "d_z is one third in the condition that decides"
+    opposed = over(np.array([0.1, -0.05]) + noise * [0.1, 0.1], "every")
+    assert first(opposed)["reason"] == "both_signs"
+    assert unsettled(opposed), "looks go on: a sign may be by chance"
+    within = replace(opposed, facts=replace(opposed.facts, margin=0.2))
+    assert first(within)["reason"].startswith("open seeds=")
+
+
 # Claims
 
 

@@ -18,7 +18,7 @@ from ablate.core.over import Over
 from ablate.report.export.paper import Wanted, for_paper
 from ablate.report.export.paper_methods import methods
 from ablate.report.few_figures import with_few_figures
-from ablate.report.figures.conditions import LANES, MAX_VARIANTS, over_conditions
+from ablate.report.figures.conditions import LANES, MAX_VARIANTS, over_conditions, told_apart
 from ablate.report.figures.theme import theme
 from ablate.report.page import written
 from ablate.report.section import Picture, ReportData, unfolded
@@ -34,6 +34,7 @@ from ablate.report.words import Table, rows_of
 NAMES = [f"game{i}" for i in range(6)]
 MANY = [f"game{i}" for i in range(8)]
 """More than have a line each, or a column."""
+PATCHES = ["patches,patch_size=4", "patches,patch_size=2"]
 SCALES = dict(zip(NAMES, (1.0, 1.0, 20.0, 1.0, 1.0, 1.0), strict=True))
 
 
@@ -185,7 +186,13 @@ def test_few_conditions_have_named_lines_with_intervals(ladder, width):
     assert said.count("w256") == said.count("w512") == said.count("w1024") == 2
     thin = figure.axes[0].collections[0]
     assert len(thin.get_segments()) == 3
-    assert "in the order of the study" in picture.caption
+    assert "in the order of the table" in picture.caption
+
+
+def test_long_names_of_conditions_are_told_apart():
+    assert told_apart(["w256", "w512"]) == ["w256", "w512"]
+    digits = [f"digits(representation={how})" for how in ("rows,patch_size=null", *PATCHES)]
+    assert told_apart(digits) == ["…rows,pat…ze=null)", "…patches,…_size=4)", "…patches,…_size=2)"]
 
 
 def test_the_condition_that_decides_of_many_is_named_at_its_dot():
@@ -308,7 +315,9 @@ def test_only_a_sample_speaks_of_conditions_like_these(games):
 
 
 def test_the_answer_of_every_names_what_decides(ladder):
-    assert answer(ladder).startswith("Not shown in every condition: a (0 better, 2 worse of 3; w256 decides)")
+    assert answer(ladder).startswith(
+        "No one verdict in every condition: a (0 better, 2 worse of 3; w256 decides)"
+    )
     data = made_over.report_data(
         made_over.evidence("every", names=["x", "y", "z"], effects=[0.1, 0.0, -0.09])
     )

@@ -90,7 +90,8 @@ def test_the_head_of_the_report_says_what_was_taken_for_a_condition_and_what_was
         == "Conditions are the 8 values of game, judged together by the mean over them (--over mean)"
     )
     assert (
-        scales == f"Differences of a condition are divided by its human, {human.min():g} to {human.max():g}"
+        scales
+        == f"Differences of a condition are divided by its value of human, {human.min():g} to {human.max():g}"
     )
     assert declared.startswith("--independent-seeds declares that the seeds of conditions are independent")
     two_columns = {"column": {"condition": ["game", "size"]}}

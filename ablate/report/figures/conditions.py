@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ DOT = 2.6  # Points: the diameter of a condition.
 RING = 6.5  # Points: the diameter of the ring about the condition that decides.
 PITCH = 0.2  # Inches from one line of a row to the next, where all are named.
 TIGHT_PITCH = 0.1  # The same of lines without a name.
+LETTERS = 18  # Of the name of a condition.
 LANES = 4  # Lines on which the dots of many conditions lie, so that they do not hide one another.
 ROOM = 3.0  # How many times the middle half of all conditions the axis reaches beyond it.
 
@@ -117,6 +119,23 @@ def _lanes(conditions: pd.DataFrame, limits: Limits, deciding: str) -> Floats:
     return lines
 
 
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Returns names in at most `LETTERS` each: of long ones that begin alike, without the beginning."""
+    ends_cut = [in_lines(name, LETTERS, 1) for name in names]
+    if len({*ends_cut}) == len({*names}):
+        return ends_cut
+    start = 0
+    while len({name[: start + 1] for name in names}) == 1:
+        start += 1
+    cut = []
+    for name in names:
+        rest = f"…{name[start:]}" if start else name
+        if len(rest) > LETTERS:
+            rest = f"{rest[: LETTERS // 2]}…{rest[1 - LETTERS // 2 :]}"
+        cut.append(rest)
+    return cut
+
+
 def _draw_intervals(ax: Axes, conditions: pd.DataFrame) -> None:
     """Draws the interval of each condition on its line."""
     known = conditions.dropna(subset=["low", "high"])
@@ -152,8 +171,9 @@ def _draw_deciding(ax: Axes, conditions: pd.DataFrame, row: dict[str, object], *
 
 def _name_lines(ax: Axes, conditions: pd.DataFrame) -> None:
     """Writes the name of each condition at the left of its line."""
-    for row in conditions.to_dict("records"):
+    names = told_apart([*conditions["condition"]])
+    for row, name in zip(conditions.to_dict("records"), names, strict=True):
         ax.annotate(
-            in_lines(row["condition"], 18, 1), (0, row["y"]), (-6, 0), xycoords=ax.get_yaxis_transform(),
+            name, (0, row["y"]), (-6, 0), xycoords=ax.get_yaxis_transform(),
             textcoords="offset points", ha="right", va="center", size=SMALL - 1, color=colour("soft"),
         )  # fmt: skip

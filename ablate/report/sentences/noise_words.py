@@ -9,8 +9,9 @@ from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.metric import Metric
 from ablate.report.section import ReportData
+from ablate.report.tables.over_conditions import with_conditions
 from ablate.report.tables.verdicts import direction_of, own_direction, planned_rows, shown_as
-from ablate.report.words import Row, difference, message, number, rows_of, significant
+from ablate.report.words import Row, difference, message, number, rows_of, significant, text
 
 MATTERS = 0.25
 """The share of the variance over seeds from which on a larger test set is worth a word."""
@@ -26,7 +27,8 @@ def noise_lines(report_data: ReportData) -> list[str]:
     frame.loc[frame["test_share"] < MATTERS, "test_share"] = None
     frame = frame.astype(object).where(frame.notna(), None)
     if facts.over.form != "each":
-        return list(_over_conditions(rows_of(frame), planned_rows(report_data.comparisons), facts))
+        planned = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
+        return list(_over_conditions(rows_of(frame), planned, facts))
     lines = []
     for row in rows_of(frame):
         sentences = [_spread(row, facts)]
@@ -57,7 +59,10 @@ def _over_conditions(rows: Sequence[Row], planned: Sequence[Row], facts: StudyFa
         sentences.append(message("noise.diverged", diverged, sum(row["n"] for row in rows)))
     sizes = [size for size in (number(row.get("mde")) for row in planned) if size is not None]
     if sizes and facts.over.form != "every" and math.isfinite(median(sizes)):
-        sentences.append(message("conditions.detectable_mean", significant(median(sizes))))
+        size = significant(median(sizes))
+        if any(text(row.get("scales")) for row in planned):
+            size = message("conditions.scaled", size)
+        sentences.append(message("conditions.detectable_mean", size))
     yield " ".join(sentences)
 
 

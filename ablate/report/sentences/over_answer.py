@@ -81,7 +81,10 @@ def _on_average(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
     equivalent = _equivalent(rows, facts)
     if equivalent:
         against = compared_with(facts) or "one another"
-        yield message("conditions.equivalent_on_average", _margin(rows, facts), against, equivalent)
+        on_average = _on_which_average(rows, facts)
+        yield message(
+            "conditions.equivalent_on_average", on_average, _margin(rows, facts), against, equivalent
+        )
     yield from _open_on_average(rows, facts)
     varying = [row_name(row, names) for row in rows if is_true(row.get("varies"))]
     if varying:
@@ -97,6 +100,13 @@ def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
         return as_sentence(message("conditions.over_sample", count))
     over = message("conditions.over_mean", count)
     return message("conditions.where", where_in_words(rows, facts), over)
+
+
+def _on_which_average(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns `on average`; of a sample what it speaks of."""
+    if facts.over.form == "sample":
+        return message("conditions.over_sample", num_conditions(rows, facts))
+    return message("conditions.on_average")
 
 
 def _mean_effect(row: Row, facts: StudyFacts) -> str:
@@ -141,7 +151,7 @@ def _open_on_average(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
             variants_by_reason.setdefault(reason, []).append(row_name(row, names))
     groups = [message("answer.open", variants, reason) for reason, variants in variants_by_reason.items()]
     if groups:
-        yield message("conditions.inconclusive_on_average", groups)
+        yield message("conditions.inconclusive_on_average", _on_which_average(rows, facts), groups)
 
 
 # Every one
@@ -162,7 +172,7 @@ def _in_every(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
     if equivalent:
         against = compared_with(facts) or "one another"
         yield message("conditions.equivalent_in_every", _margin(rows, facts), against, equivalent)
-    groups = [_open_in_every(row, facts) for row in rows if row["verdict"] == INCONCLUSIVE]
+    groups = _open_in_every(rows, facts)
     if groups:
         yield message("conditions.inconclusive_in_every", groups)
 
@@ -189,13 +199,20 @@ def _effect_in_every(row: Row, facts: StudyFacts) -> str:
     return message("conditions.effect_in_every", name, condition, amount)
 
 
-def _open_in_every(row: Row, facts: StudyFacts) -> str:
-    """Returns `a (0 better, 2 worse of 3; w256 decides)`."""
-    reason = because(text(row["reason"]), short=True, unit=facts.replication.run_name)
-    condition = text(row.get("deciding"))
-    return message(
-        "conditions.open_in", row_name(row, names_of(facts)), split_in_words(row), condition, reason
-    )
+def _open_in_every(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
+    """Returns the variants that are open, by the reasons why: `a (0 better, 2 worse of 3; w256 decides)`."""
+    names = names_of(facts)
+    variants_by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == INCONCLUSIVE:
+            reason = because(text(row["reason"]), short=True, unit=facts.replication.run_name)
+            deciding = "" if row["reason"] == "varies" else text(row.get("deciding"))
+            told = message("conditions.open_in", row_name(row, names), split_in_words(row), deciding)
+            variants_by_reason.setdefault(reason, []).append(told)
+    return [
+        message("conditions.open_in_every", variants, reason)
+        for reason, variants in variants_by_reason.items()
+    ]
 
 
 def _metric(facts: StudyFacts) -> Metric:

@@ -12,8 +12,13 @@ from ablate.report.sentences.reason_words import because
 from ablate.report.words import NOTHING, Column, Table, message, paragraph, significant, tabulated
 
 
-def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:
-    """Yields sentences and tables on what a study with these `labels` can detect."""
+def power_parts(
+    power: Power, labels: Mapping[str, str], *, is_in_every: bool = False
+) -> Iterator[str | Table]:
+    """Yields sentences and tables on what a study with these `labels` can detect.
+
+    is_in_every: whether a verdict is about every condition, of which what is detected in one of them says little.
+    """
     if not power.comparisons:
         if power.asked is not None:
             yield message("plan.nothing")
@@ -22,7 +27,8 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
     outlooks = power.tasks
     if len(outlooks) > 1 and _are_alike(outlooks):
         what = message("plan.in_each", outlooks[0].metric, len(outlooks))
-        yield _detectable(outlooks[0], power, what, labels)
+        if not is_in_every:
+            yield _detectable(outlooks[0], power, what, labels)
         outlooks = []
     for outlook in outlooks:
         what = _place(outlook, power)

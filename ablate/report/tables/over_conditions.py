@@ -6,8 +6,10 @@ Made of frames or of the rows of CSV files; imports neither pandas nor matplotli
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ablate.analysis.chances import NOMINAL
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence, spelled
@@ -43,6 +45,7 @@ from ablate.report.words import (
     decimals_beside_0,
     fixed,
     is_true,
+    level_word,
     message,
     number,
     rows_of,
@@ -126,6 +129,9 @@ def scales_in(row: Row) -> dict[str, float]:
 def over_table(rows: Sequence[Row], facts: StudyFacts, descriptions: Descriptions) -> Table:
     """Returns the table of verdicts over conditions: a row a variant."""
     caption = _over_caption(rows, facts) + notes_in_caption(rows, rows, facts)
+    if facts.over.form != "every" and any(split_in_words(row) for row in rows):
+        level = 1 - NOMINAL / num_conditions(rows, facts)
+        caption += message("conditions.counted_alone", level_word(level))
     replaced = {"verdict": [_verdict_column(facts)], "reason": [_reason_column(facts)]}
     replaced["difference"] = [
         difference_column(facts, f"Difference [{level_of(rows)}]"),
@@ -288,7 +294,8 @@ def single_table(rows: Sequence[Row], over: Sequence[Row], facts: StudyFacts) ->
     caption = _single_caption(
         rows, facts, len(variants) if len(across) < len(variants) and not is_turned else 0
     )
-    return tabulated(columns, table_rows, caption, "comparisons.csv")
+    table = tabulated(columns, table_rows, caption, "comparisons.csv")
+    return replace(table, across="condition" if is_turned else "variant")
 
 
 def _scale(condition: str, scales: Mapping[str, float]) -> str:
