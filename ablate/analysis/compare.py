@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import assert_never
 
 import numpy as np
 import pandas as pd
@@ -183,9 +184,28 @@ class Comparison:
         # A baseline that did not learn does not tell how many seeds are needed.
         if all(contrast.baseline_at_floor for contrast in contrasts):
             return self.decision.reason
-        return with_seeds(
-            self.decision.reason, self.verdict.estimate, alpha=self.alpha, margin=self.verdict.margin
-        )
+        margin, x = self._to_be_shown
+        return with_seeds(self.decision.reason, self.verdict.estimate, alpha=self.alpha, margin=margin, x=x)
+
+    @property
+    def _to_be_shown(self) -> tuple[float | None, float | None]:
+        """The margin that the difference must be shown to lie within, and the value that it must differ from.
+
+        None for each that decides nothing: of the condition that decides of every one, what the others do not support.
+        """
+        margin = self.verdict.margin
+        mean = self.verdict.estimate.mean
+        match self.verdict.sought:
+            case "inconclusive":
+                return margin, 0.0
+            case "equivalent":
+                return margin, None
+            case "better":
+                return None, 0.0 if mean > 0 else None
+            case "worse":
+                return None, 0.0 if mean < 0 else None
+            case _:
+                assert_never(self.verdict.sought)
 
     @property
     def settings(self) -> str:

@@ -131,6 +131,8 @@ class Refusal:
     code: RefusalCode
     conditions: Sequence[str]
     """The conditions that the reason is about."""
+    seeds: int = 0
+    """Of too few seeds, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +371,8 @@ def refusal_of_seeds(conditions: Sequence[Condition]) -> Refusal | None:
     if sharing:
         return Refusal("shared_seeds", sharing)
     few = [one.name for one in conditions if one.differences.n < LEAST_INDEPENDENT]
-    return Refusal("few_seeds", few) if few else None
+    fewest = min(one.differences.n for one in conditions)
+    return Refusal("few_seeds", few, fewest) if few else None
 
 
 def _weighted_sum(
@@ -415,6 +418,15 @@ def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
         examples = None if differences.examples is None else differences.examples[places]
         by_condition.append(replace(differences, values=differences.values[places], examples=examples))
     return by_condition
+
+
+def on_added_seeds(conditions: Sequence[Condition]) -> list[Differences]:
+    """Returns the differences of each condition on the seeds of the mean: those that all share, or else its own."""
+    if all(one.is_paired for one in conditions):
+        shared = on_shared_seeds(conditions)
+        if shared[0].n >= LEAST_SEEDS:
+            return shared
+    return [one.differences for one in conditions]
 
 
 def _same_examples(differences: Sequence[Differences], weights: Floats) -> NDArray[np.floating] | None:

@@ -23,6 +23,7 @@ from ablate.analysis.agreeing import Estimated
 from ablate.analysis.conditions import (
     Condition,
     blocking_condition,
+    on_added_seeds,
     scales_of,
 )
 from ablate.analysis.judge import (
@@ -82,6 +83,8 @@ class EveryVerdict:
     """
     deciding: str
     """The condition furthest from the verdict; of an open one, from the verdict that most conditions support."""
+    sought: Verdict
+    """The verdict or, of an open one, the verdict that most conditions support."""
     conditions: Sequence[Row]
     """The verdict of each condition at the level of one comparison."""
     better: int
@@ -148,7 +151,7 @@ def _heaviest(conditions: Sequence[Condition]) -> str:
     scales = scales_of(conditions)
     if scales is None:
         return ""
-    errors = [max(error.se for error in one.differences.errors) for one in conditions]
+    errors = [max(error.se for error in one.errors) for one in on_added_seeds(conditions)]
     variances = (np.array(errors) / np.array(scales)) ** 2
     if len(conditions) < 2 or not variances.max() > HEAVY * variances.sum():
         return ""
@@ -172,6 +175,7 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
             reason=None if supported else reason,
         ),
         deciding=conditions[against].name,
+        sought=verdict,
         conditions=rows,
         better=better,
         worse=worse,

@@ -20,13 +20,14 @@ from ablate.analysis.conditions import (
     by_more_at,
     mean_of_independent,
     mean_over,
+    on_added_seeds,
     scales_of,
     trend_along,
 )
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_conditions import scaled_margin, shared_scale
-from ablate.analysis.paired import Differences
+from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS, sample_of
 from ablate.core.metric import plain
@@ -113,6 +114,20 @@ class OverTasks:
         spans = [contrast.metric.span for contrast in self.contrasts]
         known = [span for span in spans if span is not None]
         return self.scaled_mean(known) / self.unit if len(known) == len(spans) else None
+
+    @property
+    def sides_on_added_seeds(self) -> list[tuple[Floats, Floats]]:
+        """The scores of both sides in each condition, on the seeds whose differences are added."""
+        added = on_added_seeds(self.conditions)
+        sides = []
+        for contrast, differences in zip(self.contrasts, added, strict=True):
+            if differences.n == contrast.n:
+                sides.append((contrast.a, contrast.b))
+                continue
+            shared = set.intersection(*[{*condition.seeds} for condition in self.conditions])
+            places = [place for place, seed in enumerate(contrast.seeds) if seed in shared]
+            sides.append((contrast.a[:, places], contrast.b[:, places]))
+        return sides
 
     def scaled_mean(self, values: Sequence[float]) -> float:
         """Returns the mean of a number of each condition, in the unit that is shown."""
@@ -250,8 +265,7 @@ def reason_of(refusal: Refusal, conditions: Sequence[Condition], how: Sum) -> Re
         case "shared_seeds":
             return Reason("shared_seeds")
         case "few_seeds":
-            fewest = min(condition.differences.n for condition in conditions)
-            return Reason("few", {"n": fewest, "least": LEAST_INDEPENDENT})
+            return Reason("few", {"n": refusal.seeds, "least": LEAST_INDEPENDENT})
         case "few":
             least = LEAST_CONDITIONS if how == "sample" else LEAST_TREND
             return Reason("few", {"conditions": len(conditions), "least": least})

@@ -10,7 +10,7 @@ from ablate.analysis.agreeing import Estimated, main_estimate
 from ablate.analysis.conditions import Condition, Refusal, mean_over
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import Pair
-from ablate.analysis.judge import Row, p_of, row
+from ablate.analysis.judge import Row, Verdict, p_of, row
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_conditions import InCondition, judge_every, judge_mean
 from ablate.analysis.over_tasks import OverTasks, Sum
@@ -65,6 +65,8 @@ class PairVerdict:
     """The largest difference that there can be, in the units of the estimate; None where there is no limit."""
     numbers: ConditionNumbers | None = None
     """What stands beside a verdict over conditions; None of one task."""
+    sought: Verdict = "inconclusive"
+    """The verdict that every condition must support, where an open one lacks it; `inconclusive` where any will do."""
 
 
 def pair_verdict(runs: Runs, pair: Pair, metric: str, alpha: float, *, judged: bool) -> PairVerdict:
@@ -125,7 +127,13 @@ def _in_every(runs: Runs, pair: Pair, metric: str, alpha: float, *, judged: bool
         varies=verdict.better > 0 and verdict.worse > 0,
         deciding=verdict.deciding,
     )
-    return replace(alone[verdict.deciding], row=verdict.row, must_agree=must_agree, numbers=numbers)
+    return replace(
+        alone[verdict.deciding],
+        row=verdict.row,
+        must_agree=must_agree,
+        numbers=numbers,
+        sought=verdict.sought,
+    )
 
 
 def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVerdict:
@@ -136,6 +144,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
     margin = None if over.margins[0] is None or facts.margin is None else over.scaled(facts.margin)
     verdict = judge_mean(estimate, over.conditions, margin, alpha)
     refusal = over.refusal(how)
+    sides = over.sides_on_added_seeds
     shows_both_p = how == "mean" and facts.over.independent_seeds
     numbers = ConditionNumbers(
         verdict.better,
@@ -152,8 +161,8 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
         estimate,
         over.contrasts,
         n=estimate.n,
-        mean_a=over.scaled_mean([mean_of(contrast.a.mean(axis=0)) for contrast in over.contrasts]),
-        mean_b=over.scaled_mean([mean_of(contrast.b.mean(axis=0)) for contrast in over.contrasts]),
+        mean_a=over.scaled_mean([mean_of(a.mean(axis=0)) for a, _ in sides]),
+        mean_b=over.scaled_mean([mean_of(b.mean(axis=0)) for _, b in sides]),
         diff=main_estimate(estimate).mean * over.unit,
         margin=margin,
         must_agree=dict.fromkeys(names, verdict.row.must_agree),
