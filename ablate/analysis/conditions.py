@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import NAN, Differences, Floats, MeanSquares, StandardError, sd_of
+from ablate.analysis.paired import NAN, SMALLEST_SD, Differences, Floats, MeanSquares, StandardError, sd_of
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.metric import Metric
 from ablate.core.over import LEAST_TREND, common_scales
@@ -122,6 +122,10 @@ class Condition:
             declared_scale=declared_scale,
             near_bound=contrast.has_mean_near_bound(margin or 0.0),
         )
+
+    def without_grid(self) -> Condition:
+        """Returns the condition as one whose values lie on no grid, which adds nothing to the floor of a sum."""
+        return replace(self, difference=replace(self.differences, floor=SMALLEST_SD, resolution=0.0))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,11 @@ class OverTasks:
         return self._conditions_of(self.contrasts)
 
     def _conditions_of(self, contrasts: Sequence[Contrast]) -> list[Condition]:
-        return [
+        """Returns the condition of each contrast.
+
+        The grid of a single value, as of an easy task, is as wide as the value: it does not count beside others.
+        """
+        conditions = [
             Condition.of_contrast(
                 measure.task.name,
                 contrast,
@@ -71,6 +75,13 @@ class OverTasks:
                 declared_scale=self._declared.get(measure.task.name),
             )
             for measure, contrast, margin in zip(self.measures, contrasts, self.margins, strict=True)
+        ]
+        has_one_value = [contrast.has_one_value and not contrast.by_rate for contrast in contrasts]
+        if all(has_one_value):
+            return conditions
+        return [
+            condition.without_grid() if has_one else condition
+            for condition, has_one in zip(conditions, has_one_value, strict=True)
         ]
 
     @property

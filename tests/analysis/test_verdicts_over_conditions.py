@@ -94,6 +94,23 @@ def test_the_means_of_both_sides_are_of_the_seeds_whose_differences_are_added():
     assert beside(over(d))["heaviest"] == "c0", "the sixth seed, on which c2 is far off, is not added"
 
 
+def test_a_condition_in_which_all_runs_have_one_value_does_not_widen_the_mean():
+    d = np.column_stack([np.zeros(5), REVERSED[:, :2]])
+    evidence = over(d)
+    solved = evidence.trials["task"] == "c0"
+    evidence = replace(
+        evidence, trials=evidence.trials.assign(score=evidence.trials["score"].mask(solved, 1.0))
+    )
+    row = first(evidence)
+    known = stats.ttest_1samp(d.mean(axis=1), 0)
+    assert row["p"] == pytest.approx(known.pvalue)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx([*known.confidence_interval(0.95)])
+    assert (row["verdict"], beside(evidence)["heaviest"]) == ("better", "c1")
+    everywhere = replace(evidence, trials=evidence.trials.assign(score=1.0))
+    assert first(everywhere)["reason"] == "degenerate n=5"
+    assert first(everywhere)["mde"] > 0.1
+
+
 def test_a_shared_scale_leaves_the_unit_of_the_metric():
     d = REVERSED[:, :2]
     plain = first(over(d, noise=0.02))
