@@ -75,7 +75,7 @@ def _forget_parts() -> Iterator[None]:
     loaded = dict(plugins._loaded)
     yield
     for name, plugin in list(plugins._loaded.items()):
-        if loaded.get(name) != plugin:
+        if loaded.get(name) is not plugin:
             plugins._forget({name, *plugin.files})
     for slot, found in CATALOGUE._parts.items():
         for name, part in list(found.items()):

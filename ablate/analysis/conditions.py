@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import NAN, Differences, Floats, MeanSquares, StandardError, sd_of
+from ablate.analysis.paired import NAN, SMALLEST_SD, Differences, Floats, MeanSquares, StandardError, sd_of
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.metric import Metric
 from ablate.core.over import LEAST_TREND, common_scales
@@ -90,6 +90,8 @@ class Condition:
     """The scale that the study declares, in the units of the metric; None where it declares none."""
     near_bound: bool = False
     """Whether the mean of a side lies so near floor or ceiling that a difference of differences says nothing."""
+    has_one_value: bool = False
+    """Whether all runs of both sides have one value, by a mean."""
 
     @property
     def differences(self) -> Differences:
@@ -121,7 +123,12 @@ class Condition:
             seeds=contrast.seeds,
             declared_scale=declared_scale,
             near_bound=contrast.has_mean_near_bound(margin or 0.0),
+            has_one_value=contrast.has_one_value and not contrast.by_rate,
         )
+
+    def without_grid(self) -> Condition:
+        """Returns the condition as one whose values lie on no grid, which adds nothing to the floor of a sum."""
+        return replace(self, difference=replace(self.differences, floor=SMALLEST_SD, resolution=0.0))
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,8 @@ class Refusal:
     code: RefusalCode
     conditions: Sequence[str]
     """The conditions that the reason is about."""
+    seeds: int = 0
+    """Of too few seeds, how many there are."""
 
 
 @dataclass(frozen=True)
@@ -381,7 +390,8 @@ def refusal_of_seeds(conditions: Sequence[Condition]) -> Refusal | None:
     if sharing:
         return Refusal("shared_seeds", sharing)
     few = [one.name for one in conditions if one.differences.n < LEAST_INDEPENDENT]
-    return Refusal("few_seeds", few) if few else None
+    fewest = min(one.differences.n for one in conditions)
+    return Refusal("few_seeds", few, fewest) if few else None
 
 
 def _weighted_sum(
@@ -427,6 +437,15 @@ def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
         examples = None if differences.examples is None else differences.examples[places]
         by_condition.append(replace(differences, values=differences.values[places], examples=examples))
     return by_condition
+
+
+def on_added_seeds(conditions: Sequence[Condition]) -> list[Differences]:
+    """Returns the differences of each condition on the seeds of the mean: those that all share, or else its own."""
+    if all(one.is_paired for one in conditions):
+        shared = on_shared_seeds(conditions)
+        if shared[0].n >= LEAST_SEEDS:
+            return shared
+    return [one.differences for one in conditions]
 
 
 def _same_examples(differences: Sequence[Differences], weights: Floats) -> NDArray[np.floating] | None:

@@ -177,6 +177,13 @@ class Contrast:
         return never_vary([*self.a, *self.b])
 
     @property
+    def has_one_value(self) -> bool:
+        """Whether all runs of both sides have one value, and no resolution is declared: its grid is not known."""
+        if self.metric.resolution > 0 or not self.has_runs or not self.differences.all_zero:
+            return False
+        return never_vary([np.concatenate([self.a.ravel(), self.b.ravel()])])
+
+    @property
     def _unstable(self) -> Reason:
         """The reason that runs diverged; it says so where they count for nothing, and where they are all of a side."""
         numbers = {"diverged": float(self.diverged)}

@@ -24,6 +24,7 @@ from ablate.analysis.agreeing import Estimated
 from ablate.analysis.conditions import (
     Condition,
     blocking_condition,
+    on_added_seeds,
     scales_of,
 )
 from ablate.analysis.judge import (
@@ -161,7 +162,7 @@ def _heaviest(conditions: Sequence[Condition]) -> str:
     scales = scales_of(conditions)
     if scales is None:
         return ""
-    errors = [max(error.se for error in one.differences.errors) for one in conditions]
+    errors = [max(error.se for error in one.errors) for one in on_added_seeds(conditions)]
     variances = (np.array(errors) / np.array(scales)) ** 2
     if len(conditions) < 2 or not variances.max() > HEAVY * variances.sum():
         return ""

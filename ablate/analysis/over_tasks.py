@@ -21,13 +21,14 @@ from ablate.analysis.conditions import (
     have_as_many_examples,
     mean_of_independent,
     mean_over,
+    on_added_seeds,
     scales_of,
     trend_along,
 )
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_conditions import scaled_margin, shared_scale
-from ablate.analysis.paired import Differences
+from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS, sample_of
 from ablate.core.metric import plain
@@ -59,10 +60,11 @@ class OverTasks:
     @cached_property
     def conditions(self) -> list[Condition]:
         """The condition of each task, at the chosen settings."""
-        return [
+        alone = [
             self._condition_of(contrast, index, self.margins[index])
             for index, contrast in enumerate(self.contrasts)
         ]
+        return _beside_others(alone)
 
     def _condition_of(self, contrast: Contrast, index: int, margin: float | None) -> Condition:
         """Returns the condition of a contrast on the task of this index."""
@@ -109,6 +111,20 @@ class OverTasks:
         known = [span for span in spans if span is not None]
         return self.scaled_mean(known) / self.unit if len(known) == len(spans) else None
 
+    @property
+    def sides_on_added_seeds(self) -> list[tuple[Floats, Floats]]:
+        """The scores of both sides in each condition, on the seeds whose differences are added."""
+        added = on_added_seeds(self.conditions)
+        sides = []
+        for contrast, differences in zip(self.contrasts, added, strict=True):
+            if differences.n == contrast.n:
+                sides.append((contrast.a, contrast.b))
+                continue
+            shared = set.intersection(*[{*condition.seeds} for condition in self.conditions])
+            places = [place for place, seed in enumerate(contrast.seeds) if seed in shared]
+            sides.append((contrast.a[:, places], contrast.b[:, places]))
+        return sides
+
     def scaled_mean(self, values: Sequence[float]) -> float:
         """Returns the mean of the values over conditions, each first divided by the scale of its condition.
 
@@ -151,8 +167,8 @@ class OverTasks:
 
     def _estimate_at(self, how: Sum, groups_by_task: Sequence[Groups]) -> Differences:
         """Returns the estimate at one setting of each variant on each task; groups hold names of settings."""
-        conditions = [self._condition_at(index, groups) for index, groups in enumerate(groups_by_task)]
-        return self._added(how, conditions)
+        alone = [self._condition_at(index, groups) for index, groups in enumerate(groups_by_task)]
+        return self._added(how, _beside_others(alone))
 
     def _condition_at(self, index: int, groups: Groups) -> Condition:
         """Returns the condition of one task at one setting of each variant; each is computed once."""
@@ -204,6 +220,16 @@ class OverTasks:
                 assert_never(how)
 
 
+def _beside_others(conditions: Sequence[Condition]) -> list[Condition]:
+    """Returns conditions, without the grid of those in which all runs have one value, where others have several.
+
+    The grid of a single value, as of an easy task, is as wide as the value: it does not count beside others.
+    """
+    if all(condition.has_one_value for condition in conditions):
+        return [*conditions]
+    return [condition.without_grid() if condition.has_one_value else condition for condition in conditions]
+
+
 def has_both_signs(how: Sum) -> bool:
     """Returns whether a sum adds some conditions, and subtracts others."""
     match how:
@@ -237,8 +263,7 @@ def reason_of(refusal: Refusal, conditions: Sequence[Condition], how: Sum) -> Re
         case "shared_seeds":
             return Reason("shared_seeds")
         case "few_seeds":
-            fewest = min(condition.differences.n for condition in conditions)
-            return Reason("few", {"n": fewest, "least": LEAST_INDEPENDENT})
+            return Reason("few", {"n": refusal.seeds, "least": LEAST_INDEPENDENT})
         case "few":
             least = LEAST_CONDITIONS if how == "sample" else LEAST_TREND
             return Reason("few", {"conditions": len(conditions), "least": least})

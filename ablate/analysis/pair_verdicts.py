@@ -144,6 +144,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
     margin = None if over.margins[0] is None or facts.margin is None else over.scaled(facts.margin)
     verdict = judge_mean(estimate, over.conditions, margin, alpha)
     refusal = over.refusal(how)
+    sides = over.sides_on_added_seeds
     shows_both_p = how == "mean" and facts.over.independent_seeds
     numbers = ConditionNumbers(
         verdict.better,
@@ -160,8 +161,8 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
         estimate,
         over.contrasts,
         n=estimate.n,
-        mean_a=over.scaled_mean([mean_of(contrast.a.mean(axis=0)) for contrast in over.contrasts]),
-        mean_b=over.scaled_mean([mean_of(contrast.b.mean(axis=0)) for contrast in over.contrasts]),
+        mean_a=over.scaled_mean([mean_of(a.mean(axis=0)) for a, _ in sides]),
+        mean_b=over.scaled_mean([mean_of(b.mean(axis=0)) for _, b in sides]),
         diff=main_estimate(estimate).mean * over.unit,
         margin=margin,
         must_agree=dict.fromkeys(names, verdict.row.must_agree),

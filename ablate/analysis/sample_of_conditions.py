@@ -95,5 +95,5 @@ def _refusal_of_sample(conditions: Sequence[Condition], *, independent_seeds: bo
     unpaired = [one.name for one in conditions if not one.is_paired]
     if unpaired:
         return Refusal("seeds", unpaired)
-    few = on_shared_seeds(conditions)[0].n < LEAST_INDEPENDENT
-    return Refusal("few_seeds", names) if few else None
+    num_shared = on_shared_seeds(conditions)[0].n
+    return Refusal("few_seeds", names, num_shared) if num_shared < LEAST_INDEPENDENT else None

@@ -58,14 +58,21 @@ def kept_before(bench: Bench, lines: Sequence[StateLine]) -> list[Answered]:
 
     A call that was killed may have written them, and told nobody.
     """
-    heads = [head.digest for head in bench.tried]
-    last = [line for line in lines[-len(heads) :] if isinstance(line, Answered)] if heads else []
-    answers = {line.tree: line for line in last}
+    heads = {head.digest for head in bench.tried}
+    last: list[Answered] = []
+    for line in reversed(lines):
+        if not isinstance(line, Answered) or line.state != lines[-1].state:
+            break
+        last.append(line)
+    answers = {line.tree: line for line in reversed(last)}
+    # A try that was not measured has no answer.
+    waves = [line.wave or [line.tree] for line in lines if isinstance(line, Confirmation)]
+    tried = {*waves[-1]} if waves else {*answers}
     kept = [line.tree for line in last if line.verdict == "keep"]
     bases = [line.tree for line in lines if line.verdict == "keep"]
-    if not kept or {*answers} != {*heads} or bases[-2:] != [bench.base.digest, *kept]:
+    if not kept or tried != heads or bases[-2:] != [bench.base.digest, *kept]:
         return []
-    return [answers[head] for head in heads]
+    return [answers[head.digest] for head in bench.tried if head.digest in answers]
 
 
 def level_left(lines: Sequence[StateLine]) -> LevelLeft:

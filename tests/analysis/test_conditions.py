@@ -174,7 +174,7 @@ def test_what_cannot_be_added_is_refused():
     assert mean_over([replace(first, difference=unpaired), second]) == Refusal("seeds", ["c0"])
     assert mean_of_independent([first, second]) == Refusal("shared_seeds", ["c0", "c1"])
     few = conditions(GAMES[:4])
-    assert mean_of_independent(other_seeds(few)) == Refusal("few_seeds", ["c0", "c1"])
+    assert mean_of_independent(other_seeds(few)) == Refusal("few_seeds", ["c0", "c1"], 4)
     three = conditions(LADDER)
     assert trend_along(three, [0, 1, 2]) == Refusal("sizes", ["c0", "c1", "c2"])
     assert trend_along(three, [1, 1, 2]) == Refusal("sizes", ["c0", "c1", "c2"])

@@ -39,9 +39,12 @@ def test_with_shared_seeds_conditions_and_seeds_are_crossed():
 def test_few_conditions_or_seeds_are_refused():
     made = conditions(GAMES)
     assert sample_of(made[:7]) == Refusal("few", [f"c{t}" for t in range(7)])
-    few = sample_of(conditions(GAMES[:4]))
-    assert isinstance(few, Refusal)
-    assert few.code == "few_seeds"
+    assert sample_of(conditions(GAMES[:4])) == Refusal("few_seeds", [f"c{t}" for t in range(26)], 4)
+    other, *rest = made
+    apart = [replace(other, seeds=range(2, 2 + other.difference.n)), *rest]
+    refusal = sample_of(apart)
+    assert isinstance(refusal, Refusal)
+    assert (refusal.code, refusal.seeds) == ("few_seeds", other.difference.n - 2), "those that all share"
     assert sample_of(made, independent_seeds=True).code == "shared_seeds"
     assert sample_of([*made[:7], replace(made[7], seeds=())]) == Refusal("seeds", ["c7"])
 

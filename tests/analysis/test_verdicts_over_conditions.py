@@ -84,6 +84,33 @@ def test_scales_are_those_of_the_reference_and_are_named():
     assert beside(evidence)["scales"] == "c0 1; c1 20"
 
 
+def test_the_means_of_both_sides_are_of_the_seeds_whose_differences_are_added():
+    d = np.array([*REVERSED, (0.03, 0.02, 0.5)])
+    d[5, 1] = np.nan  # A run of `a` is missing in one condition.
+    row = first(over(d))
+    assert (row["n"], row["reason"]) == (5, "incomplete pairs=5 missing=1")
+    assert row["diff"] == pytest.approx(REVERSED.mean())
+    assert row["diff"] == pytest.approx(row["mean_variant"] - row["mean_baseline"])
+    assert beside(over(d))["heaviest"] == "c0", "the sixth seed, on which c2 is far off, is not added"
+
+
+def test_a_condition_in_which_all_runs_have_one_value_does_not_widen_the_mean():
+    d = np.column_stack([np.zeros(5), REVERSED[:, :2]])
+    evidence = over(d)
+    solved = evidence.trials["task"] == "c0"
+    evidence = replace(
+        evidence, trials=evidence.trials.assign(score=evidence.trials["score"].mask(solved, 1.0))
+    )
+    row = first(evidence)
+    known = stats.ttest_1samp(d.mean(axis=1), 0)
+    assert row["p"] == pytest.approx(known.pvalue)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx([*known.confidence_interval(0.95)])
+    assert (row["verdict"], beside(evidence)["heaviest"]) == ("better", "c1")
+    everywhere = replace(evidence, trials=evidence.trials.assign(score=1.0))
+    assert first(everywhere)["reason"] == "degenerate n=5"
+    assert first(everywhere)["mde"] > 0.1
+
+
 def test_a_shared_scale_leaves_the_unit_of_the_metric():
     d = REVERSED[:, :2]
     plain = first(over(d, noise=0.02))
@@ -195,6 +222,21 @@ def test_a_sample_of_conditions_takes_eight():
 
 
 # Every
+
+
+@pytest.mark.parametrize(
+    ("shifts", "reason"),
+    [
+        ((0.05, 0.0002), "open seeds=108"),
+        ((0.05, -0.0002), "both_signs"),
+        ((-0.05, 0.0002), "both_signs"),
+        ((0.0, 0.0094), "open seeds=14"),
+    ],
+)
+def test_seeds_needed_are_those_of_the_verdict_that_the_other_condition_supports(shifts, reason):
+    noise = 0.001 * np.array([-1.0, 0.2, 1.1, -0.6, 0.3, 0.0])
+    row = first(over(np.array(shifts) + noise[:, None], "every", margin=0.01))
+    assert (row["verdict"], row["reason"]) == ("inconclusive", reason)
 
 
 def test_every_shows_the_condition_that_decides():

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 from made_conditions import conditions
 
-from ablate.analysis.judge import ALPHA
+from ablate.analysis.judge import ALPHA, Judged, judge
 from ablate.analysis.over_conditions import InCondition, claim_in_every, judge_every
+from ablate.core.facts import ClaimKind
 
 from .check import Check, Place, frequency
 from .many_conditions import NUM_CONDITIONS, NUM_SEEDS, Shortcut, levels, noise, null_variants, one_sided
@@ -66,10 +67,16 @@ def in_conditions(study: Floats) -> list[InCondition]:
     return [InCondition(one.name, one.difference) for one in conditions(study)]
 
 
+def claimed(study: Floats, kind: ClaimKind, x: float = 0.0) -> Judged:
+    """Returns the judgement of a claim in every condition; study: (n, T)."""
+    judged = {one.name: judge(one.estimate, kind, x=x) for one in in_conditions(study)}
+    return claim_in_every(judged).judged
+
+
 DIFFERENT = Shortcut(p_of_every, by_package=lambda study: judge_every(in_conditions(study)).row.p)
 EQUIVALENT = Shortcut(
     p_of_likeness,
-    by_package=lambda study: claim_in_every(in_conditions(study), "matches", MARGIN).judged.supported,
+    by_package=lambda study: claimed(study, "matches", MARGIN).supported,
 )
 
 
@@ -84,5 +91,5 @@ def other_claims(d: Floats) -> float:
     found = []
     for study, supported, refuted in zip(d, *claims_of(d), strict=True):
         expected = "supported" if supported else "refuted" if refuted else "inconclusive"
-        found.append(claim_in_every(in_conditions(study), "beats").judged.outcome != expected)
+        found.append(claimed(study, "beats").outcome != expected)
     return float(np.mean(found))

@@ -146,6 +146,9 @@ def test_a_try_that_is_not_measured_leaves_the_others_an_answer(repository):
     assert [
         f"without an answer: {text}" in done.stderr for text in ("crashes", "unsteady", "5 runs of one")
     ] == [True] * 3
+    # The same call says the same again, without running anything.
+    assert repository.call(*words_of("ledger.jsonl", *heads)).stdout == done.stdout
+    assert repository.call(*words_of("ledger.jsonl", "crashes", "good")).returncode == 2
     # Where none is measured nothing is answered.
     done = repository.call(*words_of("other.jsonl", "crashes"))
     assert (done.returncode, done.stdout) == (4, "")
