@@ -28,7 +28,7 @@ from ablate.runs.reading import KEY, RunTable
 SEED = "must be a whole number of at most 64 bits, with all its digits"
 ONCE_A_BLOCK = "A name that stands once, above the rows that it is of, is written in each of them"
 """The hint for rows without a name, as spreadsheets leave them below a merged cell."""
-NAMELESS = {"variant": "a variant", "task": "a task", "example": "an example"}
+EMPTY = "must not be empty"
 NO_SEED = ("is missing, which other runs have", "Leave the run out: remove it from RUNS, or use --where")
 """The rule and the hint for a run without a seed."""
 NAMED_SEEDS = "has names, and seeds are whole numbers"
@@ -132,14 +132,10 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     is_wrong = pd.concat([seeds.isna(), is_no_number], axis=1)
     with Gather() as at:
         for name in ("variant", "task", "example"):
-            places = texts.index[texts[name] == ""]
-            at.refuse(
-                len(places),
-                "RUNS",
-                f"has rows without {NAMELESS[name]}",
-                listed(places, 3),
-                hint=ONCE_A_BLOCK,
-            )
+            places = texts.index[texts[name] == ""].tolist()
+            if places:
+                rule = EMPTY if len(places) == 1 else f"{EMPTY}, as it is in {len(places)} rows"
+                at.problems.append(Problem(rule, hint=ONCE_A_BLOCK, source=f"{places[0]}: {name}"))
         if _refuse_names_of_seeds(at, texts["seed"]):
             is_wrong["seed"] &= texts["seed"] == ""
         for name in is_wrong:

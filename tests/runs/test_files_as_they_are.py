@@ -127,8 +127,8 @@ def test_rows_below_a_merged_cell_are_said_once(tmp_path):
     with pytest.raises(Invalid) as refused:
         checked(read(str(tmp_path / "a.csv"), OPTIONS), OPTIONS.metrics())
     (problem,) = refused.value.problems
-    assert problem.rule == "has rows without a variant"
-    assert problem.given.endswith("and 3 more")
+    assert problem.rule == "must not be empty, as it is in 6 rows"
+    assert problem.source.endswith("a.csv, line 3: variant")
     assert "written in each of them" in problem.hint
 
 

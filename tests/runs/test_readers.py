@@ -506,6 +506,11 @@ WRITTEN = {
         "metrics.json",
         '{{"val.acc": {{"steps": [1, 2], "timestamps": ["", ""], "values": [0, {}]}}}}',
     ),
+    "clearml": (
+        "scalars.json",
+        '{{"val": {{"acc": {{"name": "acc", "x": [1, 2], "y": [0.9, {}]}}}}, "cpu": {{"x": [9], "y": [5]}}}}',
+    ),
+    "spinning up": ("progress.txt", "Epoch\tval.acc\n0\t0.9\n1\t{}\n"),
     "mmdetection": ("2024.log.json", '{{"env_info": "x"}}\n{{"mode": "val", "epoch": 3, "val.acc": {}}}\n'),
     "monitor": ("progress.csv", '# {{"t_start": 1}}\nval.acc\n0\n{}\n'),
 }
