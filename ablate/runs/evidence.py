@@ -41,6 +41,7 @@ from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked
+from ablate.runs.formats.run_history import NO_NUMBER
 from ablate.runs.given_conditions import over_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
@@ -228,7 +229,7 @@ def _refuse_incomparable(
             "RUNS",
             "has no run that counts: each is left out by its status",
             listed(f"{count} {reason}" for reason, count in reasons.value_counts().items()),
-            hint="Wait for the runs, or repeat them",
+            hint=_ways_to_runs_that_count(reasons),
         )
         at.refuse(
             isinstance(replication, Examples) and runs.examples.empty and has_ended.any(),
@@ -236,6 +237,13 @@ def _refuse_incomparable(
             "must have two or more runs of each variant: one shows no difference",
             hint=_known_of_single_runs(runs, options, kept, alike),
         )
+
+
+def _ways_to_runs_that_count(reasons: pd.Series) -> str:
+    """Returns what to do where no run counts, for the reasons of all runs."""
+    if (reasons == NO_NUMBER).all():
+        return "If they have ended well, another name has their numbers: --metric NAME"
+    return "Wait for the runs, or repeat them"
 
 
 def _refuse_rates_of_summaries(table: RunTable, options: AnalysisOptions) -> None:

@@ -62,6 +62,20 @@ def test_a_table_is_read_at_the_first_try(name, tmp_path):
     assert said in text
 
 
+def test_a_column_for_each_variant_and_metric(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "seed,base acc,base loss,x acc,x loss\n1,.50,9,.53,8\n2,.52,7,.56,6\n3,.51,5,.53,4\n"
+    )
+    rows, text = judged(tmp_path, tmp_path / "a.csv", "--baseline", "base", "--metric", "acc")
+    assert (rows["x"]["diff"], rows["x"]["n"]) == (pytest.approx(0.03), 3)
+    assert "base and x are variants" in text
+    (tmp_path / "b.csv").write_text(
+        "seed,base_acc,base_val_acc,x_acc,x_val_acc\n1,.5,.4,.6,.5\n2,.5,.4,.7,.5\n"
+    )
+    refused = call(tmp_path, tmp_path / "b.csv", "--baseline", "base", "--metric", "acc")
+    assert (refused.exit_code, "has no column in which 'base' stands" in refused.stderr) == (2, True)
+
+
 @pytest.mark.slow
 def test_a_table_that_wandb_has_exported(tmp_path):
     rows, text = judged(tmp_path, CASES / "wandb_table.csv", "--baseline", "baseline")
