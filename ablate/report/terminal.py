@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.text import printable
+from ablate.base.wording import joined
 from ablate.core.facts import StudyFacts
 from ablate.records.folder import CONDITIONS, SPEED, TRENDS, StudyFolder
 from ablate.report.sentences.levels import level_of_claims
@@ -24,6 +25,8 @@ from ablate.report.tables.verdicts import names_of, planned_rows
 from ablate.report.words import Column, Table, message, text
 
 INTERACTIONS = "interactions.csv"
+MANY_ROWS = 3
+"""The rows from which on a note that they share is said once."""
 COLOURS = {
     "better": "blue",
     "worse": "red",
@@ -94,13 +97,23 @@ def print_table(table: Table, console: Console) -> None:
 
 
 def _notes(table: Table) -> Iterator[str]:
-    """Yields what stands below the rows of a table, each after the name of its row."""
+    """Yields what stands below the rows of a table, each after the name of its row; what many share once for all."""
     name = table.columns[0].key
     below = [column.key for column in table.columns if column.below]
+    notes: list[tuple[str, str]] = []
     for row in table.rows:
-        for key in below:
-            if row[key]:
-                yield f"{row[name]}: {row[key]}"
+        notes += [(row[name], row[key]) for key in below if row[key]]
+    names_by_note: dict[str, list[str]] = {}
+    for row_name, note in notes:
+        names_by_note.setdefault(note, []).append(row_name)
+
+    for row_name, note in notes:
+        names = names_by_note.get(note, [])
+        if 0 < len(names) < MANY_ROWS:
+            yield f"{row_name}: {note}"
+        elif names:
+            yield f"{joined([*dict.fromkeys(names)])}: {note}"
+            del names_by_note[note]
 
 
 def _width(shown: RichTable, console: Console) -> int:
