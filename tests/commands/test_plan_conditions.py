@@ -137,6 +137,7 @@ def test_a_plan_says_what_more_test_examples_would_save():
     assert "noise" not in said
 
 
+@pytest.mark.slow
 def test_known_trials_tell_what_the_mean_detects(here, tmp_path):
     here(TOY_CONDITIONS)
     ran = ablate_here("run", "study.yaml", "--jobs", 0, cwd=tmp_path)

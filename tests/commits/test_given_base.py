@@ -128,6 +128,7 @@ def test_another_ledger_gives_its_runs_of_the_base(repository):
     assert "--base is other (" in refused.stderr
 
 
+@pytest.mark.slow
 def test_values_that_are_not_of_this_base_are_refused_and_nothing_runs(repository):
     good = git(repository.folder, "rev-parse", "good")
     file = repository.folder / "values.json"

@@ -41,6 +41,7 @@ def test_a_condition_is_trained_and_judged_while_the_others_are_missing(run):
     assert run(STUDY)[0].trained == 18
 
 
+@pytest.mark.slow
 def test_several_conditions_and_variants_are_asked_for_together(run):
     outcome, _ = run(STUDY, condition=["wide", "die"], only=["model.effect=0.2"], seed=0)
     assert (outcome.trained, outcome.missing) == (4, 23)
@@ -72,6 +73,7 @@ def test_jobs_are_of_the_conditions_that_are_asked_for(write, tmp_path):
     assert all("--condition wide" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_tuning_at_a_condition_gives_its_choice_to_all(run):
     outcome, _ = run(TUNED)
     searched = table_at(outcome.folder)

@@ -1,5 +1,6 @@
 """Lines of a report on runs with the same numbers."""
 
+import pytest
 from searching import PEAK_STUDY
 
 # The peak lies in the middle of the last two values, so that they give the same numbers.
@@ -12,6 +13,7 @@ tune: {over: {model.x: {choice: [0.1, 0.25, 0.35]}}, sampler: grid}
 )
 
 
+@pytest.mark.slow
 def test_a_runner_up_with_the_numbers_of_its_variant_is_named_at_its_setting(run):
     outcome, printed = run(TUNED)
     assert "same numbers" in printed

@@ -49,6 +49,7 @@ def refusal(frame, **options):
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_condition_is_a_task_under_another_word():
     frame = games(2)
     of_condition = facts(frame)
@@ -57,6 +58,7 @@ def test_a_condition_is_a_task_under_another_word():
     assert of_condition.over == of_task.over == Over()
 
 
+@pytest.mark.slow
 def test_several_columns_make_one_condition():
     frame = games(2).assign(steps=lambda rows: np.where(rows["seed"] < 3, 10, 20))
     frame["seed"] %= 3
@@ -81,6 +83,7 @@ def sentences(frame, **options):
     return [caution for caution in cautions if "paired with" not in caution and "outright" not in caution]
 
 
+@pytest.mark.slow
 def test_the_head_of_the_report_says_what_was_taken_for_a_condition_and_what_was_declared():
     frame = games(8, own_seeds=True)
     human = frame["human"]
@@ -100,6 +103,7 @@ def test_the_head_of_the_report_says_what_was_taken_for_a_condition_and_what_was
     assert order == "Conditions are in the order of size, 1 to 4"
 
 
+@pytest.mark.slow
 def test_many_conditions_that_could_be_judged_together_are_told_so_once():
     told = "The 6 values of game are judged one by one; --over mean judges them together"
     assert sentences(games(6)) == [told]
@@ -109,6 +113,7 @@ def test_many_conditions_that_could_be_judged_together_are_told_so_once():
     assert unpaired.startswith("rainbow in 6 conditions: compared with dqn by Welch’s t")
 
 
+@pytest.mark.slow
 def test_pairs_in_many_conditions_have_one_sentence_a_variant():
     told = [caution for caution in facts(games(6)).cautions if "paired with" in caution]
     assert [re.sub("correlation .*", "", line) for line in told] == [
@@ -224,6 +229,7 @@ def summaries(num_runs=5):
     return table.rename(columns={"mean": "score_mean", "std": "score_std"}).assign(n=num_runs)
 
 
+@pytest.mark.slow
 def test_means_with_deviations_are_taken_together_where_the_call_declares_independence():
     assert facts(summaries(), over="mean", independent_seeds=True).over == Over(
         "mean", independent_seeds=True
@@ -235,6 +241,7 @@ def test_means_with_deviations_are_taken_together_where_the_call_declares_indepe
     assert facts(summaries(), over="every").over == Over("every")
 
 
+@pytest.mark.slow
 def test_another_form_is_another_look_at_the_same_runs():
     facts(games(3))
     assert facts(games(3), over="each").earlier_calls.looks == []
@@ -243,6 +250,7 @@ def test_another_form_is_another_look_at_the_same_runs():
     assert calls.level == pytest.approx(0.10)
 
 
+@pytest.mark.slow
 def test_a_trend_beside_the_same_verdicts_is_no_other_test_of_them():
     facts(games(3), over="mean")
     calls = facts(games(3), over="mean", along="size").earlier_calls
@@ -250,6 +258,7 @@ def test_a_trend_beside_the_same_verdicts_is_no_other_test_of_them():
     assert calls.level is None
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_the_same(tmp_path):
     games(3).to_csv(tmp_path / "runs.csv", index=False)
     words = [*WORDS, "--column", "condition", "game,size"]
@@ -266,6 +275,7 @@ def test_the_command_line_takes_the_same(tmp_path):
     assert head in (tmp_path / "results/runs/card.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_variant_without_runs_in_a_condition_is_named():
     frame = games(5)
     frame = frame[(frame["agent"] != "rainbow") | (frame["game"] != "g3")]
@@ -317,6 +327,7 @@ def test_the_mean_over_games_is_that_of_scipy_on_the_means_of_seeds():
     assert rows["verdict"].tolist() == ["better", "better"]
 
 
+@pytest.mark.slow
 def test_the_mean_over_games_of_independent_seeds_is_that_of_satterthwaite():
     frame = games(8, own_seeds=True)
     row = judged(frame, over="mean", scale="human", independent_seeds=True).loc["rainbow"]
@@ -338,6 +349,7 @@ def test_the_mean_of_means_with_deviations_is_that_of_satterthwaite():
     assert row["p"] == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_sample_of_games_with_independent_seeds_is_that_of_scipy_on_the_means_of_games():
     frame = games(26, own_seeds=True)
     row = judged(frame, over="sample", scale="human", independent_seeds=True).loc["sparse"]
@@ -345,6 +357,7 @@ def test_a_sample_of_games_with_independent_seeds_is_that_of_scipy_on_the_means_
     assert row["n"] == 26
 
 
+@pytest.mark.slow
 def test_a_sample_of_games_with_shared_seeds_takes_seeds_for_random_too():
     frame = games(26)
     luck = frame["seed"].map(np.random.default_rng(2).normal(0, 0.1, 5).__getitem__)
@@ -407,6 +420,7 @@ def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_claims_are_about_one_condition_two_of_them_or_a_trend():
     frame = games(3)
     two_columns = {"column": {"condition": ["game", "size"]}}

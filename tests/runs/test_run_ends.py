@@ -613,6 +613,7 @@ def test_no_number_counts_beside_an_end_that_was_not_well(kind):
 # What a reader is told
 
 
+@pytest.mark.slow
 def test_what_a_comparison_and_a_claim_leave_out_stands_beside_them(tmp_path):
     write_runs(tmp_path / "runs", {"error.txt": "RuntimeError: boom\n"})
     (tmp_path / "runs" / "base_4" / "run.json").write_text('{"status": "INTERRUPTED"}')

@@ -72,6 +72,7 @@ def test_minus_one_is_a_value_among_others_like_it(tmp_path):
     assert "missing" not in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_a_margin_in_another_unit(tmp_path):
     told = said(tmp_path, table(), "--margin", "0.5")
     assert "The margin 0.5 is 50 % of the metric’s range" in told
@@ -135,6 +136,7 @@ def test_runs_under_the_names_of_other_seeds(tmp_path):
     assert "The same numbers" not in said(tmp_path, table(decimals=2))
 
 
+@pytest.mark.slow
 def test_a_floor_that_is_better_than_runs_of_the_baseline(tmp_path):
     runs = table(status="completed")
     runs.loc[SEEDS + 2, ["status", "acc"]] = ["diverged", np.nan]
@@ -158,6 +160,7 @@ def test_a_resolution_that_values_bear_out(tmp_path, decimals, resolution):
     assert "lie on steps" not in said(tmp_path, table(decimals=decimals), "--resolution", resolution)
 
 
+@pytest.mark.slow
 def test_a_condition_on_the_judged_metric_and_on_one_side(tmp_path):
     runs = table()
     worst = runs["acc"].min() + 1e-9

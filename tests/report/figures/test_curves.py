@@ -94,6 +94,7 @@ def test_a_run_that_diverged_does_not_flatten_the_others_and_ends_in_a_cross(dra
     assert sum(map(len, crosses.values())) == 1, "the run that failed"
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_over_the_names_of_lines(drawn):
     figure = drawn(METRIC)
     named = [text for ax in figure.axes for text in ax.texts]

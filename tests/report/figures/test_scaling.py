@@ -36,6 +36,7 @@ def test_one_legend_for_both(drawn, of_study):
     assert len(names) == len(LOGS)
 
 
+@pytest.mark.slow
 def test_few_variants_are_named_at_their_ends(of_study):
     picture = of_study("only_timed")["scaling"]
     measures, names, size = picture.options
