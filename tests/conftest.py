@@ -73,6 +73,8 @@ def _forget_parts() -> Iterator[None]:
     """What a test registers, in itself or by a plugin, is unknown to the next one."""
     parts = {slot: dict(CATALOGUE._parts[slot]) for slot in CATALOGUE.slots()}
     loaded = dict(plugins._loaded)
+    names = {module for name, plugin in loaded.items() for module in (name, *plugin.files)}
+    modules = {name: sys.modules[name] for name in names if name in sys.modules}
     yield
     for name, plugin in list(plugins._loaded.items()):
         if loaded.get(name) is not plugin:
@@ -81,6 +83,11 @@ def _forget_parts() -> Iterator[None]:
         for name, part in list(found.items()):
             if not part.__module__.startswith("ablate.") and parts.get(slot, {}).get(name) is not part:
                 del found[name]
+    # What was loaded before it, it may have loaded again.
+    plugins._loaded.update(loaded)
+    sys.modules.update(modules)
+    for slot, known in parts.items():
+        CATALOGUE._parts[slot].update(known)
 
 
 @pytest.fixture

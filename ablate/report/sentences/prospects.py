@@ -46,9 +46,12 @@ def _family(power: Power) -> str:
     """Returns what shares the level, and the level of each."""
     if power.claims_in_order:
         return message("plan.in_order", power.claims_in_order, power.level)
-    claims = message("plan.claims", power.claims) if power.claims else ""
-    looks = power.looks if power.looks > 1 else 0
-    family = message("plan.family", power.comparisons - power.claims, claims, looks)
+    members = []
+    if power.comparisons > power.claims:
+        members.append(message("plan.comparisons", power.comparisons - power.claims))
+    if power.claims:
+        members.append(message("plan.claims", power.claims))
+    family = message("plan.family", members, power.looks if power.looks > 1 else 0)
     return message("plan.level", family, power.level)
 
 
