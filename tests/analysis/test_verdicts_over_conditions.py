@@ -443,6 +443,7 @@ def test_settings_that_were_tuned_in_one_condition_are_varied_in_all_at_once():
     assert first(without)["reason"] == "incomplete pairs=0 missing=6"
 
 
+@pytest.mark.slow
 def test_too_many_combinations_of_settings_are_refused_unless_one_condition_chose_for_all():
     many, *_ = tuned(num_conditions=13)
     assert first(many)["reason"] == "combinations"

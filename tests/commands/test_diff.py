@@ -194,6 +194,7 @@ def test_intervals_lie_apart_when_they_share_no_point(bounds, apart):
     assert Pair(pair.b, pair.a).apart is apart
 
 
+@pytest.mark.slow
 def test_a_claim_on_the_mean_over_conditions_is_not_held_against_one_on_every_condition(tmp_path):
     values = {
         "baseline": {"easy": BASE, "hard": BASE},

@@ -107,6 +107,7 @@ def test_claims_alone_share_the_level_where_the_study_says_so(here, family):
     assert "is about these conditions together" not in said
 
 
+@pytest.mark.slow
 def test_one_seed_and_runs_that_solve_a_task_or_do_not_have_no_effects(here):
     assert here(TOY_CONDITIONS, "--json", "--seeds", 1)["conditions"]["effects"] is None
     tasks = "name: x\nmodel: {d_model: 16, num_layers: 1}\nfactors: {model.norm: [batch]}\ntasks: [recall, mqar]\n"

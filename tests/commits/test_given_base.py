@@ -65,6 +65,7 @@ def test_a_confirmation_on_a_given_base_is_that_of_the_reference(tried, p):
     assert (kept.base, kept.base_is_given, kept.base_runs) == (tried, False, Spread.of(tried))
 
 
+@pytest.mark.slow
 def test_earlier_runs_of_the_base_screen_in_place_of_ten_new_ones(repository):
     (repository.folder / "values.json").write_text(json.dumps(given(repository)))
     done = called(repository, "values.json")

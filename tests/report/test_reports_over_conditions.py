@@ -121,6 +121,7 @@ def test_scales_are_said_once():
     assert columns(single)[-1] == "Scale"
 
 
+@pytest.mark.slow
 def test_more_variants_than_columns_take_the_rows_where_conditions_are_few():
     data = made_over.report_data(made_over.evidence("mean", names=NAMES, variants=9))
     assert columns(tables(data)[1]) == ["Variant", *NAMES]
@@ -195,6 +196,7 @@ def test_long_names_of_conditions_are_told_apart():
     assert told_apart(digits) == ["…rows,pat…ze=null)", "…patches,…_size=4)", "…patches,…_size=2)"]
 
 
+@pytest.mark.slow
 def test_the_condition_that_decides_of_many_is_named_at_its_dot():
     data = made_over.report_data(made_over.evidence("every", names=MANY))
     (picture,) = over_pictures(data)
@@ -213,6 +215,7 @@ def test_a_condition_far_from_the_others_is_an_arrow_at_the_edge(games):
     assert [line.get_marker() for line in figure.axes[0].lines].count(">") == 1
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("names", [NAMES, MANY], ids=["few", "many"])
 def test_of_many_variants_a_dozen_are_drawn(names):
     data = made_over.report_data(made_over.evidence("mean", names=names, variants=13))
@@ -271,6 +274,7 @@ def report(data):
     return written("report.md", data, sections, {picture.name: Markup() for picture in found}), found
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("form", ["mean", "every", "sample"])
 def test_a_report_of_26_conditions_is_that_of_one_and_a_table(form):
     """But for the sections whose tables list every run or comparison, which are folded."""
@@ -307,6 +311,7 @@ def test_the_answer_of_a_mean_says_that_conditions_may_differ(games):
     assert words.endswith("no proof that they are alike.")
 
 
+@pytest.mark.slow
 def test_only_a_sample_speaks_of_conditions_like_these(games):
     of_sample = report(made_over.report_data(made_over.evidence("sample")))[0]
     assert "conditions like these 26" in of_sample
@@ -352,6 +357,7 @@ def claimed(family):
     return replace(data, claims=rows)
 
 
+@pytest.mark.slow
 def test_claims_alone_are_judged_and_rows_have_no_word():
     data = claimed("claims")
     over, _ = tables(data)
@@ -365,6 +371,7 @@ def test_claims_alone_are_judged_and_rows_have_no_word():
     drawn(picture)
 
 
+@pytest.mark.slow
 def test_claims_in_order_say_what_was_not_tested():
     data = claimed("ordered")
     words = report(data)[0]
@@ -374,6 +381,7 @@ def test_claims_in_order_say_what_was_not_tested():
     assert "Claims are judged in their order" in methods(data)
 
 
+@pytest.mark.slow
 def test_a_paper_has_the_tables_and_the_figure_of_all_conditions(games):
     warned = []
     files = for_paper(games, Wanted(COLUMN), warned.append)

@@ -76,6 +76,7 @@ def test_of_many_variants_the_figure_has_those_furthest_away():
     assert list(dict.fromkeys(data["variant"])) == ["baseline", *(f"v{i}" for i in range(5, 12))]
 
 
+@pytest.mark.slow
 def test_accuracy_against_time_and_memory():
     values = {"baseline": [0.9, 0.92], "slow": [0.95, 0.96], "same": [0.8, 0.82], LONG: [0.7, 0.72]}
     of = report_data(timed(*AT_OWN, values=values))

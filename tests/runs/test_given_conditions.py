@@ -67,6 +67,7 @@ def test_several_columns_make_one_condition():
     assert [task.name for task in tasks][:2] == ["game=g0, steps=10", "game=g0, steps=20"]
 
 
+@pytest.mark.slow
 def test_what_the_call_says_of_conditions_is_in_the_facts():
     frame = games(8, own_seeds=True)
     human = frame.groupby("game", sort=False)["human"].first()
@@ -218,6 +219,7 @@ def test_what_conditions_do_not_allow_is_refused(case):
     assert re.search(words, refusal(frame, **options))
 
 
+@pytest.mark.slow
 def test_every_one_is_judged_where_no_mean_describes_the_runs():
     rates = facts(games(3), over="every", all_or_nothing=5, floor=0, ceiling=10)
     assert rates.over == Over("every")
@@ -395,6 +397,7 @@ def test_every_data_set_decides_by_the_largest_p():
     assert judged_rows.loc["m4", "verdict"] == "inconclusive"
 
 
+@pytest.mark.slow
 def test_a_ladder_of_widths_has_the_trend_of_the_slopes_of_seeds(tmp_path):
     rng = np.random.default_rng(11)
     rows = []

@@ -575,6 +575,7 @@ def test_a_column_that_may_be_an_outcome_is_asked_about_and_can_be_named():
     assert row_of(named)["n"] == 4
 
 
+@pytest.mark.slow
 def test_a_metric_that_has_the_name_of_an_ending_is_a_metric():
     runs = frame().rename(columns={"acc": "failed"})
     row = row_of(ablate.analyse(runs, baseline="base", metric="failed", direction="max"))

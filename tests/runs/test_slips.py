@@ -52,6 +52,7 @@ def test_percent_beside_fractions(tmp_path, seeds):
     assert "look like percent" in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_percent_throughout_are_one_scale(tmp_path):
     runs = table()
     assert "percent" not in said(tmp_path, in_percent(runs, runs["seed"] >= 0))
@@ -114,6 +115,7 @@ def test_a_setting_that_is_the_variant_differs_in_nothing_else(tmp_path):
     assert "Variants differ" not in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_runs_that_a_condition_leaves_out_by_their_status(tmp_path):
     runs = table(status="finished")
     is_lost = (runs["variant"] == "new") & runs["seed"].isin([1, 4])
@@ -128,6 +130,7 @@ def test_rows_that_are_not_there(tmp_path):
     assert "7 pairs; it has no run of seed 1," in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_runs_under_the_names_of_other_seeds(tmp_path):
     few = table()
     few = few[few["seed"] < 3]

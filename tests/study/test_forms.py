@@ -154,6 +154,7 @@ def test_a_condition_may_have_a_word_of_tables_where_each_is_judged(ladder):
 BUILT_IN = "name: x\nmodel: {d_model: 16, num_layers: 1}\nfactors: {model.norm: [batch]}\n"
 
 
+@pytest.mark.slow
 def test_runs_that_solve_a_task_or_do_not_have_no_mean(write):
     (problem,) = problems(write(BUILT_IN + "tasks: [recall, digits]\nover: mean\n"))
     assert problem == (
@@ -163,6 +164,7 @@ def test_runs_that_solve_a_task_or_do_not_have_no_mean(write):
     prepare(write(BUILT_IN + "tasks: [recall, digits]\nover: every\n"))
 
 
+@pytest.mark.slow
 def test_tasks_are_conditions_with_names(write):
     claim = "model.norm=batch beats baseline on accuracy"
     tasks = "tasks: [digits, {name: adding_problem, seq_len: 8}, {name: adding_problem, seq_len: 9}]\n"
@@ -301,6 +303,7 @@ def test_a_condition_follows_the_metric(ladder):
     assert found.endswith("Write `on loss at w256`")
 
 
+@pytest.mark.slow
 def test_a_margin_of_the_mean_is_in_the_scaled_unit(write):
     tasks = f"{BUILT_IN}tasks: [digits, adding_problem]\nover: mean\n"
     claim = "model.norm=batch beats baseline on loss"

@@ -166,6 +166,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(folder, monkeypatch, silent):
     monkeypatch.setattr(track, "FINAL_LIMIT", 0.5)
     began = time.monotonic()

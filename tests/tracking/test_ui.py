@@ -79,6 +79,7 @@ def test_published_evidence_and_a_study_without_a_report_are_passed_over(results
     assert shown(results) == []
 
 
+@pytest.mark.slow
 def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
     folder = report(results, cells=[cell_of("baseline", 0, "recall", "planned")])
     (folder.path / "speed.csv").write_text("variant,task,metric,own,value_variant,verdict\n")

@@ -106,6 +106,7 @@ def test_nothing_is_drawn_over_the_names_of_lines(drawn):
     assert not words & REFERENCES
 
 
+@pytest.mark.slow
 def test_ticks_are_written_once_a_row_and_once_a_column(drawn):
     axes = drawn(METRIC).axes
     written = [any(label.get_visible() for label in ax.get_yticklabels()) for ax in axes]

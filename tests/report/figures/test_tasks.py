@@ -28,6 +28,7 @@ def test_one_task_has_no_such_figure(of_study):
     assert "tasks" not in of_study("losses")
 
 
+@pytest.mark.slow
 def test_of_many_variants_the_first_have_panels(of_study):
     data = of_study("several_tasks")["tasks"].data
     rows = data[data["label"] == "a"]
