@@ -1,6 +1,6 @@
 """The verdicts over conditions: of their mean, and of every one.
 
-Mean. The row is judged as any other (`judge.row`), on the estimate of `analysis.conditions`. Beside its word stand k
+Mean. The row is judged as any other (`judge.row`), on an estimate of `over_tasks`. Beside its word stand k
 and j, the conditions of T that are better and worse by their own intervals at 1 − 0.05/T, and *varies*: by those
 intervals a condition lies on the other side of 0 than the verdict, or two lie on opposite sides. That is said in at
 most 0.011 of studies whose conditions have one effect; where it is not said, they may still differ.
@@ -21,12 +21,7 @@ from typing import Literal, assert_never
 import numpy as np
 
 from ablate.analysis.agreeing import Estimated
-from ablate.analysis.conditions import (
-    Condition,
-    blocking_condition,
-    on_added_seeds,
-    scales_of,
-)
+from ablate.analysis.conditions import Condition, blocking_condition, on_added_seeds, scales_of
 from ablate.analysis.judge import (
     ALPHA,
     ClaimOutcome,

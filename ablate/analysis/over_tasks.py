@@ -1,7 +1,7 @@
 """The estimates of a study over its conditions, from its runs.
 
-`conditions` has the formulas. Here its conditions are made of the runs of each task, what it refuses becomes an
-estimate that is blocked, and runner-up settings are varied.
+Conditions are made of the runs of each task, what cannot be added becomes an estimate that is blocked, and runner-up
+settings are varied.
 """
 
 from __future__ import annotations
@@ -13,24 +13,15 @@ from functools import cached_property, partial
 from typing import Literal, assert_never
 
 from ablate.analysis.agreeing import Estimated, Groups, over_settings
-from ablate.analysis.conditions import (
-    LEAST_INDEPENDENT,
-    Condition,
-    Refusal,
-    by_more_at,
-    have_as_many_examples,
-    mean_of_independent,
-    mean_over,
-    on_added_seeds,
-    scales_of,
-    trend_along,
-)
+from ablate.analysis.conditions import Condition, Refusal, have_as_many_examples, on_added_seeds, scales_of
 from ablate.analysis.contrast import Contrast
+from ablate.analysis.independent_conditions import LEAST_INDEPENDENT, mean_of_independent
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_conditions import scaled_margin, shared_scale
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS, sample_of
+from ablate.analysis.sums_of_conditions import by_more_at, mean_over, trend_along
 from ablate.core.metric import plain
 from ablate.core.over import LEAST_TREND
 from ablate.core.reason import Block, Reason

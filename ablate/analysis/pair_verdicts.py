@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from ablate.analysis.agreeing import Estimated, main_estimate
-from ablate.analysis.conditions import Condition, Refusal, mean_over
+from ablate.analysis.conditions import Condition, Refusal
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import Pair
 from ablate.analysis.judge import Row, p_of, row
@@ -16,6 +16,7 @@ from ablate.analysis.over_conditions import InCondition, judge_every, judge_mean
 from ablate.analysis.over_tasks import OverTasks, Sum
 from ablate.analysis.paired import NAN, mean_of
 from ablate.analysis.runs import Runs
+from ablate.analysis.sums_of_conditions import mean_over
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ablate.analysis.conditions import Condition, Refusal, mean_over
+from ablate.analysis.conditions import Condition, Refusal
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.family import Pair
@@ -26,6 +26,7 @@ from ablate.analysis.power import (
     smallest,
 )
 from ablate.analysis.runs import Runs, runs_of, solving_metric
+from ablate.analysis.sums_of_conditions import mean_over
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.over import MEAN

@@ -14,21 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablate.analysis.conditions import (
-    LEAST_INDEPENDENT,
-    Condition,
-    Refusal,
+from ablate.analysis.conditions import Condition, Refusal, blocks_of, on_shared_seeds, refusal_of, scales_of
+from ablate.analysis.independent_conditions import LEAST_INDEPENDENT, refusal_of_seeds
+from ablate.analysis.paired import Differences, MeanSquares, StandardError
+from ablate.analysis.variance_components import (
     VarianceComponent,
-    blocks_of,
     components_of_examples,
     norm_of,
-    on_shared_seeds,
-    refusal_of,
-    refusal_of_seeds,
     satterthwaite,
-    scales_of,
 )
-from ablate.analysis.paired import Differences, MeanSquares, StandardError
 
 LEAST_CONDITIONS = 8
 """Conditions below which they are not taken for a sample."""

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, assert_never, get_args
 
-from ablate.analysis.conditions import LEAST_INDEPENDENT, LEAST_SEEDS
+from ablate.analysis.conditions import LEAST_SEEDS
 from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN
+from ablate.analysis.independent_conditions import LEAST_INDEPENDENT
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS
 from ablate.base.errors import Gather, Invalid, listed
 from ablate.base.numerals import POSITIVE, number_in

@@ -8,20 +8,14 @@ from made_conditions import SCORE, blocked, conditions, other_seeds, with_exampl
 from made_evidence import ACCURACY, LOSS
 from scipy import stats
 
-from ablate.analysis.conditions import (
-    Condition,
-    Refusal,
-    VarianceComponent,
-    by_more_at,
-    mean_of_independent,
-    mean_over,
-    satterthwaite,
-    trend_along,
-)
+from ablate.analysis.conditions import Condition, Refusal
 from ablate.analysis.estimates import Rate
+from ablate.analysis.independent_conditions import mean_of_independent
 from ablate.analysis.judge import judge, p_of
 from ablate.analysis.paired import Differences
+from ablate.analysis.sums_of_conditions import by_more_at, mean_over, trend_along
 from ablate.analysis.unpaired import OfSummaries, Unpaired
+from ablate.analysis.variance_components import VarianceComponent, satterthwaite
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.summary import Summary

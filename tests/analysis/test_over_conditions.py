@@ -7,7 +7,7 @@ from made_evidence import ACCURACY, study
 from scipy import stats
 
 from ablate.analysis.agreeing import IntersectionUnion
-from ablate.analysis.conditions import Condition, mean_over
+from ablate.analysis.conditions import Condition
 from ablate.analysis.estimates import Rate
 from ablate.analysis.judge import Judged, judge
 from ablate.analysis.measure import Measure
@@ -20,6 +20,7 @@ from ablate.analysis.over_conditions import (
 )
 from ablate.analysis.paired import Differences
 from ablate.analysis.runs import runs_of
+from ablate.analysis.sums_of_conditions import mean_over
 from ablate.core.reason import Block, Reason
 
 REVERSED = np.array(

@@ -10,8 +10,8 @@ import numpy as np
 from made_conditions import with_examples
 from scipy import special
 
-from ablate.analysis.conditions import mean_over, trend_along
 from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.sums_of_conditions import mean_over, trend_along
 
 from .check import OWN, Check, Place, frequency
 from .many_conditions import FAMILIES, NUM_CONDITIONS, NUM_SEEDS, TOLERANCE, family_levels, p_of_mean

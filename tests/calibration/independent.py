@@ -8,7 +8,8 @@ import numpy as np
 from made_conditions import SCORE, conditions, other_seeds
 from scipy import special
 
-from ablate.analysis.conditions import Condition, mean_of_independent
+from ablate.analysis.conditions import Condition
+from ablate.analysis.independent_conditions import mean_of_independent
 from ablate.analysis.judge import p_of
 from ablate.analysis.unpaired import Unpaired
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 from made_conditions import conditions
 
-from ablate.analysis.conditions import mean_over
 from ablate.analysis.judge import p_of
+from ablate.analysis.sums_of_conditions import mean_over
 
 from .check import Check, Place, at_most
 from .many_conditions import NUM_CONDITIONS, NUM_SEEDS, Shortcut, agreement, levels, null_variants, p_of_mean

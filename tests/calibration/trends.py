@@ -7,8 +7,8 @@ import numpy as np
 from made_conditions import conditions
 from scipy import special
 
-from ablate.analysis.conditions import by_more_at, trend_along
 from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.sums_of_conditions import by_more_at, trend_along
 
 from .check import Check, Place, at_most, frequency, near
 from .many_conditions import NUM_SEEDS, Shortcut, levels, noise, null_variants, p_of_mean

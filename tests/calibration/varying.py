@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 from made_conditions import conditions
 
-from ablate.analysis.conditions import mean_over
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import judge_mean
+from ablate.analysis.sums_of_conditions import mean_over
 
 from .check import Check, Place, at_most, near
 from .many_conditions import NUM_CONDITIONS, NUM_SEEDS, noise, one_sided, p_of_mean

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.condition_descriptions import conditions_of
-from ablate.analysis.conditions import Condition, Refusal, fitted_at, have_as_many_examples, scales_of
+from ablate.analysis.conditions import Condition, Refusal, have_as_many_examples, scales_of
 from ablate.analysis.family import pairs
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import runs_of
+from ablate.analysis.sums_of_conditions import fitted_at
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.metric import Metric
