@@ -73,8 +73,8 @@ def all_comparisons(runs: Runs) -> Iterator[Comparison]:
 
 def primary_comparison(runs: Runs, pair: Pair, *, judged: bool = True) -> Comparison:
     """Returns a pair on the primary metric at the look that settled it, else at the last look of its runs."""
-    name = f"{pair.name} against {pair.against}, {pair.place}, judged: {judged}"
-    return runs.memo(name, lambda _: _at_its_look(runs, pair, judged=judged))
+    key = (pair.name, pair.against, pair.form, pair.place, judged)
+    return runs.memo(lambda _: _at_its_look(runs, pair, judged=judged), "primary comparison", *key)
 
 
 def _at_its_look(runs: Runs, pair: Pair, *, judged: bool) -> Comparison:

@@ -80,7 +80,7 @@ def alpha_of_claim(runs: Runs, claim: Claim, look: Look) -> float:
 
 
 def _size(runs: Runs) -> int:
-    return runs.memo("family", lambda evidence: max(family_size(evidence.facts), 1))
+    return runs.memo(lambda evidence: max(family_size(evidence.facts), 1), "family")
 
 
 def _share(alpha: float, look: Look) -> float:
