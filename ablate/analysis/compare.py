@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
+from ablate.analysis.agreeing import binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
 from ablate.analysis.comparison_row import ComparisonRow
 from ablate.analysis.contrast import unseen
@@ -19,11 +19,10 @@ from ablate.analysis.family import Pair, alpha_at, pairs
 from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judge import ALPHA, DECIDED, Row
 from ablate.analysis.looks import Look, at_looks, p_sequential
-from ablate.analysis.over_conditions import InCondition, MeanIn, seeds_for_every
 from ablate.analysis.pair_verdicts import PairVerdict, pair_verdict
-from ablate.analysis.paired import NAN, Differences, seeds_needed
-from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs, runs_of
+from ablate.analysis.seeds_to_settle import with_needed_seeds, with_needed_seeds_in_every
 from ablate.analysis.treatments import treatments_of
 from ablate.core.facts import Evidence, TaskFacts, VariantFacts
 from ablate.core.metric import plain
@@ -190,10 +189,11 @@ class Comparison:
         # A baseline that did not learn does not tell how many seeds are needed.
         if all(contrast.baseline_at_floor for contrast in contrasts):
             return self.decision.reason
-        why = with_seeds(
-            self.decision.reason, self.verdict.estimate, alpha=self.alpha, margin=self.verdict.margin
-        )
-        return _with_seeds_of_every(why, self.verdict.in_conditions, self.alpha)
+        verdict = self.verdict
+        why = with_needed_seeds(verdict.row.reason, verdict.estimate, alpha=self.alpha, margin=verdict.margin)
+        if verdict.in_conditions:
+            return with_needed_seeds_in_every(why, verdict.in_conditions, self.alpha)
+        return why
 
     @property
     def settings(self) -> str:
@@ -294,52 +294,3 @@ def _tuned_settings(variant: VariantFacts, tasks: Sequence[TaskFacts]) -> list[s
     for task, tuned in zip(tasks, by_task, strict=True):
         settings += [f"{path}={label} ({task.name})" for path, label in tuned.items()]
     return settings
-
-
-def _with_seeds_of_every(
-    why: Reason | None, conditions: Sequence[InCondition], alpha: float
-) -> Reason | None:
-    """Returns the reason of an open verdict with the number of seeds that would settle it in every condition.
-
-    why: the reason with the seeds of the condition that decides. It is returned as it is where it names none.
-    """
-    if why is None or why.code != "open" or not why.numbers or not conditions:
-        return why
-    means = []
-    for condition in conditions:
-        differences = main_estimate(condition.estimate)
-        if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
-            return why
-        means.append(MeanIn(differences, condition.margin))
-    (unit,) = why.numbers
-    seeds = seeds_for_every(means, alpha)
-    if math.isfinite(seeds):
-        return Reason("open", {unit: seeds})
-    if min(one.differences.mean for one in means) < 0 < max(one.differences.mean for one in means):
-        return Reason("both_signs")
-    return Reason("open", {unit: MAX_SEEDS + 1})
-
-
-def with_seeds(
-    why: Reason | None, estimate: Estimated, *, alpha: float, margin: float | None, x: float | None = 0.0
-) -> Reason | None:
-    """Returns the reason of an open verdict with the number of seeds that would settle it.
-
-    They settle whether the difference is other than `x`, or lies within `margin`. Any other reason is returned as it
-    is, and so is that of a rate or of fewer than three pairs, which tell of no number of seeds. Of folds no number
-    settles anything.
-    """
-    differences = main_estimate(estimate)
-    if why is None or why.code != "open":
-        return why
-    if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
-        return why
-    if differences.unit == "folds":
-        # More folds of the same data are no further evidence.
-        return Reason("folds")
-    seeds = seeds_needed(differences, alpha, margin, x)
-    if math.isfinite(seeds):
-        return Reason("open", {differences.unit: seeds})
-    if math.isfinite(seeds_needed(differences.without_examples(), alpha, margin, x)):
-        return Reason("examples")
-    return Reason("open", {differences.unit: MAX_SEEDS + 1})

@@ -8,12 +8,12 @@ from typing import assert_never
 
 from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.claim_row import ClaimRow
-from ablate.analysis.compare import with_seeds
 from ablate.analysis.contrast import unseen
 from ablate.analysis.judge import ALPHA, Judged
 from ablate.analysis.looks import Look
 from ablate.analysis.over_conditions import EveryClaim, claim_in_every
 from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.seeds_to_settle import with_needed_seeds
 from ablate.core.facts import Claim, ClaimKind, is_likeness
 from ablate.core.reason import Reason
 from ablate.core.treatment import Treatment
@@ -150,7 +150,7 @@ class JudgedClaim:
         if at.is_seedless and why == Reason("open"):
             return Reason("seedless")
         margin, x = _to_be_shown(self.claim.kind, at.x, estimate.mean)
-        return with_seeds(why, estimate, alpha=at.judged.alpha, margin=margin, x=x)
+        return with_needed_seeds(why, estimate, alpha=at.judged.alpha, margin=margin, x=x)
 
 
 def _repeats_runs(estimate: Estimated) -> bool:

@@ -13,7 +13,6 @@ Settings that were tuned in one condition for all are varied in all at once: `ag
 over conditions in the place of one on a task.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
@@ -31,7 +30,7 @@ from ablate.analysis.judge import (
     judge,
     row,
 )
-from ablate.analysis.paired import NAN, Differences, seeds_needed
+from ablate.analysis.paired import NAN, Differences
 from ablate.core.reason import Reason
 
 HEAVY = 0.5
@@ -66,15 +65,6 @@ class InCondition:
     estimate: Estimated
     margin: float | None = None
     """The margin of equivalence, in the units of the estimate."""
-
-
-@dataclass(frozen=True)
-class MeanIn:
-    """The mean difference in one condition, at the chosen settings."""
-
-    differences: Differences
-    margin: float | None
-    """The margin of equivalence, in the units of the differences."""
 
 
 @dataclass(frozen=True)
@@ -185,19 +175,6 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
         better=better,
         worse=worse,
     )
-
-
-def seeds_for_every(conditions: Sequence[MeanIn], alpha: float) -> float:
-    """Returns the seeds with which all conditions would support one verdict, if the truth were what was observed.
-
-    Infinite where the observed differences lie on both sides of 0 and not all within their margins.
-    """
-    enough = [math.inf]
-    if len({math.copysign(1.0, one.differences.mean) for one in conditions}) == 1:
-        enough.append(max(seeds_needed(one.differences, alpha) for one in conditions))
-    if all(one.margin is not None for one in conditions):
-        enough.append(max(seeds_needed(one.differences, alpha, one.margin, x=None) for one in conditions))
-    return min(enough)
 
 
 def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
