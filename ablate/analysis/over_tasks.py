@@ -51,11 +51,7 @@ class OverTasks:
     @cached_property
     def conditions(self) -> list[Condition]:
         """The condition of each task, at the chosen settings."""
-        alone = [
-            self._condition_of(contrast, index, self.margins[index])
-            for index, contrast in enumerate(self.contrasts)
-        ]
-        return _beside_others(alone)
+        return self._conditions_at([self.groups] * len(self.measures))
 
     def _condition_of(self, contrast: Contrast, index: int, margin: float | None) -> Condition:
         """Returns the condition of a contrast on the task of this index."""
@@ -158,16 +154,24 @@ class OverTasks:
 
     def _estimate_at(self, how: Sum, groups_by_task: Sequence[Groups]) -> Differences:
         """Returns the estimate at one setting of each variant on each task; groups hold names of settings."""
-        alone = [self._condition_at(index, groups) for index, groups in enumerate(groups_by_task)]
-        return self._added(how, _beside_others(alone))
+        return self._added(how, self._conditions_at(groups_by_task))
+
+    def _conditions_at(self, groups_by_task: Sequence[Groups]) -> list[Condition]:
+        """Returns the condition of each task at one setting of each variant there."""
+        return _beside_others(
+            [self._condition_at(index, groups) for index, groups in enumerate(groups_by_task)]
+        )
 
     def _condition_at(self, index: int, groups: Groups) -> Condition:
         """Returns the condition of one task at one setting of each variant; each is computed once."""
-        key = (index, tuple(tuple(group) for group in groups))
-        if key not in self._at_settings:
-            contrast = self.measures[index].contrast(self.runs, groups)
-            self._at_settings[key] = self._condition_of(contrast, index, self.margins[index])
-        return self._at_settings[key]
+        place = (index, _as_key(groups))
+        if place not in self._at_settings:
+            is_chosen = _as_key(groups) == _as_key(self.groups)
+            contrast = (
+                self.contrasts[index] if is_chosen else self.measures[index].contrast(self.runs, groups)
+            )
+            self._at_settings[place] = self._condition_of(contrast, index, self.margins[index])
+        return self._at_settings[place]
 
     def refusal(self, how: Sum) -> Refusal | None:
         """Returns why there is no estimate at the chosen settings; None where there is one."""
@@ -209,6 +213,10 @@ class OverTasks:
                 return by_more_at(here, there, same_examples=same_examples)
             case _:
                 assert_never(how)
+
+
+def _as_key(groups: Groups) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group) for group in groups)
 
 
 def _beside_others(conditions: Sequence[Condition]) -> list[Condition]:
