@@ -156,10 +156,15 @@ def have_as_many_examples(conditions: Sequence[Condition]) -> bool:
     return len(counts) == 1 and None not in counts
 
 
+def seeds_of_all(conditions: Sequence[Condition]) -> list[int]:
+    """Returns the seeds that all conditions have, in the order of the first condition."""
+    shared = set.intersection(*[{*condition.seeds} for condition in conditions])
+    return [seed for seed in conditions[0].seeds if seed in shared]
+
+
 def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
     """Returns the differences of each condition on the seeds that all have, in the order of the first condition."""
-    shared = set.intersection(*[{*condition.seeds} for condition in conditions])
-    seeds = [seed for seed in conditions[0].seeds if seed in shared]
+    seeds = seeds_of_all(conditions)
     by_condition = []
     for condition in conditions:
         places = [list(condition.seeds).index(seed) for seed in seeds]

@@ -13,7 +13,14 @@ from functools import cached_property, partial
 from typing import Literal, assert_never
 
 from ablate.analysis.agreeing import Estimated, Groups, over_settings
-from ablate.analysis.conditions import Condition, Refusal, have_as_many_examples, on_added_seeds, scales_of
+from ablate.analysis.conditions import (
+    Condition,
+    Refusal,
+    have_as_many_examples,
+    on_added_seeds,
+    scales_of,
+    seeds_of_all,
+)
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.independent_conditions import LEAST_INDEPENDENT, mean_of_independent
 from ablate.analysis.measure import Measure
@@ -102,12 +109,12 @@ class OverTasks:
     def sides_on_added_seeds(self) -> list[tuple[Floats, Floats]]:
         """The scores of both sides in each condition, on the seeds whose differences are added."""
         added = on_added_seeds(self.conditions)
+        shared = seeds_of_all(self.conditions)
         sides = []
         for contrast, differences in zip(self.contrasts, added, strict=True):
             if differences.n == contrast.n:
                 sides.append((contrast.a, contrast.b))
                 continue
-            shared = set.intersection(*[{*condition.seeds} for condition in self.conditions])
             places = [place for place, seed in enumerate(contrast.seeds) if seed in shared]
             sides.append((contrast.a[:, places], contrast.b[:, places]))
         return sides
@@ -125,17 +132,19 @@ class OverTasks:
         """Returns a declared difference, as a margin, in the scaled unit."""
         return scaled_margin(self._without_margins, x)
 
+    @property
+    def margin(self) -> float | None:
+        """The margin of the study in the scaled unit; None where it declares none for the metric."""
+        facts = self.runs.facts
+        is_primary = all(measure.name == facts.metric for measure in self.measures)
+        return self.scaled(facts.margin) if is_primary and facts.margin is not None else None
+
     @cached_property
     def margins(self) -> list[float | None]:
         """The margin of the study in the units of each condition; None where it declares none for the metric."""
-        facts = self.runs.facts
-        margins: list[float | None] = []
-        for index, measure in enumerate(self.measures):
-            declared = facts.margin if measure.name == facts.metric else None
-            if declared is not None and self.scales:
-                declared = self.scaled(declared) * self.scales[index]
-            margins.append(declared)
-        return margins
+        margin = self.margin
+        scales = self.scales or [1.0] * len(self.measures)
+        return [None if margin is None else margin * scale for scale in scales]
 
     def estimate(self, how: Sum) -> Estimated:
         """Returns one estimate over the tasks in the scaled unit, with those at runner-up settings."""

@@ -142,8 +142,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
     facts = over.runs.facts
     names = [condition.name for condition in over.conditions]
     estimate: Estimated = over.estimate(how) if judged else over.plain_estimate(how)
-    margin = None if over.margins[0] is None or facts.margin is None else over.scaled(facts.margin)
-    verdict = judge_mean(estimate, over.conditions, margin, alpha)
+    verdict = judge_mean(estimate, over.conditions, over.margin, alpha)
     refusal = over.refusal(how)
     sides = over.sides_on_added_seeds
     shows_both_p = how == "mean" and facts.over.independent_seeds
@@ -165,7 +164,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
         mean_a=over.scaled_mean([mean_of(a.mean(axis=0)) for a, _ in sides]),
         mean_b=over.scaled_mean([mean_of(b.mean(axis=0)) for _, b in sides]),
         diff=main_estimate(estimate).mean * over.unit,
-        margin=margin,
+        margin=over.margin,
         must_agree=dict.fromkeys(names, verdict.row.must_agree),
         unit=over.unit,
         span=over.span,
