@@ -67,6 +67,11 @@ class Condition:
         return self.difference.differences if isinstance(self.difference, Rate) else self.difference
 
     @property
+    def scale(self) -> float | None:
+        """The declared scale, else the range of the metric; None where it has neither."""
+        return self.declared_scale or self.metric.span
+
+    @property
     def is_paired(self) -> bool:
         """Whether it has a difference for each of its seeds."""
         unpaired = isinstance(self.differences, Unpaired | OfSummaries)
@@ -115,7 +120,7 @@ def scales_of(conditions: Sequence[Condition]) -> list[float] | None:
 
     None where conditions are not comparable.
     """
-    scales = [condition.declared_scale or condition.metric.span for condition in conditions]
+    scales = [condition.scale for condition in conditions]
     return common_scales(scales, one_metric=len({condition.metric_name for condition in conditions}) == 1)
 
 
@@ -130,12 +135,8 @@ def refusal_of(conditions: Sequence[Condition]) -> Refusal | None:
     if len({one.metric.direction for one in conditions}) > 1:
         return Refusal("directions", [one.name for one in conditions])
     if scales_of(conditions) is None:
-        return Refusal("scales", [one.name for one in conditions if not _has_scale(one)])
+        return Refusal("scales", [one.name for one in conditions if not one.scale])
     return None
-
-
-def _has_scale(condition: Condition) -> bool:
-    return bool(condition.declared_scale or condition.metric.span)
 
 
 def _is_over_documents(condition: Condition) -> bool:

@@ -78,7 +78,7 @@ class Addends:
         Infinite for a metric without a range.
         """
         metrics = self._metrics(metric)
-        scales = {condition: self.scales.get(condition) or one.span for condition, one in metrics.items()}
+        scales = self._scales(metrics)
         if len({*scales.values()}) < 2:
             return None
         shares = [(one.span or math.inf) / (scales[condition] or 1.0) for condition, one in metrics.items()]
@@ -95,11 +95,13 @@ class Addends:
                 metrics[condition] = DERIVED[name].metric
         return metrics
 
+    def _scales(self, metrics: Mapping[str, Metric]) -> dict[str, float | None]:
+        """Returns condition → its declared scale, else the range of its metric; None where it has neither."""
+        return {condition: self.scales.get(condition) or metric.span for condition, metric in metrics.items()}
+
     def _check_scales(self, name: str, metrics: Mapping[str, Metric], given: str) -> None:
         """Raises `Invalid` where some conditions have a scale or a range, and others have neither."""
-        scales = {
-            condition: self.scales.get(condition) or metric.span for condition, metric in metrics.items()
-        }
+        scales = self._scales(metrics)
         if common_scales([*scales.values()], one_metric=True) is not None:
             return
         scaled = [condition for condition, scale in scales.items() if scale]
