@@ -23,15 +23,13 @@ from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
 from ablate.core.facts import ALL_PAIRS, BASELINE, Claim, StudyFacts, TaskFacts, VariantFacts
-from ablate.core.over import Form
+from ablate.core.over import TREND, Form
 from ablate.core.short_names import by_design, levels_in
 
 CROSSED = ("factorial", "fractional")
 """Designs that vary several factors at once, whose planned comparisons are main effects."""
 Levels = dict[str, dict[str, str]]
 """Cell → path → label of its level."""
-TREND = "trend"
-"""The place of a claim along a number of the conditions."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ Form = Literal["each", "mean", "every", "sample"]
 Family = Literal["all", "claims", "ordered"]
 """The verdicts that share the level: comparisons and claims, claims alone, or claims in the order of the file."""
 MEAN: Form = "mean"
+TREND = "trend"
+"""What tables have in the place of a condition's name, for a trend along a number of the conditions."""
 LEAST_TREND = 3
 """Conditions below which there is no trend; two are the claim "by more at"."""
 

@@ -18,7 +18,7 @@ from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS
 from ablate.base.errors import Gather, Invalid, listed
 from ablate.base.numerals import POSITIVE, number_in
 from ablate.core.facts import BASELINE, StudyFacts
-from ablate.core.over import LEAST_TREND, Form, Over
+from ablate.core.over import LEAST_TREND, TREND, Form, Over
 from ablate.core.replication import (
     Examples,
     Folds,
@@ -32,7 +32,6 @@ from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
-TREND = "trend"
 _RESERVED = (*get_args(Form), TREND)
 """Words that tables have in the place of a condition."""
 _MOST = 3

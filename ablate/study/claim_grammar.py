@@ -30,8 +30,17 @@ GRAMMAR = (
 _VERBS = ("beats", "matches", "lose", "gains")
 # What a claim may lack.
 _OMISSIONS = (
-    *("X", "to", "by", "within", "within X", "on METRIC", "on METRIC within X", "than at PATH=x"),
-    *("along", "along PATH", "on METRIC along PATH"),
+    "X",
+    "to",
+    "by",
+    "within",
+    "within X",
+    "on METRIC",
+    "on METRIC within X",
+    "than at PATH=x",
+    "along",
+    "along PATH",
+    "on METRIC along PATH",
 )
 # What some say → how a claim says it.
 _REWORDED = (

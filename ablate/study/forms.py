@@ -9,14 +9,14 @@ from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.wording import joined
 from ablate.core.derived import DERIVED
 from ablate.core.metric import Description, Metric
-from ablate.core.over import LEAST_TREND, common_scales
+from ablate.core.over import LEAST_TREND, TREND, common_scales
 from ablate.study.conditions import Condition
 from ablate.study.document import Document
 from ablate.study.draft import Draft
 from ablate.study.patch import has_path, short_label, value_at
 from ablate.study.schema import StudyConfig
 
-WORDS = ("mean", "every", "sample", "trend")
+WORDS = ("mean", "every", "sample", TREND)
 """The words that tables have in the place of a condition's name, for verdicts over conditions."""
 
 
