@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ablate.analysis.agreeing import Groups
 from ablate.analysis.conditions import Condition, scales_of
 from ablate.analysis.family import pairs
 from ablate.analysis.measure import Measure
@@ -19,8 +20,6 @@ from ablate.analysis.paired import ROUNDING, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 
-Sides = tuple[tuple[str, ...], tuple[str, ...]]
-"""The variants of A, and those of B."""
 LEAST_DESCRIBED = 5
 """The conditions from which on a comparison is described."""
 CUT = 0.25
@@ -58,20 +57,20 @@ def describe_over_conditions(runs: Runs) -> dict[tuple[str, str], Description]:
     """
     compared = {(pair.name, pair.against): (pair.a, pair.b) for pair in pairs(runs.facts)}
     descriptions = {}
-    for names, sides in compared.items():
-        description = _described(conditions_of(runs, sides))
+    for names, groups in compared.items():
+        description = _described(conditions_of(runs, groups))
         if description is not None:
             descriptions[names] = description
     return descriptions
 
 
-def conditions_of(runs: Runs, sides: Sides) -> list[Condition]:
-    """Returns the comparison of two sides on the primary metric in each condition that has it."""
+def conditions_of(runs: Runs, groups: Groups) -> list[Condition]:
+    """Returns the comparison of two groups of variants on the primary metric in each condition that has it."""
     facts = runs.facts
     conditions = []
     for task in facts.tasks:
         if facts.metric in task.metrics:
-            contrast = Measure(facts.metric, "mean", task).contrast(runs, sides)
+            contrast = Measure(facts.metric, "mean", task).contrast(runs, groups)
             scale = facts.over.scales.get(task.name)
             conditions.append(Condition.of_contrast(task.name, contrast, facts.metric, declared_scale=scale))
     return conditions
