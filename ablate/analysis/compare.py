@@ -15,7 +15,7 @@ from ablate.analysis.alike import are_seedless
 from ablate.analysis.comparison_row import ComparisonRow
 from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Rate
-from ablate.analysis.family import Pair, alpha_at, pairs
+from ablate.analysis.family import Pair, alpha_at, is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judge import ALPHA, DECIDED, Row
 from ablate.analysis.looks import Look, at_looks, p_sequential
@@ -45,11 +45,10 @@ def compare(evidence: Evidence) -> pd.DataFrame:
 def all_comparisons(runs: Runs) -> Iterator[Comparison]:
     """Yields every pair on every metric of its task, but for slices on which neither side has values.
 
-    A pair over conditions has the primary metric alone. In a family of claims alone none is judged.
+    A pair over conditions has the primary metric alone.
     """
-    has_rows = runs.facts.family == "all"
     for pair in pairs(runs.facts):
-        primary = primary_comparison(runs, pair, judged=pair.planned and has_rows)
+        primary = primary_comparison(runs, pair)
         if pair.form != "each":
             yield primary
             continue
@@ -70,14 +69,15 @@ def all_comparisons(runs: Runs) -> Iterator[Comparison]:
                 yield described
 
 
-def primary_comparison(runs: Runs, pair: Pair, *, judged: bool = True) -> Comparison:
+def primary_comparison(runs: Runs, pair: Pair) -> Comparison:
     """Returns a pair on the primary metric at the look that settled it, else at the last look of its runs."""
-    key = (pair.name, pair.against, pair.form, pair.place, judged)
-    return runs.memo(lambda _: _at_its_look(runs, pair, judged=judged), "primary comparison", *key)
+    key = (pair.name, pair.against, pair.form, pair.place)
+    return runs.memo(lambda _: _at_its_look(runs, pair), "primary comparison", *key)
 
 
-def _at_its_look(runs: Runs, pair: Pair, *, judged: bool) -> Comparison:
+def _at_its_look(runs: Runs, pair: Pair) -> Comparison:
     """Returns a pair on the primary metric, as `primary_comparison`."""
+    judged = is_judged(pair, runs.facts)
     earlier_p: list[float] = []
     for look, runs_at_look in at_looks(runs, [(task, pair.variants) for task in pair.tasks]):
         comparison = Comparison(

@@ -82,7 +82,7 @@ def conditions_table(evidence: Evidence) -> pd.DataFrame:
 
 def _conditions_row(runs: Runs, pair: Pair) -> ConditionsRow:
     """Returns the row of a pair over conditions, at the look of its verdict."""
-    numbers = primary_comparison(runs, pair, judged=runs.facts.family == "all").verdict.numbers
+    numbers = primary_comparison(runs, pair).verdict.numbers
     assert numbers is not None
     return ConditionsRow(
         variant=pair.name,

@@ -109,6 +109,11 @@ def planned_pairs(facts: StudyFacts) -> list[Pair]:
     return [pair for pair in pairs(facts) if pair.planned]
 
 
+def is_judged(pair: Pair, facts: StudyFacts) -> bool:
+    """Returns whether a comparison gets a verdict: it was planned, and the family is not one of claims alone."""
+    return pair.planned and facts.family == "all"
+
+
 def _pairs_over(facts: StudyFacts) -> list[Pair]:
     """Returns the comparisons of a study, each over all tasks that have the primary metric."""
     form = facts.over.form

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ablate.analysis.agreeing import SUBTRACTED, Groups
 from ablate.analysis.claims import judged_claims
 from ablate.analysis.compare import Comparison, primary_comparison
-from ablate.analysis.family import planned_pairs
+from ablate.analysis.family import is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judged_claim import JudgedClaim
 from ablate.analysis.looks import looks_taken
@@ -42,9 +42,9 @@ def unsettled(evidence: Evidence) -> set[Place]:
 
 
 def _judged_comparisons(runs: Runs) -> Iterator[Comparison]:
-    """Yields the comparisons that get a verdict; none in a family of claims alone."""
-    if runs.facts.family == "all":
-        for pair in planned_pairs(runs.facts):
+    """Yields the comparisons that get a verdict."""
+    for pair in pairs(runs.facts):
+        if is_judged(pair, runs.facts):
             yield primary_comparison(runs, pair)
 
 
