@@ -267,12 +267,7 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
         return Prospect(variant, contrast.n, why=str(obstacle))
 
     differences = contrast.differences
-    detectable = None
-    if terms.n > 1:
-        detectable = differences.mde(terms.alpha, terms.n)
-        span = contrast.metric.span
-        if span is not None and detectable > span:
-            detectable = math.inf
+    detectable = _detectable(contrast, terms)
     equivalent = None
     equivalent_seeds = None
     if terms.margin is not None and not contrast.grouped:
@@ -302,6 +297,15 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
         seeds_with_more=seeds_with_more,
         why=str(reason or ""),
     )
+
+
+def _detectable(contrast: Contrast, terms: Terms) -> float | None:
+    """Returns the difference that the planned seeds detect; None of one seed, infinite beyond the metric's range."""
+    if terms.n < 2:
+        return None
+    detectable = contrast.differences.mde(terms.alpha, terms.n)
+    span = contrast.metric.span
+    return math.inf if span is not None and detectable > span else detectable
 
 
 def _no_spread(contrast: Contrast) -> Reason | None:
