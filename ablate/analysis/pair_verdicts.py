@@ -142,6 +142,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
     facts = over.runs.facts
     names = [condition.name for condition in over.conditions]
     estimate: Estimated = over.estimate(how) if judged else over.plain_estimate(how)
+    main = main_estimate(estimate)
     verdict = judge_mean(estimate, over.conditions, over.margin, alpha)
     refusal = over.refusal(how)
     sides = over.sides_on_added_seeds
@@ -154,7 +155,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
         heaviest=verdict.heaviest,
         scales=_named_scales(over),
         p_shared=_p_in_order(over.conditions) if shows_both_p else NAN,
-        p_independent=p_of(over.plain_estimate(how)) if shows_both_p else NAN,
+        p_independent=p_of(main) if shows_both_p else NAN,
     )
     return PairVerdict(
         verdict.row,
@@ -163,7 +164,7 @@ def _on_sum(over: OverTasks, how: Sum, alpha: float, *, judged: bool) -> PairVer
         n=estimate.n,
         mean_a=over.scaled_mean([mean_of(a.mean(axis=0)) for a, _ in sides]),
         mean_b=over.scaled_mean([mean_of(b.mean(axis=0)) for _, b in sides]),
-        diff=main_estimate(estimate).mean * over.unit,
+        diff=main.mean * over.unit,
         margin=over.margin,
         must_agree=dict.fromkeys(names, verdict.row.must_agree),
         unit=over.unit,
