@@ -169,9 +169,7 @@ def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
     by_condition = []
     for condition in conditions:
         places = [list(condition.seeds).index(seed) for seed in seeds]
-        differences = condition.differences
-        examples = None if differences.examples is None else differences.examples[places]
-        by_condition.append(replace(differences, values=differences.values[places], examples=examples))
+        by_condition.append(condition.differences.on(places))
     return by_condition
 
 

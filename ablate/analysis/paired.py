@@ -176,8 +176,8 @@ class Differences:
         floor = max(resolution, rounding, SMALLEST_SD)
         return cls(values, floor, examples, overlap, resolution=resolution)
 
-    def on(self, seeds: Flags) -> Differences:
-        """Returns the differences on some seeds; `seeds` of shape (n,)."""
+    def on(self, seeds: Flags | list[int]) -> Differences:
+        """Returns the differences on some seeds: flags of shape (n,), or the indices of some in another order."""
         examples = None if self.examples is None else self.examples[seeds]
         return replace(self, values=self.values[seeds], examples=examples)
 
