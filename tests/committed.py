@@ -2,11 +2,14 @@
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from harness import ablate, ablate_here
+
+from ablate.analysis.level_of_tries import LevelLeft
+from ablate.commits.stream import Answer, Sides, State, attempt
 
 SEEDS = 200
 PRINTED = ("sed", "-n", "s/^{seed} /loss: /p", "losses.txt")
@@ -69,3 +72,24 @@ class Repository:
 def drawn(seed: int, shift: float = 0.0) -> np.ndarray:
     """Losses whose standard deviation is 0.01."""
     return np.round(1.5 + shift + 0.01 * np.random.default_rng(seed).normal(size=SEEDS), 5)
+
+
+def tried_alone(
+    state: State,
+    left: LevelLeft,
+    screen: Callable[[int], float],
+    run_both: Callable[[Sequence[int]], Sequence[Sequence[float]]],
+    on_confirmation: Callable[[State], object] = lambda state: None,
+) -> tuple[Answer, State, LevelLeft]:
+    """What the rule says of a wave of one try, the state after it, and what is left of the level."""
+    judged = attempt(
+        state,
+        left,
+        1,
+        screen=lambda seeds: [screen(seeds[0])],
+        confirm=lambda seeds: {number: Sides(*run_both(own)) for number, own in seeds.items()},
+        on_confirmations=lambda order, begun: on_confirmation(begun),
+    )
+    (answer,) = judged.answers
+    assert answer is not None
+    return answer, judged.state, judged.left

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import shutil
 import signal
@@ -68,19 +69,39 @@ def _figures_are_blank(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def _forget_parts() -> Iterator[None]:
-    """What a test registers, in itself or by a plugin, is unknown to the next one."""
+@contextlib.contextmanager
+def _parts_as_before() -> Iterator[None]:
+    """Forgets what is registered inside, in itself or by a plugin; brings back what was known before."""
     parts = {slot: dict(CATALOGUE._parts[slot]) for slot in CATALOGUE.slots()}
     loaded = dict(plugins._loaded)
+    names = {module for name, plugin in loaded.items() for module in (name, *plugin.files)}
+    modules = {name: sys.modules[name] for name in names if name in sys.modules}
     yield
     for name, plugin in list(plugins._loaded.items()):
-        if loaded.get(name) != plugin:
+        if loaded.get(name) is not plugin:
             plugins._forget({name, *plugin.files})
     for slot, found in CATALOGUE._parts.items():
         for name, part in list(found.items()):
             if not part.__module__.startswith("ablate.") and parts.get(slot, {}).get(name) is not part:
                 del found[name]
+    plugins._loaded.update(loaded)
+    sys.modules.update(modules)
+    for slot, known in parts.items():
+        CATALOGUE._parts[slot].update(known)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_parts_of_fixtures() -> Iterator[None]:
+    """What the fixtures of a module register is unknown to the next one."""
+    with _parts_as_before():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _forget_parts() -> Iterator[None]:
+    """What a test registers is unknown to the next one."""
+    with _parts_as_before():
+        yield
 
 
 @pytest.fixture

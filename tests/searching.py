@@ -17,6 +17,7 @@ from ablate.stages.search.plan import SearchPlan
 from ablate.stages.search.search import Search
 from ablate.stages.search.section import SweepConfig, TuneConfig
 from ablate.stages.search.spec import SearchSpec, read_search
+from ablate.study.conditions import read_conditions
 from ablate.study.draft import Draft
 from ablate.study.stage_config import config_of
 from ablate.study.study import Study
@@ -111,9 +112,10 @@ def points(frame: pd.DataFrame, paths: list[str]) -> list[tuple[Any, ...]]:
 
 def spec_of(experiment: Study, kind: str) -> SearchSpec:
     """The search of a prepared study at one of its keys."""
-    draft = Draft(
-        experiment.workload, experiment.config, experiment.design, experiment.resolve, experiment.document
-    )
+    parts = (experiment.config, experiment.workload, experiment.resolve, experiment.document)
+    config, workload, resolve, document = parts
+    conditions = read_conditions(*parts)
+    draft = Draft(workload, config, experiment.design, resolve, document, conditions=conditions)
     sections = {
         "search": config_of(experiment.config, SweepConfig).search,
         "tune": config_of(experiment.config, TuneConfig).tune,

@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from calibration import clusters, coverage, families, outliers, power, report, single, streams
+from calibration import clusters, coverage, families, outliers, power, report, single
 from calibration.campaign import calibrate
 from calibration.check import STUDIES, Check, Place
+from calibration.many_streams import Spreads, p_of_gains
 from calibration.rules import PACKAGE, PERCENTILE, UNCORRECTED, UNPAIRED, Rules
 from calibration.runs import fictitious
 from calibration.simulations import band
@@ -29,6 +30,7 @@ def fast(rules: Rules) -> list[Check]:
     ]
 
 
+@pytest.mark.slow
 def test_the_rules_of_the_package_are_inside_of_every_band():
     outside = [check for check in fast(PACKAGE) if not check.inside]
     assert not outside
@@ -36,7 +38,8 @@ def test_the_rules_of_the_package_are_inside_of_every_band():
 
 PARTS = (
     *("mixtures", "diverged", "sequential", "tuned", "clusters", "streams", "outliers", "added"),
-    *("grids", "repeats"),
+    *("grids", "repeats", "claims", "means", "independent", "fixed_sets", "varying", "everywhere", "samples"),
+    *("trends", "forms", "waves"),
 )
 
 
@@ -76,10 +79,11 @@ def test_shortcuts_over_arrays_are_the_rules_of_the_package():
     base, tried = rng.normal(size=(2, 6, PAIRS))
     tried *= np.array([[1], [1], [3], [3], [10], [0.2]])
     gains = tried.mean(axis=1) - base.mean(axis=1) + 1
-    pooled, own = (rng.uniform(0.5, 2, 6), np.full(6, 17.0)), (rng.uniform(0.5, 2, 6), np.full(6, 13.0))
-    found = streams.p_of_gains(gains, pooled=pooled, base=own, tried=tried.var(axis=1, ddof=1))
+    pooled = Spreads(rng.uniform(0.5, 2, 6), np.full(6, 17.0))
+    own = Spreads(rng.uniform(0.5, 2, 6), np.full(6, 13.0))
+    found = p_of_gains(gains, pooled=pooled, base=own, tried=Spreads.of(tried))
     for i, gain in enumerate(gains):
-        spreads = [Spread(variance[i], df[i]) for variance, df in (pooled, own)]
+        spreads = [Spread(of.variance[i], of.df[i]) for of in (pooled, own)]
         assert found[i] == pytest.approx(p_of_gain(gain, *spreads, Spread.of(tried[i].tolist())))
 
     sizes = np.array([3, 1, 5, 2])

@@ -36,6 +36,7 @@ main(["run", "study.yaml", "--jobs", "2"])
 """
 
 
+@pytest.mark.slow
 def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
     steps, step = [], AdamW.step
     monkeypatch.setattr(AdamW, "step", lambda self, *given: steps.append(self) or step(self, *given))

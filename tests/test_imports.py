@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1] / "ablate"
 ORDER = (
     *("base", "core", "components", "tasks", "models", "training", "external", "study", "search", "records"),
@@ -84,6 +86,7 @@ def test_every_module_is_in_a_room_of_the_list():
     }
 
 
+@pytest.mark.slow
 def test_imports_point_down_the_list():
     assert not upward(graph())
 
@@ -92,6 +95,7 @@ def test_there_are_no_circles():
     assert not circles(graph())
 
 
+@pytest.mark.slow
 def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found():
     modules = graph()
     modules["ablate.study.claims"] |= imported_by("def f():\n    import ablate.stages.stress", {*modules})
@@ -102,6 +106,7 @@ def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found():
     assert {"ablate.base.text", "ablate.base.files"} <= set(circles(modules))
 
 
+@pytest.mark.slow
 def test_what_is_heavy_is_loaded_only_where_it_is_used():
     """In one process, in which each line may load what those before it may, and more."""
     numbers = "pandas scipy matplotlib seaborn"
@@ -141,6 +146,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 def test_a_module_is_imported_by_name_in_the_known_places_alone():
     found = {
         path.relative_to(ROOT).as_posix()
@@ -165,6 +171,7 @@ def test_no_name_of_code_stands_in_a_string():
     assert found == NAMES.keys()
 
 
+@pytest.mark.slow
 def test_no_room_asks_which_workload_it_has():
     """What the pipeline wants of a workload is a method of its contract, so that a plugin can give it too."""
     imports = {(module, other) for module, others in graph().items() for other in others & WORKLOADS}

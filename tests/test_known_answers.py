@@ -49,6 +49,7 @@ def fitted(weights: Tensor, width: int) -> float:
     return float(((q @ k).softmax(-1) - weights).abs().max().detach())
 
 
+@pytest.mark.slow
 def test_a_head_as_wide_as_the_sequence_has_any_pattern_of_attention():
     """Width T − 1 is enough, as a softmax ignores a shift of its rows; a narrower one is not."""
     generator = torch.Generator().manual_seed(2)

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 import ablate.report.figures
 from ablate.analysis.claims import ClaimRow
 from ablate.analysis.comparison_row import ComparisonRow
+from ablate.analysis.conditions_tables import ConditionsRow, TrendRow
 from ablate.analysis.interactions import InteractionRow
 from ablate.analysis.search_table import SettingRow
 from ablate.analysis.speed_tables import SlopeRow, SpeedRow
@@ -37,6 +38,8 @@ COLUMNS = {
     "comparisons.csv": [field.name for field in fields(ComparisonRow)],
     "claims.csv": [field.name for field in fields(ClaimRow)],
     "stability.csv": [field.name for field in fields(StabilityRow)],
+    "conditions.csv": [field.name for field in fields(ConditionsRow)],
+    "trends.csv": [field.name for field in fields(TrendRow)],
     "interactions.csv": [field.name for field in fields(InteractionRow)],
     "speed.csv": [field.name for field in fields(SpeedRow)],
     "scaling.csv": [field.name for field in fields(SlopeRow)],

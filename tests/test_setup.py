@@ -84,6 +84,7 @@ def chosen(index: str, platform: str = "linux", seconds: float = PATIENT) -> Tor
     return install.choose_torch(platform, index, NO_SETTINGS, seconds)[0]
 
 
+@pytest.mark.slow
 def test_the_cpu_build_is_taken_where_its_index_answers(server, refused, hanging):
     assert chosen(f"{server}/200") is Torch.CPU
     secure = f"{server}/200".replace("http:", "https:")
@@ -112,6 +113,7 @@ def test_indexes_are_asked_through_the_proxy(server, monkeypatch, told_by):
     assert install.choose_torch("linux", "http://far.invalid/200", settings, PATIENT) == (Torch.CPU, "")
 
 
+@pytest.mark.slow
 def test_extra_indexes_that_do_not_answer_are_left_out(server, refused, hanging):
     def asked(seconds: float = PATIENT, **sections: str) -> tuple[list[str], set[str]]:
         settings = {name: {"extra-index-url": sections.get(name.strip(":"), "")} for name in NO_SETTINGS}
@@ -161,6 +163,7 @@ def calls(pip: Path, index: str, code: int = 0) -> list[tuple[str, str, str | No
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the CPU build is taken on Linux alone")
 def test_torch_comes_first_and_the_rest_from_the_user_s_index(server, pip, monkeypatch):
     index = f"{server}/200"
@@ -179,6 +182,7 @@ def test_the_plain_torch_comes_with_the_rest_and_without_dead_indexes(server, re
     assert calls(pip, refused) == [(".[train,test]", "own", f"{server}/404")]
 
 
+@pytest.mark.slow
 def test_a_list_of_dead_indexes_becomes_one_without_entries(refused, pip):
     (pip / "settings").write_text(f"global.extra-index-url='{refused}'\n")
     ((_, _, extra),) = calls(pip, refused)
@@ -186,6 +190,7 @@ def test_a_list_of_dead_indexes_becomes_one_without_entries(refused, pip):
     assert not extra.split()
 
 
+@pytest.mark.slow
 def test_the_setup_fails_with_pip(refused, pip):
     (pip / "pip/__main__.py").write_text(PIP.replace('"--index-url" in', '"--editable" in'))
     (pip / "broken").touch()

@@ -15,13 +15,14 @@ in all combinations; the other sides keep the setting that was chosen.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
 from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
+from ablate.analysis.search_table import SearchFacts
 from ablate.core.facts import TaskFacts
 from ablate.core.reason import Block, Interval, Reason
 
@@ -113,43 +114,72 @@ def binding_resolution(estimate: Estimated) -> float:
 
 
 def over_settings(
-    runs: Runs, task: TaskFacts, groups: Groups, estimate_of: Callable[[Groups], Plain]
+    runs: Runs,
+    tasks: Sequence[TaskFacts],
+    groups: Groups,
+    estimate_of: Callable[[Sequence[Groups]], Plain],
+    *,
+    has_both_signs: bool = False,
 ) -> Estimated:
-    """Returns the estimate of `groups`, with the estimates at their runner-ups where there are any."""
-    main = estimate_of(groups)
-    low, lacking_low = _at_runner_ups(runs, task, groups, varied=SUBTRACTED, estimate_of=estimate_of)
-    high, lacking_high = _at_runner_ups(runs, task, groups, varied=ADDED, estimate_of=estimate_of)
+    """Returns the estimate of `groups` on some tasks, with the estimates at their runner-ups where there are any.
+
+    estimate_of: is given the groups on each task. Settings that were tuned on one task for all are varied on all at
+    once, others on each task. has_both_signs: whether some tasks are added and others subtracted, so that the settings
+    of all groups are varied.
+    """
+    if len(tasks) > 1 and _are_tuned_at_one(runs):
+
+        def estimate_on_all(groups_by_task: Sequence[Groups]) -> Plain:
+            return estimate_of([groups_by_task[0]] * len(tasks))
+
+        return over_settings(runs, tasks[:1], groups, estimate_on_all, has_both_signs=has_both_signs)
+
+    main = estimate_of([groups] * len(tasks))
+    both = (*ADDED, *SUBTRACTED)
+    subtracted = both if has_both_signs else SUBTRACTED
+    added = both if has_both_signs else ADDED
+    low, lacking_low = _at_runner_ups(runs, tasks, groups, varied=subtracted, estimate_of=estimate_of)
+    high, lacking_high = _at_runner_ups(runs, tasks, groups, varied=added, estimate_of=estimate_of)
     if low or high or lacking_low or lacking_high:
         return IntersectionUnion(main, low, high, (lacking_low, lacking_high))
     return main
 
 
+def _are_tuned_at_one(runs: Runs) -> bool:
+    """Returns whether variants were tuned on one task for all."""
+    tuned = runs.facts.of(SearchFacts)
+    return tuned is not None and bool(tuned.at)
+
+
 def _at_runner_ups(
     runs: Runs,
-    task: TaskFacts,
+    tasks: Sequence[TaskFacts],
     groups: Groups,
     *,
     varied: Sequence[int],
-    estimate_of: Callable[[Groups], Plain],
+    estimate_of: Callable[[Sequence[Groups]], Plain],
 ) -> tuple[list[Other], Reason | None]:
     """Returns the estimates at all other combinations of settings, and why some are not known.
 
     varied: the indices of the groups whose settings are varied; the others stay at the chosen ones.
     """
     settings = []
-    for index, group in enumerate(groups):
-        for name in group:
-            runner_ups = runs.runner_ups(name, task) if index in varied else []
-            settings.append([name, *runner_ups])
+    for task in tasks:
+        for index, group in enumerate(groups):
+            for name in group:
+                runner_ups = runs.runner_ups(name, task) if index in varied else []
+                settings.append([name, *runner_ups])
     lacking = None
     if math.prod(len(names) for names in settings) > MAX_COMBINATIONS:
+        if len(tasks) > 1:
+            return [], Reason("combinations")
         lacking = Reason("several")
 
     others: list[Other] = []
     # The first combination is that of the chosen settings.
     for combination in islice(product(*settings), 1, MAX_COMBINATIONS):
         names = iter(combination)
-        estimate = estimate_of([list(islice(names, len(group))) for group in groups])
+        estimate = estimate_of([_grouped(names, groups) for _ in tasks])
         lost = [block.reason for block in estimate.blocks if block.wholly]
         lost = [reason for reason in lost if reason.code in ("incomplete", "unstable")]
         if lost:
@@ -157,3 +187,8 @@ def _at_runner_ups(
         else:
             others.append((Reason("rivals"), estimate))
     return others, lacking
+
+
+def _grouped(names: Iterator[str], groups: Groups) -> Groups:
+    """Returns the next names in groups of the same sizes."""
+    return [list(islice(names, len(group))) for group in groups]

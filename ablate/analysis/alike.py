@@ -79,7 +79,7 @@ def alike_groups(runs: Runs, task: TaskFacts) -> list[pd.DataFrame]:
             return []
         return [of_task[of_task["id"].isin(ids)] for ids in alike_runs(of_task, of_task[:0], metrics)]
 
-    return runs.memo(f"alike on {task.name}", groups)
+    return runs.memo(groups, "alike", task.name)
 
 
 def are_seedless(runs: Runs, variants: Collection[str], task: TaskFacts) -> bool:

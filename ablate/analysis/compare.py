@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
+from ablate.analysis.agreeing import binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
 from ablate.analysis.comparison_row import ComparisonRow
-from ablate.analysis.contrast import Contrast, unseen
+from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Rate
-from ablate.analysis.family import Pair, alpha_at, pairs
+from ablate.analysis.family import Pair, alpha_at, is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
-from ablate.analysis.judge import ALPHA, DECIDED, Row, row
+from ablate.analysis.judge import ALPHA, DECIDED, Row
 from ablate.analysis.looks import Look, at_looks, p_sequential
-from ablate.analysis.measure import Measure
-from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
-from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
+from ablate.analysis.pair_verdicts import PairVerdict, pair_verdict
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs, runs_of
+from ablate.analysis.seeds_to_settle import with_needed_seeds, with_needed_seeds_in_every
 from ablate.analysis.treatments import treatments_of
-from ablate.core.facts import Evidence
+from ablate.core.facts import Evidence, TaskFacts, VariantFacts
 from ablate.core.metric import plain
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
@@ -32,22 +32,27 @@ from ablate.core.treatment import Treatment
 from ablate.core.unequal_run import UnequalRun, as_text
 
 
-def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
+def compare(evidence: Evidence) -> pd.DataFrame:
     """Returns the table of comparisons, planned ones first, with the columns of `ComparisonRow`.
 
-    Without `planned`, all of them count as exploratory. Raises `Invalid` where the metric chooses its own best step.
+    Raises `Invalid` where the metric chooses its own best step.
     """
     runs = runs_of(evidence)
     refuse_own_guides(runs.evidence)
-    comparisons = all_comparisons(runs, planned=planned)
-    return frame_of_rows([comparison.row() for comparison in comparisons], ComparisonRow)
+    return frame_of_rows([comparison.row() for comparison in all_comparisons(runs)], ComparisonRow)
 
 
-def all_comparisons(runs: Runs, *, planned: bool = True) -> Iterator[Comparison]:
-    """Yields every pair on every metric of its task, but for slices on which neither side has values."""
+def all_comparisons(runs: Runs) -> Iterator[Comparison]:
+    """Yields every pair on every metric of its task, but for slices on which neither side has values.
+
+    A pair over conditions has the primary metric alone.
+    """
     for pair in pairs(runs.facts):
-        primary = primary_comparison(runs, pair, judged=pair.planned and planned)
-        for metric in pair.task.metrics:
+        primary = primary_comparison(runs, pair)
+        if pair.form != "each":
+            yield primary
+            continue
+        for metric in pair.tasks[0].metrics:
             if metric == runs.facts.metric:
                 yield primary
                 continue
@@ -60,14 +65,21 @@ def all_comparisons(runs: Runs, *, planned: bool = True) -> Iterator[Comparison]
                 judged=False,
             )
             is_slice = plain(metric) != metric
-            if described.contrast.n or not is_slice:
+            if described.verdict.n or not is_slice:
                 yield described
 
 
-def primary_comparison(runs: Runs, pair: Pair, *, judged: bool = True) -> Comparison:
+def primary_comparison(runs: Runs, pair: Pair) -> Comparison:
     """Returns a pair on the primary metric at the look that settled it, else at the last look of its runs."""
+    key = (pair.name, pair.against, pair.form, pair.place)
+    return runs.memo(lambda _: _at_its_look(runs, pair), "primary comparison", *key)
+
+
+def _at_its_look(runs: Runs, pair: Pair) -> Comparison:
+    """Returns a pair on the primary metric, as `primary_comparison`."""
+    judged = is_judged(pair, runs.facts)
     earlier_p: list[float] = []
-    for look, runs_at_look in at_looks(runs, [(pair.task, (*pair.a, *pair.b))]):
+    for look, runs_at_look in at_looks(runs, [(task, pair.variants) for task in pair.tasks]):
         comparison = Comparison(
             pair=pair,
             metric=runs.facts.metric,
@@ -95,48 +107,31 @@ class Comparison:
     alpha: float
     """The α of the verdict, and of the interval."""
     judged: bool
-    """Whether the comparison gets a verdict: it was planned, and the metric is the primary one."""
+    """Whether the comparison gets a verdict: it was planned, is in the family, and the metric is the primary one."""
     earlier_p: tuple[float, ...] = ()
     """Two-sided p at each earlier look."""
 
-    @property
-    def measure(self) -> Measure:
-        """The metric on the task of the pair."""
-        return Measure(self.metric, "mean", self.pair.task)
-
     @cached_property
-    def contrast(self) -> Contrast:
-        """The pairs of runs, variant against baseline."""
-        return self.measure.contrast(self.runs, (self.pair.a, self.pair.b))
-
-    @cached_property
-    def estimate(self) -> Estimated:
-        """The difference: as it is judged, or the plain mean where nothing is judged."""
-        if not self.judged:
-            return self.contrast.differences
-        return self.measure.estimate(self.runs, (self.pair.a, self.pair.b))
+    def verdict(self) -> PairVerdict:
+        """The verdict at this look, where the pair is compared, with its numbers."""
+        return pair_verdict(self.runs, self.pair, self.metric, self.alpha, judged=self.judged)
 
     @property
-    def margin(self) -> float | None:
-        """The margin that the study declares, in units of the primary metric; None for other metrics."""
-        facts = self.runs.facts
-        return facts.margin if self.metric == facts.metric else None
-
-    @cached_property
     def decision(self) -> Row:
-        """The verdict at this look."""
-        return row(self.estimate, self.margin, self.alpha)
+        """The word, the p and the reason of the verdict."""
+        return self.verdict.row
 
     @property
     def open(self) -> bool:
         """True where more seeds may settle the comparison.
 
-        They cannot where a trial failed or is missing, which no seed makes good.
+        They cannot where a trial failed or is missing, which no seed makes good, nor where a condition is better and
+        another worse.
         """
         if self.decision.verdict in DECIDED:
             return False
         why = self.decision.reason
-        return why is None or why.code != "incomplete"
+        return why is None or why.code not in ("incomplete", "varies")
 
     @property
     def p(self) -> float:
@@ -149,7 +144,7 @@ class Comparison:
     @cached_property
     def is_seedless(self) -> bool:
         """Whether more seeds would show nothing new."""
-        return are_seedless(self.runs, (*self.pair.a, *self.pair.b), self.pair.task)
+        return all(are_seedless(self.runs, self.pair.variants, task) for task in self.pair.tasks)
 
     @property
     def mde(self) -> float:
@@ -160,6 +155,7 @@ class Comparison:
         facts = self.runs.facts
         if self.is_seedless:
             return NAN
+        verdict = self.verdict
         alpha = self.alpha
         num_seeds = None  # As many as the estimate has.
         if self.judged:
@@ -167,11 +163,11 @@ class Comparison:
             last_look = Look(number=len(planned), count=len(planned), seeds=planned[-1])
             alpha = alpha_at(self.runs, last_look)
             num_seeds = last_look.seeds if facts.plan.looks else None
-        difference = self.estimate.mde(alpha, num_seeds)
-        span = self.contrast.metric.span
-        if isinstance(main_estimate(self.estimate), Differences) and span is not None and difference > span:
+        difference = verdict.estimate.mde(alpha, num_seeds)
+        is_mean = isinstance(main_estimate(verdict.estimate), Differences)
+        if is_mean and verdict.span is not None and difference > verdict.span:
             return math.inf
-        return difference
+        return difference * verdict.unit
 
     @property
     def reason(self) -> Reason | None:
@@ -179,41 +175,45 @@ class Comparison:
 
         Of an equivalence, the share of runs that may fail without having been seen.
         """
-        contrast = self.contrast
+        contrasts = self.verdict.contrasts
+        by_rate = any(contrast.by_rate for contrast in contrasts)
         are_documents = self.runs.facts.replication.unit == "document"
-        if self.decision.verdict == "equivalent" and not contrast.by_rate and not are_documents:
-            num_runs = min(contrast.a.shape[1], contrast.b.shape[1])
+        if self.decision.verdict == "equivalent" and not by_rate and not are_documents:
+            num_runs = min(min(contrast.a.shape[1], contrast.b.shape[1]) for contrast in contrasts)
             numbers = {"failures": unseen(num_runs)}
-            if contrast.metric.span is None:
+            if any(contrast.metric.span is None for contrast in contrasts):
                 numbers["untested"] = 1.0
             return Reason("unseen", numbers)
         if self.is_seedless and self.decision.reason == Reason("open"):
             return Reason("seedless")
         # A baseline that did not learn does not tell how many seeds are needed.
-        if contrast.baseline_at_floor:
+        if all(contrast.baseline_at_floor for contrast in contrasts):
             return self.decision.reason
-        return with_seeds(self.decision.reason, self.estimate, alpha=self.alpha, margin=self.margin)
+        verdict = self.verdict
+        why = with_needed_seeds(verdict.row.reason, verdict.estimate, alpha=self.alpha, margin=verdict.margin)
+        if verdict.in_conditions:
+            return with_needed_seeds_in_every(why, verdict.in_conditions, self.alpha)
+        return why
 
     @property
     def settings(self) -> str:
         """The settings tuned for the variant, and the runner-ups at which it was judged too."""
-        task = self.pair.task
         settings = []
         for variant in self.runs.facts.variants:
             if variant.name == self.pair.name:
-                tuned = variant.tuned.get(task.name, {})
-                settings += [f"{path}={label}" for path, label in tuned.items()]
+                settings += _tuned_settings(variant, self.pair.tasks)
         if self.judged:
             for name in self.pair.a:
-                for runner_up in self.runs.runner_ups(name, task):
-                    if self.runs.of(runner_up, task).ended.any():
-                        settings.append(f"also {runner_up}")
-        return "; ".join(settings)
+                for task in self.pair.tasks:
+                    for runner_up in self.runs.runner_ups(name, task):
+                        if self.runs.of(runner_up, task).ended.any():
+                            settings.append(f"also {runner_up}")
+        return "; ".join(dict.fromkeys(settings))
 
     @property
     def plan(self) -> str:
         """The mark of a judged comparison that is not as first planned: `changed`, `added` or `known`; else empty."""
-        return self.runs.facts.plan_mark((*self.pair.a, *self.pair.b)) if self.judged else ""
+        return self.runs.facts.plan_mark(self.pair.variants) if self.judged else ""
 
     @property
     def treatment(self) -> Treatment | None:
@@ -221,7 +221,8 @@ class Comparison:
         if not self.judged:
             return None
         treatments = treatments_of(self.runs.evidence)
-        return treatments.between(self.pair.a, self.pair.b, self.pair.task.name)
+        by_task = (treatments.between(self.pair.a, self.pair.b, task.name) for task in self.pair.tasks)
+        return next(filter(None, by_task), None)
 
     @property
     def unequal_runs(self) -> list[UnequalRun]:
@@ -229,37 +230,48 @@ class Comparison:
         if not self.judged:
             return []
         treatments = treatments_of(self.runs.evidence)
-        return treatments.unequal_runs((*self.pair.a, *self.pair.b), self.pair.task.name)
+        unequal = []
+        for task in self.pair.tasks:
+            unequal += treatments.unequal_runs(self.pair.variants, task.name)
+        return unequal
+
+    @property
+    def _solved(self) -> tuple[float, float]:
+        """The runs of each side that solved the task; NaN where no such counts decide."""
+        solved = self.verdict.contrasts[0].solved
+        if solved is None or not isinstance(main_estimate(self.verdict.estimate), Rate):
+            return NAN, NAN
+        return int(solved[0].sum()), int(solved[1].sum())
+
+    @property
+    def _solved_alone(self) -> tuple[float, float]:
+        """The seeds that each side alone solved; NaN where no such counts decide."""
+        estimate = main_estimate(self.verdict.estimate)
+        return estimate.only if isinstance(estimate, Rate) and not np.isnan(self._solved[0]) else (NAN, NAN)
 
     def row(self) -> ComparisonRow:
         """Returns the row of the table."""
-        contrast = self.contrast
-        ci_low, ci_high = self.estimate.interval(self.alpha) or (NAN, NAN)
-        solved_variant: float = NAN
-        solved_baseline: float = NAN
-        only_variant: float = NAN
-        only_baseline: float = NAN
-        estimate = main_estimate(self.estimate)
-        if isinstance(estimate, Rate) and contrast.solved is not None:
-            solved_variant, solved_baseline = (int(solved.sum()) for solved in contrast.solved)
-            only_variant, only_baseline = estimate.only
+        verdict = self.verdict
+        ci_low, ci_high = verdict.estimate.interval(self.alpha) or (NAN, NAN)
+        solved_variant, solved_baseline = self._solved
+        only_variant, only_baseline = self._solved_alone
         return ComparisonRow(
             variant=self.pair.name,
             baseline=self.pair.against,
-            task=self.pair.task.name,
+            task=self.pair.place,
             metric=self.metric,
-            n=contrast.n,
-            mean_variant=mean_of(contrast.a.mean(axis=0)),
-            mean_baseline=mean_of(contrast.b.mean(axis=0)),
-            diff=contrast.differences.mean,
-            ci_low=ci_low,
-            ci_high=ci_high,
+            n=verdict.n,
+            mean_variant=verdict.mean_a,
+            mean_baseline=verdict.mean_b,
+            diff=verdict.diff,
+            ci_low=ci_low * verdict.unit,
+            ci_high=ci_high * verdict.unit,
             level=1 - self.alpha,
             p=self.p,
             mde=self.mde,
             verdict=self.decision.verdict if self.judged else "",
             reason=str(self.reason or "") if self.judged else "",
-            exploratory=not self.judged,
+            exploratory=not (self.pair.planned and self.metric == self.runs.facts.metric),
             settings=self.settings,
             solved_variant=solved_variant,
             solved_baseline=solved_baseline,
@@ -268,32 +280,17 @@ class Comparison:
             look=self.look.number,
             plan=self.plan,
             treatment=str(self.treatment or ""),
-            resolution=binding_resolution(self.estimate),
+            resolution=binding_resolution(verdict.estimate) * verdict.unit,
             unequal_runs=as_text(self.unequal_runs),
         )
 
 
-def with_seeds(
-    why: Reason | None, estimate: Estimated, *, alpha: float, margin: float | None, x: float | None = 0.0
-) -> Reason | None:
-    """Returns the reason of an open verdict with the number of seeds that would settle it.
-
-    They settle whether the difference is other than `x`, or lies within `margin`. Any other reason is returned as it
-    is, and so is that of a rate or of fewer than three pairs, which tell of no number of seeds. Of folds no number
-    settles anything.
-    """
-    differences = main_estimate(estimate)
-    if why is None or why.code != "open":
-        return why
-    if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
-        return why
-    if differences.unit == "folds":
-        # More folds of the same data are no further evidence.
-        return Reason("folds")
-    seeds = seeds_needed(differences, alpha, margin, x)
-    if math.isfinite(seeds):
-        return Reason("open", {differences.unit: seeds})
-    without_examples = replace(differences, examples=None)
-    if math.isfinite(seeds_needed(without_examples, alpha, margin, x)):
-        return Reason("examples")
-    return Reason("open", {differences.unit: MAX_SEEDS + 1})
+def _tuned_settings(variant: VariantFacts, tasks: Sequence[TaskFacts]) -> list[str]:
+    """Returns the settings that were tuned for a variant, with their task where tasks differ in them."""
+    by_task = [variant.tuned.get(task.name, {}) for task in tasks]
+    if all(tuned == by_task[0] for tuned in by_task):
+        return [f"{path}={label}" for path, label in by_task[0].items()]
+    settings = []
+    for task, tuned in zip(tasks, by_task, strict=True):
+        settings += [f"{path}={label} ({task.name})" for path, label in tuned.items()]
+    return settings

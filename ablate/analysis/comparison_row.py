@@ -12,9 +12,17 @@ class ComparisonRow:
     baseline: str
     """The variant, or `path=level`, that it is compared with."""
     task: str
+    """The task or, of a comparison over conditions, how they are taken together: `mean`, `every`, `sample`.
+
+    Of `every` the numbers are those of the condition that decides. Those of a mean are in the unit of the metric where
+    all conditions share its scale, else in shares of their scales.
+    """
     metric: str
     n: int
-    """Pairs: seeds on which both runs have an outcome. A diverged run counts with the metric's floor."""
+    """Pairs: seeds on which both runs have an outcome. A diverged run counts with the metric's floor.
+
+    Of a mean over conditions, seeds that all of them have; of a sample of conditions, conditions.
+    """
     mean_variant: float
     """Mean over the pairs, in the metric's units and direction; NaN without pairs."""
     mean_baseline: float
@@ -36,11 +44,12 @@ class ComparisonRow:
     no such difference.
     """
     verdict: str
-    """`better`, `worse`, `equivalent` or `inconclusive`; empty where the comparison was not planned."""
+    """`better`, `worse`, `equivalent` or `inconclusive`; empty where the comparison was not planned, or claims alone
+    are judged."""
     reason: str
     """The reasons for the verdict, as text of `core.reason`; empty where there is nothing to say."""
     exploratory: bool
-    """Whether the comparison was not planned, and so has no verdict."""
+    """Whether the comparison was not planned, and so has no verdict; where claims alone are judged none has one."""
     settings: str
     """Settings that were tuned for the variant, `path=value`, and the runner-ups at which it was judged too."""
     solved_variant: float

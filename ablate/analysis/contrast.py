@@ -6,7 +6,7 @@ solution or do not, a mean over seeds is a rate in disguise: the seeds that only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,6 +64,8 @@ class Contrast:
     """Whether a side is a value that the task declares: near guessing, say."""
     obstacle: Reason | None = None
     """Why the values of a derived metric say nothing; None where they do."""
+    seeds: Sequence[int] = ()
+    """The numbers of its pairs in their order, or of all unpaired runs; none where runs have no numbers."""
 
     @classmethod
     def between(
@@ -96,6 +98,7 @@ class Contrast:
             counted=counted,
             constant=any(isinstance(side, Constant) for side in sides.variants),
             obstacle=obstacles[0] if obstacles else None,
+            seeds=sides.compared_numbers,
         )
 
     @property
@@ -174,6 +177,13 @@ class Contrast:
         return never_vary([*self.a, *self.b])
 
     @property
+    def has_one_value(self) -> bool:
+        """Whether all runs of both sides have one value, and no resolution is declared: its grid is not known."""
+        if self.metric.resolution > 0 or not self.has_runs or not self.differences.all_zero:
+            return False
+        return never_vary([np.concatenate([self.a.ravel(), self.b.ravel()])])
+
+    @property
     def _unstable(self) -> Reason:
         """The reason that runs diverged; it says so where they count for nothing, and where they are all of a side."""
         numbers = {"diverged": float(self.diverged)}
@@ -189,11 +199,8 @@ class Contrast:
         near = max(margin, CEILING_STEPS * metric.resolution) + ROUNDED
         oriented = sign(metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
         at_ceiling = self._oriented_ceiling(oriented) - near
-        if self.interaction:
-            at_lowest = -np.inf if metric.floor is None else sign(metric) * metric.floor + near
-            means = sign(metric) * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
-            if ((means >= at_ceiling) | (means <= at_lowest)).any():
-                yield Block(Reason("scale"))
+        if self.interaction and self.has_mean_near_bound(margin):
+            yield Block(Reason("scale"))
         all_solved = False
         none_solved = False
         if self.by_rate and self.solved is not None and self.has_runs:
@@ -207,6 +214,18 @@ class Contrast:
             yield Block(Reason("floor", {"n": self.n}), wholly=False)
         if self.differences.all_zero:
             yield Block(Reason("degenerate", {"n": self.n}))
+
+    def has_mean_near_bound(self, margin: float = 0.0) -> bool:
+        """Returns whether the mean of a variant lies so near a bound of the metric that differences shrink there."""
+        if self.counted or self.n == 0:
+            return False
+        metric = self.metric
+        near = max(margin, CEILING_STEPS * metric.resolution) + ROUNDED
+        means = sign(metric) * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
+        oriented = sign(metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
+        at_ceiling = self._oriented_ceiling(oriented) - near
+        at_lowest = -np.inf if metric.floor is None else sign(metric) * metric.floor + near
+        return bool(((means >= at_ceiling) | (means <= at_lowest)).any())
 
     def _oriented_ceiling(self, oriented: Floats) -> float:
         """Returns the best value of the metric, oriented; infinite where it is unknown.

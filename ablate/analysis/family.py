@@ -1,20 +1,29 @@
 """The family of a study: its planned comparisons, and the claims that are none of them; the α that each has.
 
 M is what was planned, whatever became of it. Each member is decided at α = 0.05/M, so that the chance of any false
-verdict among them is at most 0.05.
+verdict among them is at most 0.05. `claim_families` has the families of claims alone.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from ablate.analysis.chances import weights
+from ablate.analysis.claim_families import (
+    PlacedClaim,
+    alpha_of_late_claim,
+    estimate_of,
+    estimate_of_row,
+    size_of_claims,
+)
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.looks import Look
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
 from ablate.core.facts import ALL_PAIRS, BASELINE, Claim, StudyFacts, TaskFacts, VariantFacts
+from ablate.core.over import TREND, Form
 from ablate.core.short_names import by_design, levels_in
 
 CROSSED = ("factorial", "fractional")
@@ -25,7 +34,7 @@ Levels = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison on one task of two groups of variants, by the mean of each per seed."""
+    """A comparison of two groups of variants, by the mean of each per seed: on one task, or over several."""
 
     name: str
     """The variant or, of a main effect, `path=level`."""
@@ -35,14 +44,46 @@ class Pair:
     """The variants of A."""
     b: tuple[str, ...]
     """The variants of B."""
-    task: TaskFacts
+    tasks: tuple[TaskFacts, ...]
+    """The task that it is about or, of one over conditions, all of them."""
+    form: Form = "each"
+    """How the tasks are taken together; `each` of a single one."""
     planned: bool = True
+
+    @property
+    def place(self) -> str:
+        """Where the sides are compared: the task or, over conditions, how they are taken together."""
+        return self.tasks[0].name if self.form == "each" else self.form
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants of both sides."""
+        return (*self.a, *self.b)
 
 
 def alpha_at(runs: Runs, look: Look) -> float:
     """Returns α/M, or the share of it that the look has."""
-    size = runs.memo("family", lambda evidence: max(family_size(evidence.facts), 1))
-    return ALPHA * weights(look.count)[look.number - 1] / float(size)
+    return _share(ALPHA, look) / float(_size(runs))
+
+
+def alpha_of_claim(runs: Runs, claim: Claim, look: Look) -> float:
+    """Returns the α of a claim, or the share of it that the look has.
+
+    In a family of claims alone, one that was declared after results is judged among all rows and claims.
+    """
+    facts = runs.facts
+    if facts.family == "all" or not claim.exploratory:
+        return alpha_at(runs, look)
+    return _share(alpha_of_late_claim(len(planned_pairs(facts)), len(facts.claims)), look)
+
+
+def _size(runs: Runs) -> int:
+    return runs.memo(lambda evidence: max(family_size(evidence.facts), 1), "family")
+
+
+def _share(alpha: float, look: Look) -> float:
+    """Returns the share of a level that a look has."""
+    return alpha * weights(look.count)[look.number - 1]
 
 
 def pairs(facts: StudyFacts) -> list[Pair]:
@@ -51,25 +92,48 @@ def pairs(facts: StudyFacts) -> list[Pair]:
     Every variant against the baseline, the one that `compare` names where this run has it, or every other; a placebo
     against the baseline alone. Of a design that crosses its factors, each level against the baseline's, over
     the cells that differ in nothing else; its cells against the baseline are exploratory. Of runs that were given, what
-    both sides have run on.
+    both sides have run on. Where verdicts are over conditions, comparisons on one task are exploratory.
     """
-    tasks = [task for task in facts.tasks if facts.metric in task.metrics]
-    exploratory: set[str] = set()
-    compared = _main_effects(facts, tasks)
-    if compared:
-        exploratory = {variant.name for variant in facts.variants[1:] if by_design(variant)}
-    for name, against in _variant_pairs(facts):
-        for task in tasks:
-            if not all(facts.is_planned(side, task.name) for side in (name, against)):
-                continue
-            is_planned = name not in exploratory
-            compared.append(Pair(name, against, a=(name,), b=(against,), task=task, planned=is_planned))
-    return sorted(compared, key=lambda pair: not pair.planned)
+    over = _pairs_over(facts)
+    alone: list[Pair] = []
+    for pair in over:
+        alone += [replace(pair, tasks=(task,), form="each") for task in _tasks_of_both(pair, facts)]
+    if facts.over.form == "each":
+        return sorted(alone, key=lambda pair: not pair.planned)
+    planned = [pair for pair in over if pair.planned]
+    return [*planned, *(replace(pair, planned=False) for pair in alone)]
 
 
 def planned_pairs(facts: StudyFacts) -> list[Pair]:
     """Returns the planned comparisons."""
     return [pair for pair in pairs(facts) if pair.planned]
+
+
+def is_judged(pair: Pair, facts: StudyFacts) -> bool:
+    """Returns whether a comparison gets a verdict: it was planned, and the family is not one of claims alone."""
+    return pair.planned and facts.family == "all"
+
+
+def _pairs_over(facts: StudyFacts) -> list[Pair]:
+    """Returns the comparisons of a study, each over all tasks that have the primary metric."""
+    form = facts.over.form
+    tasks = tuple(task for task in facts.tasks if facts.metric in task.metrics)
+    if not tasks:
+        return []
+    exploratory: set[str] = set()
+    compared = _main_effects(facts, tasks)
+    if compared:
+        exploratory = {variant.name for variant in facts.variants[1:] if by_design(variant)}
+    for name, against in _variant_pairs(facts):
+        pair = Pair(name, against, (name,), (against,), tasks, form, planned=name not in exploratory)
+        if _tasks_of_both(pair, facts):
+            compared.append(pair)
+    return compared
+
+
+def _tasks_of_both(pair: Pair, facts: StudyFacts) -> list[TaskFacts]:
+    """Returns the tasks of a comparison on which all of its variants run."""
+    return [task for task in pair.tasks if all(facts.is_planned(name, task.name) for name in pair.variants)]
 
 
 def _variant_pairs(facts: StudyFacts) -> list[tuple[str, str]]:
@@ -84,7 +148,7 @@ def _variant_pairs(facts: StudyFacts) -> list[tuple[str, str]]:
     return names + [(name, baseline.name) for name in facts.placebos]
 
 
-def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
+def _main_effects(facts: StudyFacts, tasks: tuple[TaskFacts, ...]) -> list[Pair]:
     """Returns each level of each factor against the baseline's, over the cells of a crossed design."""
     cells = crossed_levels(facts)
     if not cells:
@@ -104,7 +168,7 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
             if a and b:
                 name = f"{path}={label}"
                 against = f"{path}={base}"
-                effects += [Pair(name, against, a=tuple(a), b=tuple(b), task=task) for task in tasks]
+                effects.append(Pair(name, against, tuple(a), tuple(b), tasks, facts.over.form))
     return effects
 
 
@@ -159,12 +223,20 @@ def _without(levels: Mapping[str, str], path: str) -> tuple[str, ...]:
 
 
 def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
-    """Returns how a claim is decided on each task that can tell it, and on which its sides run."""
+    """Returns how a claim is decided on each task that can tell it, and on which its sides run.
+
+    Of a claim on one condition, or on two, these alone.
+    """
     slices = claim.metrics
     less = slices[1] if len(slices) > 1 else ""
+    conditions = _conditions_of(claim)
+    # One over conditions lacks those on which a side does not run, and says so.
+    takes_all = claim.kind == "gains" or (facts.over.form != "each" and not conditions)
     measures = []
     for task in facts.tasks:
-        if not all(facts.is_planned(name, task.name) for name in claim.variants):
+        if conditions and task.name not in conditions:
+            continue
+        if not takes_all and not all(facts.is_planned(name, task.name) for name in claim.variants):
             continue
         measure = measure_of(claim.metric, task, facts)
         if measure is not None:
@@ -172,19 +244,41 @@ def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
     return measures
 
 
-def planned_pair_of(claim: Claim, facts: StudyFacts) -> Pair | None:
-    """Returns the planned comparison that a claim is about, in either direction; None where it is about none."""
-    if claim.metric != facts.metric or claim.kind == "interaction":
-        return None
-    sides = {frozenset(claim.a), frozenset(claim.b)}
-    same = [pair for pair in planned_pairs(facts) if {frozenset(pair.a), frozenset(pair.b)} == sides]
-    if len(same) != 1 or len(measures_of(claim, facts)) != 1:
-        return None
-    return same[0]
+def _conditions_of(claim: Claim) -> list[str]:
+    """Returns the conditions that a claim names; none where it follows the study."""
+    named = [claim.condition, claim.less.condition if claim.less is not None else ""]
+    return [condition for condition in named if condition]
+
+
+def place_of(claim: Claim, facts: StudyFacts) -> str:
+    """Returns what a claim is about beside its sides: a condition, two, or how several are taken together."""
+    conditions = _conditions_of(claim)
+    if claim.kind == "gains":
+        return TREND
+    if conditions:
+        return " and ".join(sorted(conditions))
+    if facts.over.form != "each":
+        return facts.over.form
+    measures = measures_of(claim, facts)
+    return measures[0].task.name if len(measures) == 1 else "every"
 
 
 def family_size(facts: StudyFacts) -> int:
-    """Returns M: the planned comparisons, and the claims about none of them that were declared before any trial."""
-    declared = [claim for claim in facts.claims if not claim.exploratory]
-    other_claims = [claim for claim in declared if planned_pair_of(claim, facts) is None]
-    return len(planned_pairs(facts)) + len(other_claims)
+    """Returns M: how many comparisons and claims share the level, as declared before any trial.
+
+    The planned comparisons, with the claims that are about none of them; of a family of claims the numbers that these
+    are about; 1 of claims in order.
+    """
+    claims = [PlacedClaim(claim, place_of(claim, facts)) for claim in facts.claims if not claim.exploratory]
+    match facts.family:
+        case "all":
+            planned = planned_pairs(facts)
+            rows = {estimate_of_row(pair.a, pair.b, facts.metric, pair.place) for pair in planned}
+            others = [placed for placed in claims if estimate_of(placed) not in rows]
+            return len(planned) + len(others)
+        case "claims":
+            return size_of_claims(claims)
+        case "ordered":
+            return min(1, len(claims))
+        case _:
+            assert_never(facts.family)

@@ -1,12 +1,15 @@
 """Where further runs may decide what is open: more seeds, or other settings of what was tuned."""
 
+from collections.abc import Iterator
+
 from ablate.analysis.agreeing import SUBTRACTED, Groups
-from ablate.analysis.claims import judged_claim
-from ablate.analysis.compare import primary_comparison
-from ablate.analysis.family import planned_pairs
+from ablate.analysis.claims import judged_claims
+from ablate.analysis.compare import Comparison, primary_comparison
+from ablate.analysis.family import is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
+from ablate.analysis.judged_claim import JudgedClaim
 from ablate.analysis.looks import looks_taken
-from ablate.analysis.runs import runs_of
+from ablate.analysis.runs import Runs, runs_of
 from ablate.core.facts import Evidence
 
 Place = tuple[str, str]
@@ -23,20 +26,43 @@ def unsettled(evidence: Evidence) -> set[Place]:
     facts = runs.facts
     last_look = looks_taken(facts)[-1]
     places: set[Place] = set()
-    for pair in planned_pairs(facts):
-        comparison = primary_comparison(runs, pair)
+    for comparison in _judged_comparisons(runs):
         if comparison.open and comparison.look == last_look:
-            places |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
-    for claim in facts.claims:
-        judged = judged_claim(runs, claim)
-        if judged.open and judged.look == last_look:
-            for on_task in judged.tasks:
-                places |= {(name, on_task.task) for name in claim.variants}
+            for task in comparison.pair.tasks:
+                places |= {(name, task.name) for name in comparison.pair.variants}
+    for judged in _open_claims(runs):
+        for at in judged.places:
+            for task_name in at.tasks:
+                places |= {(name, task_name) for name in judged.claim.variants}
 
     always = [facts.variants[0].name, *facts.placebos]
-    for task in {task for _, task in places}:
-        places |= {(name, task) for name in always}
+    for task_name in {task_name for _, task_name in places}:
+        places |= {(name, task_name) for name in always}
     return places
+
+
+def _judged_comparisons(runs: Runs) -> Iterator[Comparison]:
+    """Yields the comparisons that get a verdict."""
+    for pair in pairs(runs.facts):
+        if is_judged(pair, runs.facts):
+            yield primary_comparison(runs, pair)
+
+
+def _open_claims(runs: Runs) -> Iterator[JudgedClaim]:
+    """Yields the claims that more seeds may decide.
+
+    Of claims in order, none after one that nothing can decide any more: it will not be tested. What is measured may
+    still be.
+    """
+    last_look = looks_taken(runs.facts)[-1]
+    is_reachable = True
+    for judged in judged_claims(runs):
+        is_open = judged.open and judged.look == last_look
+        is_ordered = runs.facts.family == "ordered" and not judged.claim.exploratory
+        if is_open and (is_reachable or not is_ordered):
+            yield judged
+        elif is_ordered and not (judged.settled or judged.measured):
+            is_reachable = False
 
 
 def depends_on_tuning(evidence: Evidence) -> set[Place]:
@@ -44,12 +70,14 @@ def depends_on_tuning(evidence: Evidence) -> set[Place]:
     runs = runs_of(evidence)
     refuse_own_guides(runs.evidence)
     places: set[Place] = set()
-    for pair in planned_pairs(runs.facts):
-        decision = primary_comparison(runs, pair).decision
-        places |= _must_agree(pair.task.name, (pair.a, pair.b), decision.must_agree)
-    for claim in runs.facts.claims:
-        for on_task in judged_claim(runs, claim).tasks:
-            places |= _must_agree(on_task.task, claim.sides, on_task.judged.must_agree)
+    for comparison in _judged_comparisons(runs):
+        pair = comparison.pair
+        for task_name, must_agree in comparison.verdict.must_agree.items():
+            places |= _must_agree(task_name, (pair.a, pair.b), must_agree)
+    for judged in judged_claims(runs):
+        for at in judged.places:
+            for task_name in at.tasks:
+                places |= _must_agree(task_name, judged.claim.sides, at.must_agree)
     return places
 
 

@@ -14,7 +14,7 @@ where "matches within the margin" is supported, `better` or `worse` where "beats
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
@@ -107,7 +107,7 @@ def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: flo
 def _is_within(slack: float, kind: ClaimKind, x: float) -> bool:
     """Returns whether no difference can support a claim, since its X is not beyond what a difference must exceed."""
     match kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             return False
         case "matches":
             return x <= slack
@@ -122,7 +122,7 @@ def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tu
     above = estimate.above
     below = estimate.below
     match kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             supported = above(x + slack)
             refuted = below(x - slack)
         case "matches":
@@ -148,36 +148,12 @@ def _must_agree(outcome: ClaimOutcome, kind: ClaimKind, mean: float) -> tuple[bo
         return False, False
     is_supported = outcome == "supported"
     match kind:
-        case "beats" | "does_not_lose" | "interaction":
+        case "beats" | "does_not_lose" | "interaction" | "gains":
             return is_supported, not is_supported
         case "matches":
             return is_supported or mean > 0, is_supported or not mean > 0
         case _:
             assert_never(kind)
-
-
-def on_all(tasks: Sequence[Judged]) -> Judged:
-    """Returns the judgement of a claim over several tasks.
-
-    It is supported by the largest p, and refuted by as many times the smallest as there are tasks.
-    """
-    if len(tasks) == 1:
-        return tasks[0]
-    supported = max(task.supported for task in tasks)
-    refuted = min(1.0, len(tasks) * min(task.refuted for task in tasks))
-    why = next(task.why for task in tasks if task.why)
-    return replace(tasks[0], supported=supported, refuted=refuted, why=why)
-
-
-def deciding(tasks: Sequence[Judged]) -> int:
-    """Returns the index of the task that stands against a claim most; its numbers are shown."""
-    indices = range(len(tasks))
-    outcome = on_all(tasks).outcome
-    if outcome == "refuted":
-        return min(indices, key=lambda i: tasks[i].refuted)
-    if outcome == "supported":
-        return max(indices, key=lambda i: tasks[i].supported)
-    return max(indices, key=lambda i: (tasks[i].outcome == "inconclusive", tasks[i].supported))
 
 
 @dataclass(frozen=True)

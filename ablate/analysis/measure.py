@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ class Measure:
         """Returns the estimate of A against B, or of an interaction; `groups` as `Claim.sides` has them."""
         if self.estimator is not None and self.estimator.estimate is not None:
             return self.estimator.estimate(self, runs, groups)
-        return over_settings(runs, self.task, groups, partial(self._estimate_at, runs))
+        return over_settings(runs, [self.task], groups, lambda of_tasks: self._estimate_at(runs, of_tasks[0]))
 
     def _estimate_at(self, runs: Runs, groups: Groups) -> Plain:
         """Returns the estimate at one setting of each variant; a name stands for a setting."""

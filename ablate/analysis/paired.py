@@ -117,6 +117,13 @@ class MeanSquares:
             return self
         return replace(self, n=n, examples=self.rest + n * self.by_example)
 
+    def with_examples(self, m: int) -> MeanSquares:
+        """Returns the mean squares that m examples would have on average, by the components of these."""
+        if m == self.m:
+            return self
+        by_seed = max(0.0, self.seeds - self.rest) / self.m
+        return replace(self, m=m, seeds=self.rest + m * by_seed)
+
     @property
     def error(self) -> StandardError:
         """The standard error of the mean over all cells."""
@@ -169,10 +176,14 @@ class Differences:
         floor = max(resolution, rounding, SMALLEST_SD)
         return cls(values, floor, examples, overlap, resolution=resolution)
 
-    def on(self, seeds: Flags) -> Differences:
-        """Returns the differences on some seeds; `seeds` of shape (n,)."""
+    def on(self, seeds: Flags | list[int]) -> Differences:
+        """Returns the differences on some seeds: flags of shape (n,), or the indices of some in another order."""
         examples = None if self.examples is None else self.examples[seeds]
         return replace(self, values=self.values[seeds], examples=examples)
+
+    def without_examples(self) -> Differences:
+        """Returns the differences as if their test examples were all that there are."""
+        return replace(self, examples=None)
 
     @property
     def n(self) -> int:

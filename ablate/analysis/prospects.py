@@ -6,14 +6,16 @@ of 0. By the rate, on an all-or-nothing task: the failure rate that is told from
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ablate.analysis.conditions import Condition, Refusal
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.family import Pair
+from ablate.analysis.more_examples import seeds_with_more_examples, test_share
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import (
     LEAST_PAIRS,
@@ -24,7 +26,10 @@ from ablate.analysis.power import (
     smallest,
 )
 from ablate.analysis.runs import Runs, runs_of, solving_metric
+from ablate.analysis.sums_of_conditions import mean_over
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
+from ablate.core.metric import Metric
+from ablate.core.over import MEAN
 from ablate.core.reason import Reason
 
 
@@ -46,6 +51,10 @@ class Prospect:
     """The seeds that make this probability 80 %; infinite above `MAX_SEEDS`."""
     seeds: float | None = None
     """The seeds that detect the difference that was asked for; infinite above `MAX_SEEDS`."""
+    test_share: float | None = None
+    """The share of the variance that a fixed test set adds; None where every seed draws its own."""
+    seeds_with_more: float | None = None
+    """The seeds that detect as much as those planned with four times as many test examples."""
     why: str = ""
     """Why a number is not known, or infinite, as `core.reason` writes it; empty where nothing is to be said."""
     against: str = BASELINE
@@ -71,6 +80,8 @@ class Outlook:
     """By the rate, the seeds that show equivalence within the margin, if no run fails alone."""
     seeds: float | None = None
     """By the rate, the seeds that tell the failure rate which is worth the difference that was asked for."""
+    conditions: int = 1
+    """The number of conditions whose mean is judged; 1 where each is judged by itself."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,8 @@ class Power:
     tasks: Sequence[Outlook]
     asked: float | None = None
     """A difference that the study is to detect, in the metric's units."""
+    claims_in_order: int = 0
+    """The claims that are judged one after the other; 0 where all are judged."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,62 @@ def outlook(
         by_rate=False,
         effect=detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None,
         prospects=_prospects(task, name, pairs, evidence, terms),
+    )
+
+
+def outlook_of_mean(
+    tasks: Sequence[TaskFacts],
+    name: str,
+    pairs: Sequence[Pair],
+    evidence: Evidence | None,
+    terms: Terms,
+    scales: Mapping[str, float],
+) -> Outlook:
+    """Returns what comparisons by their mean over tasks can tell, by the metric `name`, in the scaled unit.
+
+    scales: task → the declared scale of its differences.
+    """
+    prospects = []
+    for pair in pairs:
+        contrast = None if evidence is None else _contrast_of_mean(tasks, name, pair, evidence, terms, scales)
+        if contrast is None:
+            prospects.append(Prospect(pair.name, why=str(Reason("pairs")), against=pair.against))
+            continue
+        prospects.append(replace(_prospect(pair.name, contrast, terms), against=pair.against))
+    return Outlook(MEAN, name, terms.margin, by_rate=False, prospects=prospects, conditions=len(tasks))
+
+
+def _contrast_of_mean(
+    tasks: Sequence[TaskFacts],
+    name: str,
+    pair: Pair,
+    evidence: Evidence,
+    terms: Terms,
+    scales: Mapping[str, float],
+) -> Contrast | None:
+    """Returns the contrast of a pair by its mean over tasks; None where known runs have no such mean."""
+    runs = runs_of(evidence)
+    contrasts = []
+    conditions = []
+    for task in tasks:
+        known_task = _known_task(task, name, evidence)
+        if known_task is None:
+            return None
+        contrast = replace(_most_varying(runs, pair, known_task, name), metric=task.metrics[name])
+        scale = scales.get(task.name)
+        contrasts.append(contrast)
+        conditions.append(
+            Condition.of_contrast(task.name, contrast, name, margin=terms.margin, declared_scale=scale)
+        )
+    mean = mean_over(conditions)
+    if isinstance(mean, Refusal):
+        return None
+    return replace(
+        contrasts[0],
+        metric=Metric("max", resolution=mean.resolution),
+        differences=mean,
+        diverged=sum(contrast.diverged for contrast in contrasts),
+        grouped=any(contrast.grouped for contrast in contrasts),
     )
 
 
@@ -198,20 +267,20 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
         return Prospect(variant, contrast.n, why=str(obstacle))
 
     differences = contrast.differences
-    detectable = None
-    if terms.n > 1:
-        detectable = differences.mde(terms.alpha, terms.n)
-        span = contrast.metric.span
-        if span is not None and detectable > span:
-            detectable = math.inf
+    detectable = _detectable(contrast, terms)
     equivalent = None
     equivalent_seeds = None
     if terms.margin is not None and not contrast.grouped:
         equivalent, equivalent_seeds = _equivalence(differences, terms.n, terms.margin, terms.alpha)
+    share = None
+    seeds_with_more = None
+    if differences.squares is not None and detectable is not None and math.isfinite(detectable):
+        share = test_share(differences.squares.at(terms.n))
+        seeds_with_more = seeds_with_more_examples(differences.squares, detectable, terms.alpha)
     seeds = None
     reason = None
     if terms.detect is not None:
-        seeds, reason = _seeds_to_detect(differences, terms.detect, terms.alpha)
+        seeds, reason = seeds_to_detect(differences, terms.detect, terms.alpha)
     if reason is None and contrast.diverged:
         reason = Reason("unstable", {"diverged": contrast.diverged})
     elif reason is None and contrast.grouped:
@@ -224,8 +293,19 @@ def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
         equivalent=equivalent,
         equivalent_seeds=equivalent_seeds,
         seeds=seeds,
+        test_share=share,
+        seeds_with_more=seeds_with_more,
         why=str(reason or ""),
     )
+
+
+def _detectable(contrast: Contrast, terms: Terms) -> float | None:
+    """Returns the difference that the planned seeds detect; None of one seed, infinite beyond the metric's range."""
+    if terms.n < 2:
+        return None
+    detectable = contrast.differences.mde(terms.alpha, terms.n)
+    span = contrast.metric.span
+    return math.inf if span is not None and detectable > span else detectable
 
 
 def _no_spread(contrast: Contrast) -> Reason | None:
@@ -255,7 +335,7 @@ def _equivalence(d: Differences, n: int, margin: float, alpha: float) -> tuple[f
     return power, smallest(lambda num_seeds: power_of(num_seeds) >= POWER)
 
 
-def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Reason | None]:
+def seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Reason | None]:
     """Returns the seeds that detect a difference; infinite, with the reason, where none do."""
 
     def needed(differences: Differences) -> float:
@@ -265,7 +345,7 @@ def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[f
     if math.isfinite(seeds):
         return seeds, None
     # The first limit without which some number of seeds would do is the reason.
-    if math.isfinite(needed(replace(d, examples=None))):
+    if math.isfinite(needed(d.without_examples())):
         return math.inf, Reason("examples")
     if math.isfinite(needed(replace(d, overlap=0.0))):
         return math.inf, Reason("pool")

@@ -32,13 +32,13 @@ Lengths = Mapping[int, float]
 
 @dataclass(frozen=True)
 class UsualLength:
-    """The length that runs of a variant have, and how far from it one may lie."""
+    """The usual length of a variant's runs, and the relative difference up to which another length is the same."""
 
     value: float
     tolerance: float
 
     def is_that_of(self, length: float) -> bool:
-        """Returns whether a run of this length trained as long."""
+        """Returns whether a run of this length trained as long as is usual."""
         return isclose(length, self.value, rel_tol=self.tolerance)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,7 +52,7 @@ class Runs:
         # Both arrays end with an entry for a trial that has not run, whose row is −1.
         self.status = np.append(_statuses(trials), NOT_RUN)
         self.ids = np.append(trials["id"].to_numpy(object), "")
-        self._memo: dict[str, Any] = {}
+        self._memo: dict[tuple[Hashable, ...], Any] = {}
 
     def first(self, count: int) -> Runs:
         """Returns the runs of the first `count` seeds alone."""
@@ -60,11 +60,11 @@ class Runs:
         fewer.seeds = self.seeds[:count]
         return fewer
 
-    def memo(self, name: str, compute: Callable[[Evidence], Result]) -> Result:
-        """Returns what `compute` makes of the evidence, once for all who ask for this name."""
-        if name not in self._memo:
-            self._memo[name] = compute(self.evidence)
-        result: Result = self._memo[name]
+    def memo(self, compute: Callable[[Evidence], Result], *key: Hashable) -> Result:
+        """Returns what `compute` makes of the evidence, once for all who ask for this key."""
+        if key not in self._memo:
+            self._memo[key] = compute(self.evidence)
+        result: Result = self._memo[key]
         return result
 
     def suspect(self, task: TaskFacts, name: str) -> bool:
@@ -89,7 +89,7 @@ class Runs:
                     return True
             return False
 
-        return self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", some_variant_is_grouped)
+        return self.memo(some_variant_is_grouped, "groups", len(self.seeds), name, task.name)
 
     def worst(self, task: TaskFacts, metric: str) -> float:
         """Returns the worst value of a completed run on a task; the best imaginable where there is none."""
@@ -101,7 +101,7 @@ class Runs:
             values = better * self.column(self.facts.column_of(metric))[:-1][is_of_task.to_numpy(bool)]
             return better * float(np.min(values[np.isfinite(values)], initial=np.inf))
 
-        return self.memo(f"worst {metric} on {task.name}", worst_of)
+        return self.memo(worst_of, "worst", metric, task.name)
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """Returns the runs of one variant on one task; of a constant of the task, its value on every seed."""
@@ -113,7 +113,7 @@ class Runs:
 
     def summary(self, variant: str, task: str, metric: str) -> Summary | None:
         """Returns what is known of the runs of a variant that nobody has; None where nothing is."""
-        return self.memo("summaries", _stored_summaries).get((variant, task, metric))
+        return self.memo(_stored_summaries, "summaries").get((variant, task, metric))
 
     def runner_ups(self, variant: str, task: TaskFacts) -> list[str]:
         """Returns the names of a variant at the other settings for which verdicts must hold."""
@@ -140,7 +140,7 @@ class Runs:
             values = evidence.trials[name].to_numpy(float, na_value=np.nan)
             return np.append(values, np.nan)
 
-        return self.memo(f"column {name}", numbers)
+        return self.memo(numbers, "column", name)
 
 
 @once_per_owner
@@ -266,7 +266,7 @@ class Side:
         """
         if self.task.sampling.pool != "held_out":
             return None
-        stored = self.runs.memo("examples", _stored_examples)
+        stored = self.runs.memo(_stored_examples, "examples")
         completed = self.status == "completed"
         by_run = [stored.get((trial, metric), []) for trial in self.ids[completed]]
         lengths = {len(values) for values in by_run}
@@ -281,7 +281,7 @@ class Side:
     @cached_property
     def sources(self) -> Sources | None:
         """The source of each test example, shape (m,); None where each is one of its own."""
-        stored = self.runs.memo("sources", _stored_sources)
+        stored = self.runs.memo(_stored_sources, "sources")
         of_runs = [stored[trial] for trial in self.ids if trial in stored]
         return np.asarray(of_runs[0]) if of_runs else None
 
@@ -301,7 +301,7 @@ class Side:
     def arrived(self) -> Arrivals:
         """The steps at which the runs first hold the target, which the task must have."""
         task = self.task
-        reports = self.runs.memo(f"reports on {task.name}", lambda evidence: target_reports(evidence, task))
+        reports = self.runs.memo(lambda evidence: target_reports(evidence, task), "reports", task.name)
         reported = (self.status == "completed") & np.isin(self.ids, reports.last.index)
         first = np.where(reported, reports.first_holding.reindex(self.ids).fillna(np.inf), np.nan)
         longest = float(reports.last.max())

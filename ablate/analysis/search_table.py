@@ -182,6 +182,8 @@ class SearchFacts(StageFacts):
     """The number of settings that are asked for before any of them is trained."""
     versions: dict[str, str] = field(default_factory=dict)
     """The versions of the packages on which it depends what was tried."""
+    at: str = ""
+    """The condition in which variants were tuned for all; empty: in each of them."""
 
 
 @dataclass(frozen=True)

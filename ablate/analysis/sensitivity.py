@@ -127,7 +127,7 @@ def rates_of(facts: StudyFacts) -> Sequence[float]:
 
 def _grid(side: Side) -> Grid:
     """Returns the grid of a variant on a task."""
-    return side.runs.memo("grids", grids)[side.variant, side.task.name]
+    return side.runs.memo(grids, "grids")[side.variant, side.task.name]
 
 
 def sensitivity_by_seed(side: Side, left_out: int | None) -> Floats:

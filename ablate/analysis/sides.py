@@ -112,6 +112,17 @@ class Sides:
         scores_a, scores_b = self.planned_scores
         return scores_a[:, self.seeds.usable_a], scores_b[:, self.seeds.usable_b]
 
+    @property
+    def compared_numbers(self) -> list[int]:
+        """The numbers of the pairs in their order, or of the runs of both sides; none where runs have no numbers."""
+        if not self.facts.replication.has_numbers:
+            return []
+        numbers = np.array(self.variants[0].runs.seeds, int)
+        compared = [*numbers[self.seeds.usable_a].tolist()]
+        if not self.paired:
+            compared += numbers[self.seeds.usable_b].tolist()
+        return compared
+
     @cached_property
     def differences(self) -> Differences:
         """The differences A − B, oriented, by the estimator of the replication."""

@@ -67,7 +67,7 @@ def _held(root: Path, name: str, say: Say, reason: str) -> Iterator[None]:
 
 
 def _lock(root: Path, name: str) -> FileLock:
-    """Returns a lock of the store, which nobody holds by it yet."""
+    """Returns a lock file of the store, which the caller is to acquire."""
     from filelock import FileLock
 
     return FileLock(root / "locks" / name)

@@ -107,7 +107,7 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        """Registers it."""
+        """Registers the exit handler that silences standard error."""
         self._code: int | None = None
         atexit.register(self._hush)
 

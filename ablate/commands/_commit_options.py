@@ -2,6 +2,9 @@
 
 import click
 
+from ablate.base.numerals import Domain
+from ablate.session.option_types import NumberType
+
 COMMAND = click.argument(
     "command",
     nargs=-1,
@@ -36,4 +39,12 @@ MEASURES = click.option(
     multiple=True,
     metavar="GLOB",
     help="Files that measure a commit: where they change, the answer says so; may be repeated.",
+)
+JOBS = click.option(
+    "--jobs",
+    type=NumberType(Domain(least=1, most=1_000, whole=True)),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Runs at the same time; 1 where time or speed is measured.",
 )

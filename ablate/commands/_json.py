@@ -22,6 +22,7 @@ from ablate.session.options import RunOutcome
 TEXT = {
     *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
+    *("over", "deciding", "heaviest", "scales", "along"),
 }
 
 
@@ -35,7 +36,7 @@ def json_text(data: Mapping[str, Any]) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Returns a character as its escape in JSON, and the flag of a region as it is."""
+    """Returns the JSON escape of a character that cannot be seen; the flag emoji of a region stays as it is."""
     return match["flag"] or json.dumps(match[0])[1:-1]
 
 

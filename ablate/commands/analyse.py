@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ablate.base.errors import Invalid
 from ablate.base.text import DEFAULT_RESULTS, saying
 from ablate.commands._console import AS_JSON, GATE, STRICT, exit_code_of, output_console, warn
 from ablate.commands._options import options_of
@@ -50,7 +51,13 @@ def command(runs: str, gate: bool, strict: bool, as_json: bool, **given: Any) ->
         if call.known_noise is not None:
             table = noise.beside_noise(table, options, Path(call.known_noise))
         folder = report.folder_for(Path(call.results or DEFAULT_RESULTS), call.name, runs)
-        folder = report.judge(folder, table, runs, say, warn)
+        try:
+            folder = report.judge(folder, table, runs, say, warn)
+        except Invalid:
+            # What was guessed of the runs, or passed over, may be why they are refused.
+            for note in table.notes:
+                say(note)
+            raise
         facts = folder.facts()
         for caution in facts.cautions:
             if caution != reading:

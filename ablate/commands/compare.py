@@ -1,5 +1,6 @@
 """`ablate compare`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -7,7 +8,7 @@ import click
 from ablate.base.errors import shown
 from ablate.base.numerals import POSITIVE, Domain
 from ablate.base.text import safe
-from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
+from ablate.commands._commit_options import DIRECTION, JOBS, LINKS, MEASURES, READ
 from ablate.commands._console import AS_JSON, RESULTS
 from ablate.core.metric import Direction
 from ablate.session.option_types import NumberType
@@ -29,7 +30,12 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
 @click.command("compare")
 @click.argument("base")
 @click.argument("head")
-@COMMAND
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND...")
+@click.option(
+    "--base-command",
+    metavar="COMMAND",
+    help="Command that runs as the base, at the same commit as the other: name that commit alone.",
+)
 @READ
 @DIRECTION
 @click.option(
@@ -47,6 +53,7 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
     metavar="N | MIN:MAX",
     help="Runs of each commit; MIN:MAX looks at every multiple of MIN until the answer is clear.",
 )
+@JOBS
 @LINKS
 @MEASURES
 @RESULTS
@@ -54,11 +61,13 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
 def command(
     base: str,
     head: str,
-    command: list[str],
+    command: tuple[str, ...],
+    base_command: str | None,
     read: tuple[str, str],
     direction: Direction,
     looks: range,
     margin: float,
+    jobs: int,
     links: list[str],
     measures: tuple[str, ...],
     results: Path,
@@ -69,16 +78,46 @@ def command(
     BASE and HEAD are commits of the repository that you stand in. COMMAND, after --, is what trains, with {seed} where
     it takes its seed: -- python train.py --seed {seed}. Both commits are checked out and run in turn on the same seeds,
     each run in a fresh copy of the commit's files. Finished runs are kept, and a command that was interrupted goes on.
-    Exits with 0 where HEAD is not worse, 1 worse, 2 a mistake in the call, 3 inconclusive, 4 not measured; see
-    `ablate guide compare`.
+    With --base-command, two commands are compared at the one commit BASE, and HEAD is left out. Exits with 0 where HEAD
+    is not worse, 1 worse, 2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.
     """
     from ablate.commands._json import json_text
     from ablate.commits.compare import compare
     from ablate.commits.lines import Call
 
+    names, words, of_base = _sides(base, head, command, base_command)
     metric, pattern = read
-    call = Call([*command], metric, pattern, direction, [*links])
+    call = Call(words, metric, pattern, direction, [*links])
     ledger = results / "store" / "compare.jsonl"
-    verdict, sentences = compare(call, ledger, [base, head], looks, margin, measures)
+    verdict, sentences = compare(
+        call, ledger, names, looks, margin, measures, jobs=jobs, base_command=of_base
+    )
     click.echo(json_text(verdict) if as_json else safe(sentences))
     return int(verdict["exit_code"])
+
+
+def _sides(
+    base: str, head: str, command: Sequence[str], base_command: str | None
+) -> tuple[list[str], list[str], list[str]]:
+    """Returns the names of both commits, the command, and that of the base where it has its own.
+
+    With a command of the base, what stands at the place of the second commit is the first word of the other command.
+    """
+    from ablate.commits.trees import is_commit
+    from ablate.external.command import split
+
+    if base_command is None:
+        if not command:
+            raise click.UsageError("Missing argument 'COMMAND...'.")
+        return [base, head], [*command], []
+    if is_commit(head):
+        raise click.UsageError(
+            f"--base-command compares two commands at one commit: leave {shown(head)} out, or the option."
+        )
+    try:
+        words = [*split(base_command)]
+    except ValueError as error:
+        raise click.BadParameter(f"{shown(base_command)} cannot be split into words: {error}") from None
+    if not words:
+        raise click.BadParameter("--base-command names no program")
+    return [base, base], [head, *command], words

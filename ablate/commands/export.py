@@ -17,7 +17,7 @@ from ablate.session.option_types import FolderType, NumberType
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
 
-SECTIONS = ("task", "model", "training", "config")
+SECTIONS = ("task", "conditions", "model", "training", "config")
 """The sections of a study that hold settings of its baseline."""
 
 

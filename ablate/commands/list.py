@@ -75,7 +75,8 @@ def _row(folder: StudyFolder) -> dict[str, str]:
     try:
         facts = folder.facts()
         statuses = Counter(folder.statuses())
-        verdicts = Counter(row["verdict"] for row in planned_rows(folder.comparisons()))
+        judged = planned_rows(folder.comparisons()) if facts.family == "all" else folder.claims()
+        verdicts = Counter(row["verdict"] for row in judged)
     except (AblateError, OSError, ValueError, KeyError):
         return row | {"state": "cannot be read"}
 

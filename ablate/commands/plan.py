@@ -32,7 +32,7 @@ WIDTH = 100  # The most characters of a line of sentences.
 
 @click.command("plan")
 @STUDY
-@options_of(Options, "seeds", "sets", "confirm")
+@options_of(Options, "seeds", "sets", "condition", "confirm")
 @SWEEP
 @click.option(
     "--detect",
@@ -129,6 +129,7 @@ def show_plan(plan: StudyPlan, console: Console) -> None:
 
 def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
     """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
+    from ablate.commands._condition_words import costs_in_words, forms_in_words
     from ablate.report.sentences.prospects import power_parts
     from ablate.report.words import message
 
@@ -140,8 +141,14 @@ def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
         for part in preview.parts:
             yield f"\n{part}" if isinstance(part, str) else part
     yield from _expected_work(plan)
-    power = power_parts(plan.power, plan.study.config.labels)
-    yield from _list_under(message("plan.power"), [*power], width)
+    if plan.over_conditions is not None:
+        yield costs_in_words(plan.over_conditions)
+    over = plan.over_conditions
+    is_in_every = over is not None and over.form == "every" and over.effects is not None
+    power = [*power_parts(plan.power, plan.study.config.labels, is_in_every=is_in_every)]
+    if plan.over_conditions is not None:
+        power += forms_in_words(plan.over_conditions)
+    yield from _list_under(message("plan.power"), power, width)
     limitations = [*filter(None, [plan.changes]), *plan.limitations]
     yield from _list_under(message("plan.cautions"), limitations, width)
 
@@ -195,9 +202,11 @@ def _variants(plan: StudyPlan) -> Table:
     sizes = []
     for variant, of_variant in descriptions.items():
         for task, description in zip(study.tasks, of_variant, strict=True):
+            if task not in plan.conditions:
+                continue
             names = {"variant": short_name(variant, study.config.labels)}
             if len(study.tasks) > 1:
-                names["task"] = task
+                names["condition" if study.config.conditions else "task"] = task
             cached = plan.cached.get((variant, task), 0)
             size = _size(description, with_length=lengths_differ)
             size |= {"cached": cached, "to train": study.config.seeds.count - cached}
@@ -230,7 +239,10 @@ def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
     from ablate.report.words import Column, tabulated
 
     headings = list(dict.fromkeys(chain.from_iterable(rows)))
-    names = [heading for heading in headings if heading in ("variant", "task")]
-    columns = [Column(heading, heading, heading not in names) for heading in headings]
+    names = [heading for heading in headings if heading in ("variant", "condition", "task")]
+    columns = []
+    for heading in headings:
+        is_name = heading in names
+        columns.append(Column(heading, heading, numeric=not is_name, words=is_name))
     empty = {heading: "" if heading in names else "0" for heading in headings}
     return tabulated(columns, [empty | dict(row) for row in rows], title)

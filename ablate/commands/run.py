@@ -21,7 +21,7 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     """Train a study's missing trials, compare its variants, and report.
 
     STUDY is a study file, which reports in results/STUDY. A run that differs from the study as written, by --set,
-    --seeds, --only or --seed, reports in a folder of its own: results/STUDY@seeds=3.
+    --seeds, --only, --condition or --seed, reports in a folder of its own: results/STUDY@seeds=3.
 
     With --confirm, the variants and claims that its report has decided are judged again, as a family of their own, on
     as many seeds after its last; the report of that is in results/STUDY@confirm.

@@ -143,7 +143,8 @@ def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
         # `--only` cannot name a winner, or what no verdict rests on.
         command = typed("sweep" if of_sweep else "run", folder.study_file, *at)
         return f"{command}   # remove its record from the store first: {record.id}.json"
-    options = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *at]
+    condition = ["--condition", cell.task] if facts is not None and len(facts.tasks) > 1 else []
+    options = ["--only", cell.variant, *condition, "--seed", str(cell.seed), "--fresh", *at]
     if record.status == "failed":
         options += ["--jobs", "0"]  # Where a debugger can follow it.
     return typed("run", folder.study_file, *options)

@@ -14,7 +14,7 @@ from ablate.session.options import RunCall
 @click.command("trial")
 @STUDY
 @click.argument("trial_id", metavar="ID")
-@options_of(RunCall, "seeds", "sets", "confirm")
+@options_of(RunCall, "seeds", "sets", "condition", "confirm")
 @SWEEP
 @options_of(RunCall, "results")
 def command(study: Path, trial_id: str, **options: Any) -> None:

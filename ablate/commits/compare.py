@@ -32,6 +32,9 @@ def compare(
     looks: Sequence[int],
     margin: float,
     measures: Sequence[str] = (),
+    *,
+    jobs: int = 1,
+    base_command: Sequence[str] = (),
 ) -> tuple[dict[str, Any], str]:
     """Runs two commits until a look decides the verdict, and returns it as data and text.
 
@@ -40,12 +43,13 @@ def compare(
     `path` keeps the runs; at each of `looks`, a number of seeds, they are judged until the verdict is decided. Beside
     the words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by
     the `margin`. Commits of the same files are `equivalent`, as their difference is known to be 0. `measures` are
-    patterns of the files that measure a commit.
+    patterns of the files that measure a commit, and `jobs` the most runs at once. With a `base_command` both names are
+    one commit, at which this command runs as the base.
     """
     levels = [ALPHA * weight for weight in weights(len(looks))]
-    with opened(call, path, names, REMEDY) as bench:
+    with opened(call, path, names, REMEDY, jobs=jobs, base_command=base_command) as bench:
         changed = changed_measures(bench, measures)
-        is_same = bench.base.digest == bench.head.digest
+        is_same = bench.base.digest == bench.head.digest and not base_command
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))
             base_runs = dict(enumerate(base))

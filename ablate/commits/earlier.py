@@ -20,6 +20,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.kept import FINITE, Journal
 from ablate.base.wording import counted
 from ablate.commits.bench import RUNS, Bench
+from ablate.commits.trees import Tree
 from ablate.report.words import significant
 
 _MOST_NAMED = 4
@@ -44,13 +45,14 @@ class Earlier:
     """The commits as the call named them: `new against main`."""
     measured: str = ""
     """The digest of the call and the data: another call measures each commit afresh."""
+    base_measured: str = ""
+    """The same of the base, where it has a command of its own."""
 
     def looks_in_turn(self) -> Iterator[SharedComparison]:
         """Yields the looks as comparisons of runs, each at its share of the nominal level."""
         for look in looks_of(range(self.looks[-1]), self.looks):
-            pairs = {
-                ((self.head, seed, self.measured), (self.base, seed, self.measured)) for seed in look.seeds
-            }
+            of_base = self.base_measured or self.measured
+            pairs = {((self.head, seed, self.measured), (self.base, seed, of_base)) for seed in look.seeds}
             yield SharedComparison(frozenset(pairs), look.alpha)
 
 
@@ -119,8 +121,14 @@ def _line(bench: Bench, looks: Sequence[int], margin: float, verdict: str) -> Ea
         head=bench.head.digest,
         metric=bench.call.metric,
         names=f"{bench.head.name} against {bench.base.name}",
-        measured=digest_of_data([RUNS, asdict(bench.call), bench.base.inside, bench.data_identity]),
+        measured=_measured(bench, bench.head),
+        base_measured=_measured(bench, bench.base) if bench.base.command else "",
     )
+
+
+def _measured(bench: Bench, tree: Tree) -> str:
+    """Returns a digest of the call and the data by which a commit is measured."""
+    return digest_of_data([RUNS, asdict(bench.call_of(tree)), tree.inside, bench.data_identity])
 
 
 def _is_of_commit(line: Earlier, other: Earlier) -> bool:
@@ -161,5 +169,5 @@ def _seeds(looks: Sequence[int]) -> str:
 
 def _key(bench: Bench) -> str:
     """Returns a digest of what is compared, and how it is measured."""
-    sides = [[tree.digest, tree.inside] for tree in (bench.base, bench.head)]
+    sides = [[tree.digest, tree.inside, *tree.command] for tree in (bench.base, bench.head)]
     return digest_of_data([RUNS, asdict(bench.call), sides, bench.data_identity])

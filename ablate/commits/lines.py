@@ -6,7 +6,7 @@ compare` stand in a file of runs alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter
@@ -15,7 +15,7 @@ from ablate.base.kept import FINITE
 from ablate.commits.stream import State, Verdict
 from ablate.core.metric import Direction
 
-FORMAT = 4
+FORMAT = 5
 """The format of ledgers: it rises when the fields of a line change."""
 OLDEST = 2
 """The oldest format that is read and goes on: its lines have these fields, and no digests."""
@@ -79,6 +79,8 @@ class Begun:
     commit: str
     tree: str
     state: State
+    machine: str = ""
+    """Where its base ran; empty in lines of older versions."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ class Confirmation:
     commit: str
     tree: str
     state: State
+    """The state after the start of all confirmations of its wave, but for `confirmations`, which counts up to it."""
+    wave: list[str] = field(default_factory=list)
+    """The trees of all tries of its wave, as the call named them; empty in lines of older versions: its own alone."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Side = Mapping[int, float]
 
 def distinct_seeds(base: Side, head: Side) -> list[int]:
     """Returns the seeds without those whose runs, of both commits, repeat the runs of an earlier seed."""
-    groups = _groups([base, head])
+    groups = _groups_of_copies([base, head])
     first_seeds: dict[tuple[int, int], int] = {}
     for seed in base:
         # A run that is like no other is a group of its own.
@@ -48,7 +48,7 @@ def note_on_repeats(sides: Mapping[str, Side]) -> str:
 
     sides: the commit by its name → its runs.
     """
-    groups = _groups([*sides.values()])
+    groups = _groups_of_copies([*sides.values()])
     names = [name for place, name in enumerate(sides) if _has_repeats(place, groups)]
     if not names:
         return ""
@@ -64,8 +64,11 @@ def _has_repeats(place: int, groups: Mapping[tuple[int, int], int]) -> bool:
     return len({*of_side}) < len(of_side)
 
 
-def _groups(sides: Sequence[Side]) -> dict[tuple[int, int], int]:
-    """Returns the place of the side and the seed of each run with copies → the number of its group."""
+def _groups_of_copies(sides: Sequence[Side]) -> dict[tuple[int, int], int]:
+    """Returns (place of the side, seed) → number of its group, for each run that has copies.
+
+    Copies are runs with the same numbers; where there are none, runs whose seeds are copies but for jitter.
+    """
     runs: list[tuple[int, int]] = []
     values: list[float] = []
     for place, side in enumerate(sides):

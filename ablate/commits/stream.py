@@ -1,6 +1,8 @@
 """A stream of tries: each is kept, discarded or to be tested again, with one error rate for all of them.
 
-One run screens a try. A promising one is confirmed on fresh seeds, n = 5 runs of the try and as many of the base. With
+One run screens a try. A promising one is confirmed on fresh seeds, n = 5 runs of the try and as many of the base. Tries
+of one wave are screened and confirmed against the same base; each confirmation pools its own runs with those before the
+wave. With
 the gain g, the mean of the try less that of the base, its p is the larger of two one-sided ones, each against no gain:
 
     pooled   t = g / √(2·s²/n) with ν degrees of freedom; s² is the variance of a run, taken for equal in all, pooled
@@ -12,17 +14,20 @@ the gain g, the mean of the try less that of the base, its p is the larger of tw
 The pooled one decides where a few runs happen to lie close together, Welch's where a try is noisier than the base: the
 pooled one alone keeps a change of no worth in 0.07 to 0.15 of streams whose tries have two to ten times the spread.
 
-The j-th confirmation is judged at α_j = 0.04 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to 0.04.
+The level of each confirmation is that of `analysis.level_of_tries`, which returns after a keep what was not spent.
 Of streams of 60 tries that change nothing, with 1 to 10 times the spread, 0.02 to 0.03 keep any (`make calibrate`).
 Outliers to the worse side together with noisy tries break this: 0.06 to 0.15 where one run in ten is five to ten
 standard deviations worse, and tries have two or three times the spread. So does skew without outliers: 0.115 where runs
 are 1 − an exponential variable, and those of tries three times that.
 
+A base that is given by numbers of earlier runs only screens: its variances have 0 degrees of freedom.
+
 All values are oriented, so that more is better.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import fmean, variance
 from typing import Annotated, ClassVar, Literal
 
@@ -30,6 +35,7 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from scipy import special
 
+from ablate.analysis.level_of_tries import TOTAL_LEVEL, Confirmed, LevelLeft, kept_of_wave, order_of_wave
 from ablate.analysis.power import POWER, t_p_above
 from ablate.base.errors import AblateError
 from ablate.base.kept import FINITE
@@ -41,14 +47,12 @@ PAIRS = 5
 """Runs of each side in a confirmation."""
 SCREENING_P = 0.2
 """The largest one-sided p of a single run at which a try is confirmed."""
-TOTAL_ALPHA = 0.04
-"""The sum of the α_j of all confirmations."""
 MIN_VARIANCE = 1e-120
 """The smallest variance of a run, whose square is a float, too."""
 NODES = 40
 """Values of a variance over which power is averaged."""
-ALPHAS = [TOTAL_ALPHA * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
-"""α_1, α_2, …, more than any stream needs; ζ(1.6) = 2.2857656."""
+SEEDS = 1 + PAIRS
+"""Seeds that each try takes, whether it is confirmed or not."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Spread:
     __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
     variance: Annotated[float, Field(gt=0)]
-    df: Annotated[float, Field(gt=0)]
+    df: Annotated[float, Field(ge=0)]
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
@@ -83,7 +87,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class State:
-    """The runs and the spent α on which the decision about the next try depends."""
+    """The runs on which the decision about the next tries depends."""
 
     __pydantic_config__: ClassVar[ConfigDict] = FINITE
 
@@ -93,10 +97,12 @@ class State:
     """The spread of all runs so far but the screening ones, each around the mean of its side."""
     base_runs: Spread
     """The spread of the runs of the present base alone."""
-    confirmations: Annotated[int, Field(ge=0, lt=len(ALPHAS))] = 0
+    confirmations: Annotated[int, Field(ge=0)] = 0
     """Confirmations that have begun."""
     seed: Annotated[int, Field(ge=NUM_BASE_RUNS)] = NUM_BASE_RUNS
     """The first seed that no run has had."""
+    base_is_given: bool = False
+    """Whether the runs of the base are earlier ones, of which no confirmation makes use."""
 
     @classmethod
     def at_start(cls, values: Sequence[float]) -> "State":
@@ -104,23 +110,41 @@ class State:
         spread = Spread.of(values)
         return cls(values, spread, spread)
 
-    def next(self) -> "State":
-        """Returns the state after a try that was only screened, whose seeds count as used."""
-        return replace(self, seed=self.seed + 1 + PAIRS)
+    @classmethod
+    def on_given_base(cls, values: Sequence[float], seed: int) -> "State":
+        """Returns the state at the start of a stream whose base is given by numbers of earlier runs."""
+        spread = Spread(Spread.of(values).variance, 0)
+        return cls(values, spread, spread, seed=seed, base_is_given=True)
 
-    @property
-    def alpha(self) -> float:
-        """The α_j at which the next confirmation is judged."""
-        return ALPHAS[self.confirmations]
+    def screened(self, value: float) -> "Answer":
+        """Returns the answer to a try after one run."""
+        spread = self.all_runs.pooled_with(Spread.of(self.base)) if self.base_is_given else self.all_runs
+        gain = value - fmean(self.base)
+        error = (spread.variance * (1 + 1 / len(self.base))) ** 0.5
+        return Answer("discard", gain, t_p_above(gain, error, spread.df, 0), SCREENING_P)
 
-    @property
-    def alpha_left(self) -> float:
-        """The sum of the α_j of all confirmations to come."""
-        return TOTAL_ALPHA - sum(ALPHAS[: self.confirmations])
+    def confirmed(self, sides: "Sides", level: float) -> Confirmed:
+        """Returns the confirmation of a try, which pools its own runs with those before the wave."""
+        gain = fmean(sides.tried) - fmean(sides.base)
+        pooled = self.all_runs.pooled_with(sides.base_spread, sides.tried_spread)
+        base_runs = self.base_runs.pooled_with(sides.base_spread)
+        return Confirmed(gain, p_of_gain(gain, pooled, base_runs, sides.tried_spread), level)
 
-    @property
-    def smallest_effect(self) -> float:
-        """The gain that the next confirmation finds with 80 % power, if the try varies as the base does.
+    def after(self, confirmations: Sequence["Sides"], kept: "Sides | None") -> "State":
+        """Returns the state after the confirmations of a wave, one of which may be that of the try that is kept."""
+        of_base = [sides.base_spread for sides in confirmations]
+        of_tries = [sides.tried_spread for sides in confirmations]
+        after = replace(
+            self,
+            all_runs=self.all_runs.pooled_with(*of_base, *of_tries),
+            base_runs=self.base_runs.pooled_with(*of_base),
+        )
+        if kept is None:
+            return after
+        return replace(after, base=kept.tried, base_runs=kept.tried_spread, base_is_given=False)
+
+    def smallest_effect(self, level: float) -> float:
+        """Returns the gain that a confirmation at a level finds with 80 % power, if the try varies as the base does.
 
         Averaged over the variances that its runs may show, at midpoints of equal probability.
         """
@@ -130,7 +154,7 @@ class State:
         base_runs = self.base_runs.pooled_with(Spread(base, PAIRS - 1))
         all_runs = self.all_runs.pooled_with(Spread(base, PAIRS - 1), Spread(tried, PAIRS - 1))
         errors = standard_errors(all_runs, base_runs, Spread(tried, PAIRS - 1))
-        pooled, welch = [-special.stdtrit(df, self.alpha) * error for error, df in errors]
+        pooled, welch = [-special.stdtrit(df, level) * error for error, df in errors]
         needed = np.maximum(pooled, welch)
         noise = (2 * self.base_runs.variance / PAIRS) ** 0.5
 
@@ -144,6 +168,28 @@ class State:
             else:
                 high = middle
         return high
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The runs of a confirmation."""
+
+    base: Sequence[float]
+    tried: Sequence[float]
+
+    def check(self) -> None:
+        """Raises `AblateError` for runs that lie too close together."""
+        _ = self.base_spread, self.tried_spread
+
+    @cached_property
+    def base_spread(self) -> Spread:
+        """The spread of the runs of the base."""
+        return Spread.of(self.base)
+
+    @cached_property
+    def tried_spread(self) -> Spread:
+        """The spread of the runs of the try."""
+        return Spread.of(self.tried)
 
 
 @dataclass(frozen=True)
@@ -173,34 +219,70 @@ def p_of_gain(gain: float, pooled: Spread, base: Spread, tried: Spread) -> float
     return max(t_p_above(gain, error, df, 0) for error, df in standard_errors(pooled, base, tried))
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The answers to the tries of a wave, and what they leave."""
+
+    answers: Sequence[Answer | None]
+    """None for a try whose runs could not be measured."""
+    state: State
+    left: LevelLeft
+
+
 def attempt(
     state: State,
-    screen: Callable[[int], float],
-    run_both: Callable[[Sequence[int]], Sequence[Sequence[float]]],
-    on_confirmation: Callable[[State], object],
-) -> tuple[Answer, State]:
-    """Screens a try, and confirms a promising one; returns the answer and the next state.
+    left: LevelLeft,
+    num_tries: int,
+    *,
+    screen: Callable[[Sequence[int]], Sequence[float | None]],
+    confirm: Callable[[Mapping[int, Sequence[int]]], Mapping[int, Sides]],
+    on_confirmations: Callable[[Sequence[int], State], object],
+) -> Judged:
+    """Screens the tries of a wave, one or more, and confirms the promising ones.
 
-    `screen` runs the try under a seed, `run_both` the base and the try under several. `on_confirmation` is called
-    before a confirmation, with the state that it leaves even if it never ends. `retest`: the try would be kept if no
-    other were ever confirmed.
+    `screen` runs each try under its seed. `confirm` runs base and try under the seeds of each try that it is given, by
+    their numbers from 0; it leaves out what cannot be measured. `on_confirmations` is called before, with the tries in
+    the order of their levels and the state that they leave even if they never end. `retest`: the try passed, but
+    another was kept, or it would be kept if no other were ever confirmed.
     """
-    screened_gain = screen(state.seed) - fmean(state.base)
-    error = (state.all_runs.variance * (1 + 1 / len(state.base))) ** 0.5
-    screened_p = t_p_above(screened_gain, error, state.all_runs.df, 0)
-    if screened_p > SCREENING_P:
-        return Answer("discard", screened_gain, screened_p, SCREENING_P), state.next()
+    seeds = [state.seed + SEEDS * number for number in range(num_tries)]
+    after = replace(state, seed=state.seed + SEEDS * num_tries)
+    answers = [None if value is None else state.screened(value) for value in screen(seeds)]
+    order = _promising(answers)
+    if not order:
+        return Judged(answers, after, left)
 
-    after = replace(state.next(), confirmations=state.confirmations + 1)
-    on_confirmation(after)
-    base, tried = run_both(range(state.seed + 1, after.seed))
-    tried_runs = Spread.of(tried)
-    base_runs = state.base_runs.pooled_with(Spread.of(base))
-    all_runs = state.all_runs.pooled_with(Spread.of(base), tried_runs)
-    after = replace(after, all_runs=all_runs, base_runs=base_runs)
+    after = replace(after, confirmations=state.confirmations + len(order))
+    on_confirmations(order, after)
+    runs = confirm({number: range(seeds[number] + 1, seeds[number] + SEEDS) for number in order})
 
-    gain = fmean(tried) - fmean(base)
-    p = p_of_gain(gain, all_runs, base_runs, tried_runs)
-    if p <= state.alpha:
-        return Answer("keep", gain, p, state.alpha), replace(after, base=tried, base_runs=tried_runs)
-    return Answer("retest" if p <= TOTAL_ALPHA else "discard", gain, p, state.alpha), after
+    levels = {number: left.level_of(left.confirmations + place) for place, number in enumerate(order, 1)}
+    measured = [number for number in order if number in runs]
+    confirmed = {number: state.confirmed(runs[number], levels[number]) for number in measured}
+    kept = kept_of_wave([*confirmed.values()])
+    best = None if kept is None else measured[kept]
+    for number in order:
+        answers[number] = _answer(confirmed[number], number == best) if number in runs else None
+    after = after.after([*runs.values()], None if best is None else runs[best])
+    place_kept = None if best is None else left.confirmations + order.index(best) + 1
+    left = left.after(len(order))
+    return Judged(answers, after, left if place_kept is None else left.after_keep(place_kept))
+
+
+def _promising(answers: Sequence[Answer | None]) -> list[int]:
+    """Returns the numbers of the tries that are confirmed after their screening, in the order of their levels."""
+    p_of: dict[int, float] = {}
+    for number, answer in enumerate(answers):
+        if answer is not None and answer.p is not None and answer.p <= SCREENING_P:
+            p_of[number] = answer.p
+    numbers = [*p_of]
+    return [numbers[index] for index in order_of_wave([*p_of.values()])]
+
+
+def _answer(confirmed: Confirmed, is_kept: bool) -> Answer:
+    """Returns the answer to a try after its confirmation."""
+    if is_kept:
+        verdict: Verdict = "keep"
+    else:
+        verdict = "retest" if confirmed.p <= TOTAL_LEVEL else "discard"
+    return Answer(verdict, confirmed.gain, confirmed.p, confirmed.level)

@@ -19,7 +19,6 @@ from ablate.base.scratch import scratch
 from ablate.external.data import Data, link_data
 from ablate.external.repository import check_out
 
-SIDES = ("base", "head")
 MAX_LISTING = 10 * 2**20
 """Bytes of a list of loaded files."""
 
@@ -37,6 +36,8 @@ class Tree:
     root: Path
     inside: str
     """The folder below the root in which commands run: the working directory of the call."""
+    command: tuple[str, ...] = ()
+    """A command of its own; empty where that of the call runs."""
 
     @contextmanager
     def fresh_copy(self, data: Sequence[Data]) -> Iterator[Path]:
@@ -63,7 +64,7 @@ class Tree:
                 continue  # The code has put something else in its place.
             files += [Path(os.fsdecode(name)) for name in names if name and b"\0" not in name]
         wrong = []
-        checked_out_here = [self.root.parent / side for side in SIDES]
+        checked_out_here = [self.root.parent / "base", *self.root.parent.glob("head*")]
         for other in [*_work_trees(), *checked_out_here]:
             loaded = [file for file in files if file.is_relative_to(other)]
             wrong += [file for file in loaded if (self.root / file.relative_to(other)).is_file()]
@@ -76,13 +77,14 @@ class Tree:
 
 @contextmanager
 def checked_out(names: Sequence[str], data: Sequence[Data]) -> Iterator[list[Tree]]:
-    """Yields a base and a head in folders of their own, which are removed at the end; the repository stays as it is.
+    """Yields a base and one head or more in folders of their own, removed at the end; the repository stays as it is.
 
     Raises `AblateError` for an unknown commit, and for data that are in one.
     """
     with scratch("commits") as place:
         trees = []
-        for name, side in zip(names, SIDES, strict=True):
+        for number, name in enumerate(names):
+            side = f"head-{number}" if number > 1 else ("base", "head")[number]
             trees.append(_check_out(name, Path(place, side).resolve(), data))
         yield trees
 
@@ -110,6 +112,15 @@ def _commit_of(name: str) -> str:
         raise AblateError(
             f"{name!r}: names no commit of this repository; give a branch, a tag or a hash, as `git log` shows them"
         ) from None
+
+
+def is_commit(name: str) -> bool:
+    """Returns whether a name is that of a commit of the repository that one stands in."""
+    try:
+        _commit_of(name)
+    except AblateError:
+        return False
+    return True
 
 
 def _work_trees() -> list[Path]:

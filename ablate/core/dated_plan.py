@@ -15,6 +15,10 @@ ADDED = "added"
 KNOWN = "known"
 OF_COMPARISONS = ("metric.name", "metric.margin", "compare")
 """Settings that decide how trials are compared, not how they are trained; a claim states its own."""
+OF_VERDICTS = ("over", "scale", "family")
+"""Settings that, with all below them, decide how verdicts are made of conditions and share the level; claims too."""
+OF_TRENDS = "along"
+"""The setting of trends, which no other verdict depends on; a claim on a trend names it."""
 OF_CLAIMS = {"metric.target": "steps_to_target", "stress": "lr_sensitivity"}
 """Setting on which, with all below it, only claims depend → the metric of these claims."""
 
@@ -126,8 +130,15 @@ class PlanChanges:
         return KNOWN if is_known else ""
 
 
+def trains_nothing(path: str) -> bool:
+    """Returns whether the setting at a path decides how trials are compared, and nothing of how they are trained."""
+    return path.partition(".")[0] in (*OF_VERDICTS, OF_TRENDS) or path in OF_COMPARISONS
+
+
 def _touches(path: str, claimed: str) -> bool:
     """Returns whether comparisons, or claims on the metric `claimed`, depend on the setting at a path."""
+    if path == OF_TRENDS:
+        return False
     for of_claims, metric in OF_CLAIMS.items():
         if f"{path}.".startswith(f"{of_claims}."):
             return claimed == metric

@@ -16,6 +16,7 @@ from ablate.base.kept import problem_of
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.other_looks import EarlierCalls, SupersededRuns
+from ablate.core.over import Family, Over
 from ablate.core.provenance import Given, LostRun, Planned, Provenance
 from ablate.core.replication import PlannedSeeds, Replication
 from ablate.core.stage_facts import REMEDY, FactsT, StageFacts
@@ -24,8 +25,12 @@ from ablate.core.trial import Level
 if TYPE_CHECKING:
     import pandas as pd
 
-ClaimKind = Literal["beats", "matches", "does_not_lose", "interaction"]
-"""The kind of a claim; an interaction: A beats B by more at one level, or on one slice, than at another."""
+ClaimKind = Literal["beats", "matches", "does_not_lose", "interaction", "gains"]
+"""The kind of a claim.
+
+An interaction: A beats B by more at one level, on one slice or in one condition than at another. `gains`: the
+difference of A from B grows by more than X with each doubling of a number of the conditions.
+"""
 
 
 def is_likeness(kind: ClaimKind) -> bool:
@@ -33,7 +38,7 @@ def is_likeness(kind: ClaimKind) -> bool:
     match kind:
         case "matches" | "does_not_lose":
             return True
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             return False
         case _:
             assert_never(kind)
@@ -45,13 +50,14 @@ _NO_OTHER_KEYS = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True)
 class Less:
-    """The other place of an interaction, a level or a slice, at which A beats B by less."""
+    """The other place of an interaction, a level, a slice or a condition, at which A beats B by less."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     a: list[str]
     b: list[str]
     metric: str
+    condition: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,8 @@ class Claim:
     exploratory: bool = False  # Declared after trials of the study existed.
     less: Less | None = None  # Of an interaction alone.
     constant: str = ""  # The name that B has, where it is a constant of the task and no variant.
+    condition: str = ""  # The one condition that it is about; empty: it follows `Over.form` of the study.
+    along: str = ""  # Of `gains`: the path, or column, along which the difference grows.
 
     @property
     def sides(self) -> list[list[str]]:
@@ -211,6 +219,8 @@ class StudyFacts:
     superseded: dict[str, SupersededRuns] = field(default_factory=dict)
     # Of runs that were given: the earlier calls that judged them, or some of them.
     earlier_calls: EarlierCalls = field(default_factory=EarlierCalls)
+    over: Over = field(default_factory=Over)
+    family: Family = "all"
 
     def of(self, kind: type[FactsT]) -> FactsT | None:
         """Returns what a stage keeps; None where the study has no such stage.

@@ -71,7 +71,7 @@ def short_claim(claim: str, facts: StudyFacts) -> str:
         before = word
     # `no positions beats …` becomes `no positions beat …`. The subject has several words, as a single word may be a
     # name, and ends with the `s` of a plural, not as `bias` or `loss` do.
-    plural_subject = r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s "
+    plural_subject = r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do|gain)e?s "
     return re.sub(plural_subject, r"\1 \2 ", " ".join(parts))
 
 

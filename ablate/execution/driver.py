@@ -98,12 +98,15 @@ def drive(
     return driver.replaced | driver.records
 
 
-def rehearse(plan: Plan, store: Store, *, later: int = 0) -> dict[str, Record]:
+def rehearse(
+    plan: Plan, store: Store, *, wanted: Callable[[Cell], bool] = lambda cell: True, later: int = 0
+) -> dict[str, Record]:
     """Returns the records of all cells that a plan asks for, by trial id, where the store has them; trains nothing.
 
-    later: the most trainings that follow this plan. Raises `NextBatch` at the first cells of which the store lacks one.
+    wanted: tells which cells are asked for. later: the most trainings that follow this plan. Raises `NextBatch` at the
+    first cells of which the store lacks one.
     """
-    driver = _Driver(plan, store)
+    driver = _Driver(plan, store, wanted=wanted)
     while cells := plan.next_cells(driver.records):
         batch = driver.look_up(cells)
         if batch.trials:

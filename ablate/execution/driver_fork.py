@@ -104,10 +104,10 @@ class _OfDriver(Forked):
 
 
 def forked(main: Callable[[Connection], NoReturn], pipe: int, output: int) -> Forked:
-    """Forks this process where that is sound, and returns the fork; `partial(forked, main)` is a `Start`.
+    """Forks this process, and returns the fork; the caller has made sure that a fork `is_sound`.
 
-    The fork runs `main` with its end of the pipe to the driver, and prints to the file of output. pipe, output: their
-    descriptors.
+    `partial(forked, main)` is a `Start`. The fork runs `main` with its end of the pipe to the driver, and prints to the
+    file of output. pipe, output: their descriptors.
     """
     sys.stdout.flush()
     sys.stderr.flush()

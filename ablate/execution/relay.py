@@ -40,7 +40,10 @@ def sources(reference: WorkloadRef) -> dict[str, str]:
 
 
 def examine(theirs: Mapping[str, str], reference: WorkloadRef, files: Files, folder: str) -> tuple[str, str]:
-    """Returns the kind of this node, and why it cannot train, or nothing; `theirs` are the sources of the driver."""
+    """Returns the kind of this node and empty text; or empty text and why the node cannot train.
+
+    theirs: the `sources` of the driver.
+    """
     here = sources(reference)
     differences = []
     for name, required in theirs.items():

@@ -40,7 +40,7 @@ class NamedConstants(ABC):
 
     @abstractmethod
     def fault(self, path: str, value: object) -> str:
-        """Returns the rule that a constant breaks if a value is to be put in its place; empty if it breaks none."""
+        """Returns the rule that forbids to replace a constant by a value; empty text where none does."""
 
 
 class Place(NamedConstants):

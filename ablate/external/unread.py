@@ -24,7 +24,12 @@ def hint_on_folder(metric: str, folder: Path) -> str:
         return ""
     places = places_of(metric, folder, files)
     if places:
-        return f"; there is {listed(places, _MAX_NAMED)}: name the metric as it stands there"
+        names = [place.partition(" in ")[0] for place in places]
+        way = "name the metric as it stands there"
+        if len({*names}) < len(names):
+            # A name in two files is refused where their values differ.
+            way += "; several files have one name: have your code give that which counts another, such as test_acc"
+        return f"; there is {listed(places, _MAX_NAMED)}: {way}"
     package = "tensorboard"
     if any(is_event_file(file.name) for file in files) and not is_installed(package):
         return f"; reading its event files needs {package}: pip install 'ablate[{EXTRAS[package]}]'"

@@ -29,6 +29,7 @@ def judge_evidence(folder: StudyFolder) -> ReportData:
     """Judges the evidence of a study, and returns all that its report is made from. Raises `AblateError`."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
+    from ablate.analysis.conditions_tables import conditions_table, trends
     from ablate.analysis.interactions import interactions
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
@@ -43,13 +44,15 @@ def judge_evidence(folder: StudyFolder) -> ReportData:
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
     tables = {"stability": stability_rows, **speed_tables(evidence)}
+    tables |= {"conditions": conditions_table(evidence), "trends": trends(evidence)}
     interaction_rows = interactions(evidence)
     if len(interaction_rows):
         tables["interactions"] = interaction_rows
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons = comparisons[:0]
-        tables["stability"] = stability_rows[:0]
+        for name in ("stability", "conditions", "trends"):
+            tables[name] = tables[name][:0]
         ratios = [name for name, derived in DERIVED.items() if derived.kind == "ratio"]
         claims = claims[claims["metric"].isin(ratios)]
     return ReportData(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.facts import StudyFacts
+    from ablate.report.words import Row
 
 MAX_SEEDS = 100
 """The most seeds that someone may still train to settle a comparison."""
@@ -69,7 +70,9 @@ def _next_steps(folder: StudyFolder, facts: StudyFacts, results: Sequence[str]) 
     if facts.plan.differs or not facts.plan.source or not source.is_file() or folder.written is not None:
         return []
     command = "sweep" if facts.plan.searched == "sweep" else "run"
-    rows = without_placebos(planned_rows(folder.comparisons()), facts)
+    rows: Sequence[Row] = folder.claims()
+    if facts.family == "all":
+        rows = without_placebos(planned_rows(folder.comparisons()), facts)
     seeds_to_decide = [_seeds_to_decide(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]
     feasible = [seeds for seeds in seeds_to_decide if len(facts.seeds) < seeds <= MAX_SEEDS]
     if feasible:

@@ -36,7 +36,7 @@ def prepare(
     study, stages = restrict_to_confirmed(study, stages, options)
     for stage in stages:
         study = stage.adjust(study)
-    requested(study.cells(), options.only, options.seed)  # refuses unknown names
+    requested(study.cells(), options.only, options.seed, options.condition)  # refuses unknown names
     study = replace(
         study,
         companions_per_cell=_companions_per_cell(study, stages),

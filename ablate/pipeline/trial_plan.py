@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from ablate.analysis.further_runs import Place, unsettled
 from ablate.base.wording import joined
-from ablate.core.derived import is_measured
 from ablate.core.events import SHARED_OR_STORED, Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.record import Record
@@ -22,7 +21,7 @@ from ablate.pipeline.evidence.comparable import comparable
 from ablate.pipeline.evidence.from_records import gather
 from ablate.pipeline.preregister.claims import mark_post_hoc
 from ablate.pipeline.requested import requested
-from ablate.pipeline.without_effect import FIRST_PAIRS, compared_variants, without_effect
+from ablate.pipeline.without_effect import FIRST_PAIRS, compared_variants, in_all_tasks, without_effect
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.study.facts import facts_of
@@ -94,7 +93,7 @@ class TrialPlan(Plan):
             return self._seed_evidence(records)
 
         if self._compares_first and self._looks_taken == 1:
-            self._stopped = without_effect(self.study, self.used, records)
+            self._stopped = self._without_effect(records)
             self._unsettled -= self._stopped | self._left_alone()
             return self._take_look() if self._unsettled else []
 
@@ -112,6 +111,13 @@ class TrialPlan(Plan):
         if not self._unsettled:
             return []
         return self._take_look()
+
+    def _without_effect(self, records: Mapping[str, Record]) -> set[Place]:
+        """Returns where variants change no number; where verdicts are over conditions, those that do so in none."""
+        places = without_effect(self.study, self.used, records)
+        if self.facts().over.form == "each":
+            return places
+        return in_all_tasks(places, self.study.tasks)
 
     def _left_alone(self) -> set[Place]:
         """Returns the places on tasks on which all variants were stopped, so that the baseline has no use."""
@@ -138,10 +144,8 @@ class TrialPlan(Plan):
         return follow_up
 
     def _seed_evidence(self, records: Mapping[str, Record]) -> Evidence:
-        """Returns the evidence without claims on what is measured, which more seeds do not settle."""
-        facts = self.facts()
-        facts = replace(facts, claims=[claim for claim in facts.claims if not is_measured(claim)])
-        return self.evidence(facts, comparable(self.used, records, lambda text: None))
+        """Returns the evidence of the seeds so far."""
+        return self.evidence(self.facts(), comparable(self.used, records, lambda text: None))
 
     @property
     def left(self) -> int:
@@ -195,9 +199,9 @@ class TrialPlan(Plan):
         return self._seed_index[cell.seed] < self._seeds_asked.get(_place(cell), 0)
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
-        """Returns a function that tells whether `--only` and `--seed` ask for a cell. Raises `StudyError`."""
+        """Returns a function that tells whether the options ask for a cell. Raises `StudyError`."""
         judged = [cell for cell in self.cells if cell.judged]
-        wanted = requested(judged, options.only, options.seed)
+        wanted = requested(judged, options.only, options.seed, options.condition)
         wanted_runs = {(cell.variant, cell.task, cell.seed) for cell in wanted}
         return lambda cell: (cell.variant, cell.task, cell.seed) in wanted_runs
 

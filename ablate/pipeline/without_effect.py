@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -46,6 +46,11 @@ def without_effect(study: Study, cells: Iterable[Cell], records: Mapping[str, Re
         if variant in variants and _are_same(of_variant, of_baseline) and _are_telling(of_baseline.values()):
             places.add((variant, task))
     return places
+
+
+def in_all_tasks(places: Collection[Place], tasks: Sequence[str]) -> set[Place]:
+    """Returns the places of the variants that are there on every task: one that has an effect on another is left."""
+    return {(variant, task) for variant, task in places if all((variant, other) in places for other in tasks)}
 
 
 def compared_variants(study: Study) -> set[str]:

@@ -98,7 +98,10 @@ class Evaluated:
 
 
 def _load_maps(archive: Path) -> pd.DataFrame:
-    """Returns the maps of attention in an archive, whose index names the array of each row."""
+    """Returns the attention maps of an archive: a row each, with its weights as an array.
+
+    The index of the archive has the other columns, and names the array. Raises `ValueError` where it has others.
+    """
     with archive.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         index = json.loads(str(arrays["index"]))
         maps = pd.DataFrame(index, columns=list(MAP_COLUMNS))

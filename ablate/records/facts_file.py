@@ -43,8 +43,11 @@ class _LessKeys:
     a_less: list[str] = field(default_factory=list)
     b_less: list[str] = field(default_factory=list)
     metric_less: str = ""
+    condition_less: str = ""
 
 
+_OF_CONDITIONS = ("condition", "along", "condition_less")
+"""The keys of a claim that only studies with conditions have."""
 _FOLLOWING = {
     "environment": ["looks", "until"],
     "target": ["left_out"],
@@ -92,7 +95,7 @@ def facts_from(plain: Mapping[str, Any]) -> StudyFacts:
 
 
 def _plain_claim(claim: Claim) -> dict[str, Any]:
-    """Returns the flat keys of a claim."""
+    """Returns the flat keys of a claim; those of conditions only where they say something."""
     keys = _keys_of_less(claim)
     plain: dict[str, Any] = {}
     for name, value in asdict(claim).items():
@@ -100,7 +103,8 @@ def _plain_claim(claim: Claim) -> dict[str, Any]:
             plain |= {"a_less": keys.a_less, "b_less": keys.b_less}
         else:
             plain[name] = value
-    return plain | {"metric_less": keys.metric_less}
+    plain |= {"metric_less": keys.metric_less, "condition_less": keys.condition_less}
+    return {name: value for name, value in plain.items() if value or name not in _OF_CONDITIONS}
 
 
 def _claim_fields(plain: object) -> object:
@@ -114,6 +118,7 @@ def _claim_fields(plain: object) -> object:
             "a": keys.a_less,
             "b": keys.b_less,
             "metric": keys.metric_less or plain.get("metric"),
+            "condition": keys.condition_less,
         }
     return claim
 
@@ -123,7 +128,8 @@ def _keys_of_less(claim: Claim) -> _LessKeys:
     less = claim.less
     if less is None:
         return _LessKeys()
-    return _LessKeys(less.a, less.b, "" if less.metric == claim.metric else less.metric)
+    metric = "" if less.metric == claim.metric else less.metric
+    return _LessKeys(less.a, less.b, metric, less.condition)
 
 
 def are_given(plain: Mapping[str, Any]) -> bool:

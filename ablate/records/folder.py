@@ -54,7 +54,9 @@ CLAIMS = "claims.csv"
 STABILITY = "stability.csv"
 SPEED = "speed.csv"
 SCALING = "scaling.csv"
-BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
+CONDITIONS = "conditions.csv"
+TRENDS = "trends.csv"
+BESIDE = (STABILITY, SPEED, SCALING, CONDITIONS, TRENDS)  # The tables of some studies.
 _NAMES = ("variant", "label", "baseline", "task", "metric")
 """Columns of names, which are text whatever they look like: `0.10`, `NA`."""
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ablate.core.facts import StudyFacts
 
-FORMAT = 6
+FORMAT = 7
 OLDEST = 2  # The oldest format that is read, as far as its facts are those of today.
 # The attributes of a frame that hold the facts, the format, the names of the frames beside it, and a digest of all that
 # and the columns. They stand in the parquet file where pandas looks for them; its pages have checksums of their own.

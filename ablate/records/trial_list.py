@@ -74,7 +74,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class ReportSources:
-    """The sources of the last report."""
+    """What the last report was made of; another digest of it means that the report is out of date."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 

@@ -169,7 +169,7 @@ def every_verdict(cards: list[Card]) -> pd.Series:
 def _margins(claim: Claim) -> list[float]:
     """Returns what the interval of a claim must lie above, or between."""
     match claim.kind:
-        case "beats" | "interaction":
+        case "beats" | "interaction" | "gains":
             return [claim.by]
         case "matches":
             return [-claim.by, claim.by]

@@ -13,12 +13,13 @@ MOST = 12
 """The most figures that are drawn unasked; each takes a second or more."""
 
 
-def with_few_figures(sections: Sequence[Shown], study: str) -> list[Shown]:
+def with_few_figures(sections: Sequence[Shown], study: str, *, one_a_kind: bool = False) -> list[Shown]:
     """Returns the sections without the figures that are not drawn.
 
     A section that lost some ends with a line on how many, and the command that draws all. study: its name, for that.
+    one_a_kind: of each kind the first alone, where the others would show the same in other conditions.
     """
-    kept = _chosen(pictures(sections))
+    kept = _chosen(pictures(sections), one_a_kind=one_a_kind)
     few = []
     for section in sections:
         left_out = [picture for picture in section.pictures if picture.name not in kept]
@@ -29,15 +30,15 @@ def with_few_figures(sections: Sequence[Shown], study: str) -> list[Shown]:
     return few
 
 
-def _chosen(found: Sequence[Picture]) -> set[str]:
+def _chosen(found: Sequence[Picture], *, one_a_kind: bool) -> set[str]:
     """Returns the names of the `MOST` figures that are drawn: the first of each kind, then others in their order.
 
-    Figures that one function draws are of one kind.
+    Figures that one function draws are of one kind. one_a_kind: without the others.
     """
     kinds: dict[object, Picture] = {}
     for picture in found:
         kinds.setdefault(picture.drawing, picture)
-    in_turn = [*kinds.values(), *found]
+    in_turn = [*kinds.values()] if one_a_kind else [*kinds.values(), *found]
     return {*[*dict.fromkeys(picture.name for picture in in_turn)][:MOST]}
 
 

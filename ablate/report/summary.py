@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -13,9 +13,11 @@ from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections import HEADLINE
+from ablate.report.sections.conditions import condition_points, drawn_scales
 from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
 from ablate.report.sentences.data_words import stated_of
-from ablate.report.tables.verdicts import is_share
+from ablate.report.tables.over_conditions import with_conditions
+from ablate.report.tables.verdicts import is_share, names_of, planned_rows, row_name
 from ablate.report.words import message
 
 NAME = "summary"
@@ -42,27 +44,47 @@ def spent(evidence: Evidence) -> Spent:
 
 
 def summary_picture(report_data: ReportData) -> Picture | None:
-    """Returns the picture of a study, of its first task; None where nothing was judged there by a difference."""
+    """Returns the picture of a study, of its first task or over its conditions.
+
+    None where nothing was judged there by a difference.
+    """
     facts = report_data.facts
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
     if not tasks:
         return None
     task = tasks[0]
-    rows = _rows(report_data, task)
-    if rows.empty:
-        return None
+    is_over = facts.over.form != "each"
+    rows = _rows(report_data, replace(task, name=facts.over.form) if is_over else task)
+    has_scales = is_over and bool(_scales(report_data))
+    if rows.empty or (has_scales and facts.over.form == "every"):
+        return None  # The numbers of `every` are in the units of each condition, which one axis cannot show.
     metric = task.metrics[facts.metric]
-    unit = "points" if is_share(metric) else ""
+    dots = _conditions(report_data) if is_over else seed_pairs(report_data.evidence, task)
+    unit = "points" if is_share(metric) and not has_scales else ""
     scale = 100.0 if unit else 1.0
     ends = ["value", "low", "high"]
     rows[ends] *= scale
-    seeds = seed_pairs(report_data.evidence, task)
-    seeds["difference"] *= scale
+    dots["difference"] *= scale
     label = message("figures.summary_axis", facts.metric, unit, better_side(metric))
     margin = None if facts.margin is None else facts.margin * scale
-    options = (seeds, title(report_data), label, footer(report_data, task), margin)
+    options = (dots, title(report_data), label, footer(report_data, task), margin)
     alt = message("figures.summary_alt", facts.metric, len(rows))
     return Picture(NAME, "Summary", "", alt, rows, summary, options)
+
+
+def _conditions(report_data: ReportData) -> pd.DataFrame:
+    """Returns the difference of each variant in each condition, in units of its scale: variant and difference."""
+    facts = report_data.facts
+    rows = planned_rows(report_data.comparisons)
+    points = condition_points(report_data, _scales(report_data))
+    variants = {row_name(row, names_of(facts)): row["variant"] for row in rows}
+    return pd.DataFrame({"variant": points["label"].map(variants), "difference": points["value"]})
+
+
+def _scales(report_data: ReportData) -> dict[str, float]:
+    """Returns condition → the scale that its difference is divided by; nothing where all have one unit."""
+    rows = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
+    return drawn_scales(rows, report_data.facts)
 
 
 def _rows(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:

@@ -13,16 +13,20 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.text import printable
+from ablate.base.wording import joined
 from ablate.core.facts import StudyFacts
-from ablate.records.folder import SPEED, StudyFolder
+from ablate.records.folder import CONDITIONS, SPEED, TRENDS, StudyFolder
 from ablate.report.sentences.levels import level_of_claims
 from ablate.report.sentences.verdict_words import verdict_parts
 from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.over_conditions import judged_tables
 from ablate.report.tables.speed_tables import brief_tables
-from ablate.report.tables.verdicts import names_of, planned_rows, verdict_tables
-from ablate.report.words import Column, Table, text
+from ablate.report.tables.verdicts import names_of, planned_rows
+from ablate.report.words import Column, Table, message, text
 
 INTERACTIONS = "interactions.csv"
+MANY_ROWS = 3
+"""The rows from which on a note that they share is said once."""
 COLOURS = {
     "better": "blue",
     "worse": "red",
@@ -55,7 +59,13 @@ def summary(folder: StudyFolder, facts: StudyFacts, *, measured: bool = False) -
     comparisons = folder.comparisons()
     tables: list[Table] = []
     if not measured:
-        tables += verdict_tables(comparisons, facts, folder.beside(INTERACTIONS))
+        tables += judged_tables(
+            comparisons,
+            facts,
+            interactions=folder.beside(INTERACTIONS),
+            conditions=folder.beside(CONDITIONS),
+            trends=folder.beside(TRENDS),
+        )
     claims = [row for row in folder.claims() if text(row["verdict"])]
     if claims:
         tables.append(claim_table(claims, facts, level_of_claims(planned_rows(comparisons), facts)))
@@ -70,6 +80,7 @@ def print_table(table: Table, console: Console) -> None:
     """
     columns = [column for column in table.columns if not column.below]
     spare = [column for column in columns if column.spare]
+    num_across = 1 + len(spare)
     shown = _laid_out(table, columns)
     while spare and _width(shown, console) > console.width:
         columns.remove(spare.pop())
@@ -78,18 +89,31 @@ def print_table(table: Table, console: Console) -> None:
     if table.caption:
         console.print(_text(table.caption, "bold"))
     console.print(shown)
+    if table.across and len(spare) + 1 < num_across:
+        words = message("terminal.no_room", len(spare) + 1, num_across, table.across)
+        console.print(Padding(_text(words, "dim"), (0, 0, 0, 2), expand=False))
     for note in _notes(table):
         console.print(Padding(_text(note, "dim"), (0, 0, 0, 2), expand=False))
 
 
 def _notes(table: Table) -> Iterator[str]:
-    """Yields what stands below the rows of a table, each after the name of its row."""
+    """Yields what stands below the rows of a table, each after the name of its row; what many share once for all."""
     name = table.columns[0].key
     below = [column.key for column in table.columns if column.below]
+    notes: list[tuple[str, str]] = []
     for row in table.rows:
-        for key in below:
-            if row[key]:
-                yield f"{row[name]}: {row[key]}"
+        notes += [(row[name], row[key]) for key in below if row[key]]
+    names_by_note: dict[str, list[str]] = {}
+    for row_name, note in notes:
+        names_by_note.setdefault(note, []).append(row_name)
+
+    for row_name, note in notes:
+        names = names_by_note.get(note, [])
+        if 0 < len(names) < MANY_ROWS:
+            yield f"{row_name}: {note}"
+        elif names:
+            yield f"{joined([*dict.fromkeys(names)])}: {note}"
+            del names_by_note[note]
 
 
 def _width(shown: RichTable, console: Console) -> int:

@@ -16,6 +16,7 @@ from ablate.runs.clusters import source_limitations
 from ablate.runs.compared import compared
 from ablate.runs.declared import declared_beside_values
 from ablate.runs.dependent_values import dependent_values
+from ablate.runs.given_conditions import conditions_in_words
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable, reading_of
 from ablate.runs.slips import differences_beside, likely_slips
@@ -31,6 +32,7 @@ def cautions_of(
     """Returns the sentences on how the runs were read and compared; `alike`: groups of runs with the same numbers."""
     return [
         reading_of(table),
+        *conditions_in_words(table, facts, options),
         *table.notes,
         *likely_slips(runs.trials, options),
         *_uncorrected_folds(table, facts),

@@ -25,10 +25,10 @@ from ablate.runs.ends.statuses import have_results, more_telling
 from ablate.runs.number_marks import is_marked_number
 from ablate.runs.reading import KEY, RunTable
 
-RULES = {
-    "seed": "must be a whole number of at most 64 bits, with all its digits",
-    **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
-}
+SEED = "must be a whole number of at most 64 bits, with all its digits"
+ONCE_A_BLOCK = "A name that stands once, above the rows that it is of, is written in each of them"
+"""The hint for rows without a name, as spreadsheets leave them below a merged cell."""
+EMPTY = "must not be empty"
 NO_SEED = ("is missing, which other runs have", "Leave the run out: remove it from RUNS, or use --where")
 """The rule and the hint for a run without a seed."""
 NAMED_SEEDS = "has names, and seeds are whole numbers"
@@ -129,15 +129,19 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 
     is_no_number = numbers[metrics].isna() & ~is_blank
     is_no_number = is_no_number.apply(lambda column: column & is_completed)
-    is_empty = texts[["variant", "task", "example"]] == ""
-    is_wrong = pd.concat([is_empty, seeds.isna(), is_no_number], axis=1)
+    is_wrong = pd.concat([seeds.isna(), is_no_number], axis=1)
     with Gather() as at:
+        for name in ("variant", "task", "example"):
+            places = texts.index[texts[name] == ""].tolist()
+            if places:
+                rule = EMPTY if len(places) == 1 else f"{EMPTY}, as it is in {len(places)} rows"
+                at.problems.append(Problem(rule, hint=ONCE_A_BLOCK, source=f"{places[0]}: {name}"))
         if _refuse_names_of_seeds(at, texts["seed"]):
             is_wrong["seed"] &= texts["seed"] == ""
         for name in is_wrong:
             for place, given in texts.loc[is_wrong[name], name].head(8).items():
                 hint = _hint(given) if name in metrics else ""
-                rule = RULES.get(name, NUMBER)
+                rule = SEED if name == "seed" else NUMBER
                 if name == "seed" and given == "":
                     rule, hint = NO_SEED
                 at.problems.append(Problem(rule, given=given, hint=hint, source=f"{place}: {name}"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN
 from ablate.analysis.paired import NAN
 from ablate.core.facts import BASELINE, NAMELESS_TASK, StudyFacts
 from ablate.core.replication import Folds, GivenSeeds, RunName, UnpairedRuns
@@ -32,11 +33,43 @@ class ComparedRuns:
     correlation: float
     """The correlation of the values of pairs; NaN below three."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether each run is in a pair, and no run is missing."""
+        return 1 < self.pairs == self.runs and not self.absent
+
 
 def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
-    """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
+    """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs.
+
+    Of many conditions, and of conditions that are judged together, those in which all runs of a variant are pairs have
+    one sentence, and so have those in which nothing pairs as many.
+    """
     if not isinstance(facts.replication, GivenSeeds | Folds | UnpairedRuns) or options.compare:
         return
+    whole: dict[str, list[ComparedRuns]] = {}
+    unpaired: dict[tuple[str, int], list[ComparedRuns]] = {}
+    unit = facts.replication.run_name
+    is_brief = len(facts.tasks) >= LEAST_CONDITIONS_FOR_MEAN or facts.over.form != "each"
+    for row in _rows(runs, facts, options):
+        if isinstance(row, str):
+            yield row
+        elif is_brief and row.is_whole:
+            whole.setdefault(row.variant, []).append(row)
+        elif is_brief and unit == "run":
+            unpaired.setdefault((row.variant, row.runs), []).append(row)
+        else:
+            variant = message("analyse.on_task", row.variant, row.task) if row.task else row.variant
+            yield _in_words(variant, row, facts, options, runs)
+    for rows in whole.values():
+        yield _whole_in_words(rows, unit)
+    for (name, _), rows in unpaired.items():
+        variant = message("analyse.in_conditions", name, len(rows))
+        yield _in_words(variant, rows[0], facts, options, runs)
+
+
+def _rows(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[ComparedRuns | str]:
+    """Yields the runs of each variant beside those of the baseline, and a sentence on each task without these."""
     trials = runs.compared
     values = trials.set_index(KEY)[options.metric]
     given = runs.trials.set_index(KEY)[options.metric]
@@ -54,7 +87,7 @@ def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> 
             has_correlation = len(shared) > 2
             correlation = of_variant[shared].corr(of_baseline[shared]) if has_correlation else NAN
             absent = {*of_baseline.index} - {*given[variant][task].index}
-            row = ComparedRuns(
+            yield ComparedRuns(
                 variant=variant,
                 baseline=options.baseline,
                 task=task if len(facts.tasks) > 1 else "",
@@ -63,7 +96,6 @@ def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> 
                 absent=[str(seed) for seed in sorted(absent)],
                 correlation=correlation,
             )
-            yield _in_words(row, facts, options, runs)
 
 
 def _name_of(task: str) -> str:
@@ -71,9 +103,10 @@ def _name_of(task: str) -> str:
     return "" if task == NAMELESS_TASK else task
 
 
-def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
-    """Returns how the runs of a variant were compared."""
-    variant = message("analyse.on_task", row.variant, row.task) if row.task else row.variant
+def _in_words(
+    variant: str, row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns
+) -> str:
+    """Returns how the runs of a variant were compared; `variant`: what it is called, and where it was compared."""
     unit = facts.replication.run_name
     if row.pairs > 1:
         return _paired_in_words(variant, row, unit)
@@ -84,6 +117,30 @@ def _in_words(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, ru
     if unit == "run":
         return message("analyse.nothing_pairs", variant, row.baseline, row.runs)
     return message("analyse.not_compared", variant, row.baseline, unit, row.runs)
+
+
+def _whole_in_words(rows: Sequence[ComparedRuns], unit: RunName) -> str:
+    """Returns how many runs of one variant are pairs in each of several conditions, and how far pairs are alike."""
+    fewest = min(row.pairs for row in rows)
+    most = max(row.pairs for row in rows)
+    pairs = message("analyse.pairs", most)
+    if fewest < most:
+        pairs = message("analyse.pairs_from_to", fewest, most)
+    if len(rows) > 1:
+        pairs = message("analyse.of_each", pairs)
+    details = pairs + _correlations_in_words([row.correlation for row in rows if not isnan(row.correlation)])
+    return message(
+        "analyse.paired_in_conditions", rows[0].variant, rows[0].baseline, unit, len(rows), details
+    )
+
+
+def _correlations_in_words(correlations: Sequence[float]) -> str:
+    """Returns how far pairs are alike in several conditions; "" where that is not known."""
+    if not correlations:
+        return ""
+    if len(correlations) == 1:
+        return message("analyse.correlation", correlations[0])
+    return message("analyse.correlations", min(correlations), max(correlations))
 
 
 def _paired_in_words(variant: str, row: ComparedRuns, unit: RunName) -> str:

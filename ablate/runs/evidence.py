@@ -41,6 +41,8 @@ from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked
+from ablate.runs.formats.run_history import NO_NUMBER
+from ablate.runs.given_conditions import over_of
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
 from ablate.runs.row_summary import frame_of_summaries, numbered_runs
@@ -75,6 +77,7 @@ def evidence_of(
 
     trials = _named_trials(runs, options)
     facts = _study_facts(table, runs, trials, metrics, options, name=name, replication=replication)
+    facts = replace(facts, over=over_of(table, facts, options))
     _refuse_untold(facts, options)
     cautions = cautions_of(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
@@ -103,6 +106,7 @@ def _study_facts(
     trials: those of `runs`, with the names of variants in reports. name: that of the report.
     """
     report_names = _report_names(runs, options)
+    tasks = _tasks(runs, metrics, options)
     numbered = numbered_runs(trials, table.summaries) if table.are_summaries else trials
     is_left_out = numbered["ended"].map(lambda ending: ending.leaves_out_its_pair).astype(bool)
     trained = unequally_trained(table.length_columns, trials[trials["status"] == "completed"])
@@ -116,13 +120,13 @@ def _study_facts(
         margin=options.margin,
         design="runs that exist",
         seeds=sorted({*numbered["seed"].tolist()}),
-        tasks=_tasks(runs, metrics, options),
+        tasks=tasks,
         variants=[
             VariantFacts(report_name, dict(table.lengths.get(variant, {})), {})
             for variant, report_name in report_names.items()
         ],
         factors={},
-        claims=[*_claims(options, [*report_names.values()], metrics)],
+        claims=[*_claims(options, [*report_names.values()], metrics, tasks)],
         environment={"command": command_line(sys.argv), "versions": versions(), **dict(options.made_with)},
         labels={} if options.baseline == BASELINE else {BASELINE: options.baseline},
         reported=now(),
@@ -165,14 +169,16 @@ def _alike(table: RunTable, runs: CheckedRuns, metrics: Mapping[str, Metric]) ->
 
 
 def _run_names(trials: pd.DataFrame, ids: Sequence[str], run_name: RunName) -> str:
-    """Returns the runs with these ids in words: `wide seed 3`, or without seeds `wide (runs.csv, line 3)`."""
+    """Returns runs of one task, by their ids, in words: `wide seed 3`, or without seeds `wide (runs.csv, line 3)`."""
     by_id = trials.set_index("id")
     names = []
     for place in ids:
         variant = by_id.loc[place, "variant"]
         number = by_id.loc[place, "seed"]
         names.append(f"{variant} ({place})" if run_name == "run" else f"{variant} {run_name} {number}")
-    return listed(names, _MAX_NAMES)
+    runs = listed(names, _MAX_NAMES)
+    task = by_id.loc[ids[0], "task"]
+    return message("analyse.on_task", runs, task) if by_id["task"].nunique() > 1 else runs
 
 
 def _replication_of(table: RunTable, runs: CheckedRuns, options: AnalysisOptions) -> Replication:
@@ -223,7 +229,7 @@ def _refuse_incomparable(
             "RUNS",
             "has no run that counts: each is left out by its status",
             listed(f"{count} {reason}" for reason, count in reasons.value_counts().items()),
-            hint="Wait for the runs, or repeat them",
+            hint=_ways_to_runs_that_count(reasons),
         )
         at.refuse(
             isinstance(replication, Examples) and runs.examples.empty and has_ended.any(),
@@ -231,6 +237,13 @@ def _refuse_incomparable(
             "must have two or more runs of each variant: one shows no difference",
             hint=_known_of_single_runs(runs, options, kept, alike),
         )
+
+
+def _ways_to_runs_that_count(reasons: pd.Series) -> str:
+    """Returns what to do where no run counts, for the reasons of all runs."""
+    if (reasons == NO_NUMBER).all():
+        return "If they have ended well, another name has their numbers: --metric NAME"
+    return "Wait for the runs, or repeat them"
 
 
 def _refuse_rates_of_summaries(table: RunTable, options: AnalysisOptions) -> None:
@@ -339,7 +352,10 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
 
 
 def _claims(
-    options: AnalysisOptions, variants: Sequence[str], metrics: Mapping[str, Metric]
+    options: AnalysisOptions,
+    variants: Sequence[str],
+    metrics: Mapping[str, Metric],
+    tasks: Sequence[TaskFacts],
 ) -> Iterator[Claim]:
     """Yields the claims, which all count in the family. Raises `Invalid`."""
     design_variants = []
@@ -352,7 +368,14 @@ def _claims(
     derived_metrics = {
         name: derived.metric for name, derived in DERIVED.items() if not derived.lacks(context)
     }
-    claimable = Claimable({**metrics, **derived_metrics})
+    claimable = Claimable(
+        {**metrics, **derived_metrics},
+        conditions={
+            task.name: {**task.metrics, **derived_metrics} for task in tasks if task.name_for_readers
+        },
+        along=options.along,
+        scaled=list(metrics) if options.scale else [],
+    )
     # The baseline as a whole word, and not after `on`, where it names a task.
     baseline = re.compile(rf"(?<!\S){re.escape(options.baseline)}(?!\S)(?=.* on )")
     with Gather() as at:

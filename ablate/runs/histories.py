@@ -123,7 +123,7 @@ def _refuse_parts(columns: RunColumns, parts: Sequence[str], run: Sequence[str])
     values = {name: table[name].drop_duplicates().tolist()[:4] for name in left}
     ways = [f"--where {shlex.quote(f'{first}={values[first][0]}')} keeps the rows of one"]
     tasks = [*columns.roles.get("task", ()), *left]
-    ways.append(f"--column task {shlex.quote(','.join(tasks))} makes each a task")
+    ways.append(f"--column condition {shlex.quote(','.join(tasks))} makes each a condition")
     rule = f"has several rows for one step of a run, which differ in {listed(left)}"
     raise Invalid("RUNS", rule, values, hint=f"Say which count: {'; '.join(ways)}")
 

@@ -42,7 +42,7 @@ def with_columns_of_means(found: RunsFound, options: AnalysisOptions) -> RunsFou
 
     Runs stay as they are where each row is one. Raises `Invalid` where the metric of the call is a spread.
     """
-    means = _of_call(found.means, options.metric)
+    means = _judgeable_means(found.means, options.metric)
     of_spread = [each for each in found.means if options.metric == each.spread and not each.is_in_cells]
     if not means and not of_spread:
         return replace(found, means=[])
@@ -88,10 +88,11 @@ def judged_means(
     return replace(columns, table=table), rows
 
 
-def _of_call(means: Sequence[MeanColumns], metric: str) -> list[MeanColumns]:
-    """Returns the means that a call may judge: of columns beside columns of spreads, all where it names one of these.
+def _judgeable_means(means: Sequence[MeanColumns], metric: str) -> list[MeanColumns]:
+    """Returns the means that a call may judge, as its metric decides.
 
-    Where the call names no metric, these say over how many runs they are.
+    Means in cells such as `91.0 ± 0.4` always. Means in a column of their own where the call names one of them, which
+    then allows all; where it names no metric, only those that say over how many runs they are.
     """
     is_named = any(metric in (each.metric, each.mean) for each in means if not each.is_in_cells)
     return [each for each in means if each.is_in_cells or is_named or (not metric and each.count)]

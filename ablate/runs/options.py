@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Number
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 
@@ -16,6 +16,7 @@ from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
+from ablate.core.over import Form
 from ablate.session.option import are_texts, as_texts, check_options, option, pairs_by_name, pairs_in
 from ablate.session.option_types import FolderType
 
@@ -24,6 +25,8 @@ OF_ANY_METRIC = ("baseline", "compare")
 """Options that runs may declare whatever metric is judged."""
 ROLES = ("variant", "task", "seed", "step", "example", "source", "status")
 """The roles that a column may have."""
+OTHER_WORDS = {"condition": "task"}
+"""Another word of the call for a role → the role: tasks are conditions, and tables of a report have them as tasks."""
 MADE_WITH = ("evaluation", "data", "machine", "commit")
 """The names of things that the runs may have been made with."""
 DIRECTIONS = ("max", "min")
@@ -32,9 +35,11 @@ DIRECTIONS = ("max", "min")
 def _by_role(given: Mapping[str, str | Sequence[str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     """Returns role → its columns. Raises `Invalid` for what is no mapping of roles to names of columns."""
     columns: dict[str, list[str]] = {}
-    for role, names in pairs_in(given, "column"):
+    words = [*ROLES, *OTHER_WORDS]
+    for word, names in pairs_in(given, "column"):
+        role = OTHER_WORDS.get(word, word)
         if role not in ROLES:
-            raise Invalid("column", "has no role of this name", role, listed(ROLES), nearest(role, ROLES))
+            raise Invalid("column", "has no role of this name", role, listed(words), nearest(role, words))
         if not are_texts(as_texts(names)):
             raise Invalid("column", f"must name the column of {role} by its text", names)
         columns.setdefault(role, []).extend(as_texts(names))
@@ -141,11 +146,12 @@ class AnalysisOptions:
     )
     column: Mapping[str, str | Sequence[str]] = option(
         {},
-        "Column that is variant, task, seed, step, example, source or status; may be repeated. A variant may be "
-        "several: `variant A,B`.",
-        in_python="Role (variant, task, seed, step, example, source, status) → its column; a variant may be several.",
+        "Column that is variant, condition (or task), seed, step, example, source or status; may be repeated. A "
+        "variant and a condition may be several: `condition A,B`.",
+        in_python="Role (variant, condition or task, seed, step, example, source, status) → its column; a variant and "
+        "a condition may be several.",
         read=_by_role,
-        type=(click.Choice(ROLES), str),
+        type=(click.Choice([*ROLES, *OTHER_WORDS]), str),
         multiple=True,
         metavar="ROLE NAME",
     )
@@ -181,6 +187,27 @@ class AnalysisOptions:
         "Compare each variant with each other.",
         in_python="`all_pairs`: compare each variant with each other.",
         choices=("all_pairs",),
+    )
+    over: Form | None = option(
+        None,
+        "Judge variants in each condition (default), by the mean over these conditions, in every one of them, or over "
+        "conditions of which these are a sample.",
+        choices=get_args(Form),
+    )
+    scale: str = option(
+        "",
+        "Column with the number that differences of a condition are divided by.",
+        read=_name_if_any,
+        metavar="COLUMN",
+    )
+    along: str = option(
+        "",
+        "Column with a number of each condition, along which a trend is shown.",
+        read=_name_if_any,
+        metavar="COLUMN",
+    )
+    independent_seeds: bool = option(
+        False, "State that the seeds of conditions are independent, which no file shows."
     )
     read: Mapping[str, str] = option(
         {},
@@ -224,10 +251,14 @@ class AnalysisOptions:
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Roles with the columns that have them; those of a variant or task may be several, separated by commas."""
+        """Roles with the columns that have them; those of a variant or task may be several, separated by commas.
+
+        Two roles have options of their own: the numbers of conditions, `scale` and `along`.
+        """
         pairs = [("variant", name) for name in self.variant]
         for role, names in self.column.items():
             pairs += [(role, name) for name in as_texts(names)]
+        pairs += [("scale", self.scale), ("along", self.along)]
         return [(role, name) for role, name in pairs if name]
 
     def names_of(self, role: str) -> list[str]:

@@ -45,6 +45,7 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.own_best import own_best
 from ablate.runs.reader import RunsFound
 from ablate.runs.roles import (
+    CONDITION_NUMBERS,
     STEPS,
     RunColumns,
     check_columns,
@@ -64,6 +65,8 @@ from ablate.runs.trained_lengths import LengthColumn, columns_of_length, last_st
 from ablate.runs.visible import visible_options, visible_runs
 
 KEY = ["variant", "task", "seed"]
+CellsByCondition = Mapping[str, Sequence[str]]
+"""Condition → the different cells that a column has in its rows."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,10 @@ class RunTable:
     """Id of a row → what it says beside its means, where runs are known by mean and deviation alone."""
     kept_runs: KeptRuns | None = None
     """How many of the variants and seeds the call keeps; None of a table that was made otherwise."""
+    condition_columns: Sequence[str] = ()
+    """The columns that hold the conditions, which are tasks in the rows."""
+    condition_cells: Mapping[str, CellsByCondition] = field(default_factory=dict)
+    """`scale` or `along`, where the call names its column → condition → the different cells of its runs there."""
 
     @property
     def has_seeds(self) -> bool:
@@ -169,6 +176,8 @@ def by_roles(found: RunsFound, options: AnalysisOptions) -> RunTable:
         length_columns=_length_columns(found, replace(columns, table=filtered), kept, steps),
         summaries=summaries,
         kept_runs=counts,
+        condition_columns=roles.get("task", ()),
+        condition_cells=_condition_cells(kept, roles, rows["task"].astype(str).str.strip()),
     )
 
 
@@ -304,7 +313,8 @@ def _length_columns(
 
 def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> pd.DataFrame:
     """Returns the rows with a column for each role, of the same name, and the metrics."""
-    roles_of_cells = {role: names for role, names in roles.items() if role not in ("step", "run", "status")}
+    others = ("step", "run", "status", *CONDITION_NUMBERS)
+    roles_of_cells = {role: names for role, names in roles.items() if role not in others}
     cells = {role: joined_column(kept, names) for role, names in roles_of_cells.items()}
     if "seed" in cells:
         cells["seed"] = whole_seeds(cells["seed"])
@@ -313,6 +323,23 @@ def _rows(kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], metrics: Seque
     defaults = {"id": kept.index, "task": NAMELESS_TASK, "seed": seeds, "example": "all"}
     measured = {name: kept[name].mask(kept[name] == NO_VALUE, "") for name in metrics}
     return pd.DataFrame(defaults, kept.index).assign(**cells, **measured)
+
+
+def _condition_cells(
+    kept: pd.DataFrame, roles: Mapping[str, Sequence[str]], conditions: pd.Series
+) -> dict[str, CellsByCondition]:
+    """Returns role → condition → the different cells of its column there, but for empty ones.
+
+    conditions: that of each row.
+    """
+    by_role: dict[str, CellsByCondition] = {}
+    for role in CONDITION_NUMBERS:
+        for name in roles.get(role, ()):
+            groups = kept[name].groupby(conditions, sort=False)
+            by_role[role] = {
+                str(condition): [cell for cell in cells.unique() if cell] for condition, cells in groups
+            }
+    return by_role
 
 
 def reading_of(table: RunTable) -> str:
@@ -329,9 +356,10 @@ def shape_of(table: RunTable) -> str:
     num_runs = sum(table.summaries[place].n for place in runs["id"]) if table.summaries else len(runs)
     words = [counted(num_runs, "run"), counted(num_variants, "variant")]
     if counts.nunique() == 1 and table.has_seeds:
+        noun = "task" if table.options.over is None else "condition"
         words = [
             counted(len(runs), "run"),
-            f"{num_variants} × {_runs_of_variant(runs, int(counts.iloc[0]), table.run_name)}",
+            f"{num_variants} × {_runs_of_variant(runs, int(counts.iloc[0]), table.run_name, noun)}",
         ]
     if not is_a_row_each:
         words.append(counted(len(table.rows), "row"))
@@ -343,13 +371,16 @@ def shape_of(table: RunTable) -> str:
     return "; ".join(filter(None, [", ".join(words), ", ".join(ends)]))
 
 
-def _runs_of_variant(runs: pd.DataFrame, num_runs: int, run_name: str) -> str:
-    """Returns the number of runs of each variant in words, by seed and task where each task has as many."""
+def _runs_of_variant(runs: pd.DataFrame, num_runs: int, run_name: str, noun: str) -> str:
+    """Returns the number of runs of each variant in words, by seed and task where each task has as many.
+
+    noun: what tasks are called.
+    """
     num_tasks = runs["task"].nunique()
     counts = runs.groupby(["variant", "task"]).size()
     if num_tasks == 1 or counts.nunique() > 1 or int(counts.iloc[0]) * num_tasks != num_runs:
         return counted(num_runs, run_name)
-    return f"{counted(int(counts.iloc[0]), run_name)} × {counted(num_tasks, 'task')}"
+    return f"{counted(int(counts.iloc[0]), run_name)} × {counted(num_tasks, noun)}"
 
 
 def _second_columns(unused: pd.DataFrame, used: Collection[str]) -> list[tuple[str, str]]:

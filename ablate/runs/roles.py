@@ -25,6 +25,8 @@ from ablate.runs.seeds_in_names import (
 )
 from ablate.runs.settings import PREFIXES, is_seed, underscored
 
+CONDITION_NUMBERS = ("scale", "along")
+"""Roles of columns with a number of each condition, which options of the call name."""
 JOINED = ("variant", "task")
 """Roles that several columns may have together, each combination another one."""
 _SEVERAL = (*JOINED, "status")
@@ -227,7 +229,7 @@ def check_columns(columns: RunColumns, metrics: Sequence[str]) -> None:
     table, roles = columns.table, columns.roles
     with Gather() as at:
         for role, names in roles.items():
-            place = f"--column {role}"
+            place = f"--{role}" if role in CONDITION_NUMBERS else f"--column {role}"
             at.refuse(len(names) > 1 and role not in _SEVERAL, place, "takes one column", listed(names))
             at.refuse(len({*names}) < len(names), place, "must name each column once", listed(names))
             judged = [name for name in names if name in metrics]

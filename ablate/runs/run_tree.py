@@ -33,6 +33,8 @@ _OF_CONFIGS = (".yaml", ".yml", ".json", ".toml")
 _OF_METRICS = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 _OF_TABLES = (".csv", ".tsv")
 _OF_LOGS = (".log", ".out", ".txt", ".err")
+PROGRESS = "progress.txt"
+"""The file in which Spinning Up keeps a table of a run, with tabs between its columns."""
 _RESULTS: tuple[FileKind, ...] = ("metrics", "events")
 _TEXTS: tuple[FileKind, ...] = ("logs", "others")
 MAX_RUNS = 20_000
@@ -275,6 +277,8 @@ def _kind_of(path: Path) -> FileKind:
     if path.name.endswith(".log.json"):  # JSON lines, as OpenMMLab writes them
         return "metrics"
     if path.name == "log.txt" and _beginning(path, 1) == b"{":  # JSON lines, as DETR and MAE write them
+        return "metrics"
+    if path.name == PROGRESS and b"\t" in _beginning(path, 4096).partition(b"\n")[0]:
         return "metrics"
     return "logs" if ending in _OF_LOGS else "others"
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 import pandas as pd
 
 from ablate.base.errors import Invalid, listed, nearest
+from ablate.runs.settings import NUMBER_AT_END
 
 SEED_AT_END = r"[\s_.,/=(\[-]+(?:s|seed|rep|run)[\s_=-]?([0-9]+)[)\]]?$"
 """The end of the name of a run that says its seed, as in `wide_s3` and `Wide (Seed 3)`."""
@@ -80,7 +81,9 @@ def whole_seeds(texts: pd.Series) -> pd.Series:
 def hint_of_numbers(baseline: str, names: Iterable[str]) -> str:
     """Returns how to say that the numbers at the ends of names are seeds, where the baseline stands before some."""
     is_numbered = any(re.fullmatch(rf"{re.escape(baseline)}[_-]\d+", name) for name in names)
-    return "Where the numbers at the ends of names are seeds: --seed '[_-]([0-9]+)$'" if is_numbered else ""
+    return (
+        f"Where the numbers at the ends of names are seeds: --seed '{NUMBER_AT_END}'" if is_numbered else ""
+    )
 
 
 def holds_name(column: pd.Series, baseline: str, pattern: str) -> bool:

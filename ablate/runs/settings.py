@@ -18,6 +18,11 @@ from ablate.base.errors import Invalid, listed
 from ablate.base.numerals import in_one_form, whole_in
 from ablate.core.data_parts import RANKS
 
+FOLDERS = "folders"
+"""The column with what the names of folders and files tell of a run beside its variant and seed."""
+NUMBER_AT_END = "[_-]([0-9]+)$"
+NUMBERED_NAME = re.compile(f".+{NUMBER_AT_END}")
+
 
 def words_of(text: str) -> frozenset[str]:
     """Returns the words of a text."""
@@ -101,8 +106,10 @@ def refuse_settings(
     ]
     if "seed" not in columns and all(whole_in(text) is not None for text in table[first]):
         ways.append(f"--seed {shlex.quote(first)} takes its numbers for seeds")
+    if "seed" not in columns and first == FOLDERS and table[first].str.fullmatch(NUMBERED_NAME).all():
+        ways.append(f"--seed {shlex.quote(NUMBER_AT_END)} takes the numbers at the ends of names for seeds")
     if "task" not in columns:
-        ways.append(f"--column task {shlex.quote(first)} makes each a task")
+        ways.append(f"--column condition {shlex.quote(first)} makes each a condition")
     if has_steps:
         ways.append("--at last takes rows of one run for its steps, of which the last counts")
     ways.append("--replicates states that such rows are replicates all the same, and the report says so")

@@ -60,6 +60,8 @@ def visible_options(options: AnalysisOptions) -> AnalysisOptions:
         metric=visible(options.metric),
         seed=visible(options.seed),
         at=visible(options.at),
+        scale=visible(options.scale),
+        along=visible(options.along),
         claim=[visible(claim) for claim in options.claim],
         where=[visible(condition) for condition in options.where],
         also={visible(name): direction for name, direction in options.also.items()},

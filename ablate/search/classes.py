@@ -85,7 +85,7 @@ class OptunaSlot(Slot):
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Returns the schema of a registered part, or of any class with plain arguments."""
+        """Returns the JSON schema of the slot: a registered part, or a class of Optuna's with plain arguments."""
         name = {"type": "string", "pattern": r"^[A-Z]\w*$", "description": f"The name of {self.noun}."}
         arguments = {"type": ["number", "string", "boolean", "null"]}
         named = {

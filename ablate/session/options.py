@@ -71,6 +71,14 @@ class Options:
         report=True,
         metavar="VARIANT",
     )
+    condition: str | Sequence[str] = option(
+        (),
+        "Train only in this condition, or on this task; may be repeated.",
+        in_python="Train only in this condition, or on this task, or in each of a list of them.",
+        texts=True,
+        report=True,
+        metavar="NAME",
+    )
     seed: int | None = option(None, "Train only this seed.", domain=COUNT, report=True, metavar="N")
     confirm: bool = option(
         False, "Repeat what the study decided on new seeds, in a report of its own.", report=True
@@ -125,7 +133,7 @@ class Options:
     @property
     def partial(self) -> bool:
         """True where only some of the trials are asked for."""
-        return bool(self.only) or self.seed is not None
+        return bool(self.only or self.condition) or self.seed is not None
 
     def overrides(self) -> list[str]:
         """Returns what the name of a report's folder has of the options, as `NAME=VALUE`.
@@ -143,7 +151,7 @@ class Options:
 
     @property
     def report_options(self) -> dict[str, Any]:
-        """The options that change the report of a document, by name."""
+        """The values of the options that change what a report holds, by name; those at their default included."""
         values = asdict(self)
         return {name: values[name] for name, declared in options_in(type(self)).items() if declared.report}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ablate.core.events import Plan
@@ -36,9 +36,16 @@ class Rehearsal(Session):
         super().__init__(document, folder, options, console)
         self.store = Store(self.store.root, self.warn, read_only=read_only)
 
-    def train(self, plan: Plan, *, later: int = 0, **ignored: object) -> Mapping[str, Record]:
+    def train(
+        self,
+        plan: Plan,
+        *,
+        later: int = 0,
+        wanted: Callable[[Cell], bool] = lambda cell: True,
+        **ignored: object,
+    ) -> Mapping[str, Record]:
         """Returns the records that a plan asks for, by trial id. Raises `NextBatch` where the store lacks one."""
-        return rehearse(plan, self.store, later=later)
+        return rehearse(plan, self.store, wanted=wanted, later=later)
 
     def enlist(self, cells: Sequence[Cell]) -> None:
         """Lists nothing: who asks for a batch lists it."""

@@ -133,7 +133,7 @@ class Session:
 
     @property
     def display(self) -> Display:
-        """The progress of a locked session."""
+        """The display of progress, which a session has while it holds the lock of its study."""
         assert self._display is not None, "a session trains while it holds the lock of its study"
         return self._display
 

@@ -20,6 +20,7 @@ from ablate.core.metric import HELD_OUT
 from ablate.core.stress_facts import StressFacts
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.study.checks import attempt, refuse_own
+from ablate.study.conditions import refuse_in_conditions
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches
 from ablate.study.sections import Number, one_path, refusal, rising
@@ -116,6 +117,7 @@ class StressStage(Stage):
             draft.document.refuse((ROLE, path), rule, NOT_GIVEN, rate, nearest(path, [rate]))
             return
         self._check_baseline(draft)
+        refuse_in_conditions(ROLE, [path], draft.config, draft.document)
         refuse_own(
             path,
             f"cannot set {path}, which `stress` varies for every variant",

@@ -16,6 +16,7 @@ from ablate.base.registry import StrictModel
 from ablate.core.facts import ALL_PAIRS, BASELINE
 from ablate.core.metric import Description
 from ablate.core.workload import Workload
+from ablate.study.conditions import Condition
 from ablate.study.designs import Config, Design, Variant
 from ablate.study.document import Document
 from ablate.study.draft import Draft
@@ -125,21 +126,26 @@ def _check_gpus(draft: Draft) -> None:
 
 
 def describe_baseline(
-    workload: Workload, baseline: Sequence[Config], document: Document
+    workload: Workload, conditions: Sequence[Condition], document: Document
 ) -> tuple[list[Description], list[Problem]]:
-    """Returns the descriptions of the baseline, one a task, and its problems, which it reports."""
+    """Returns the descriptions of the baseline, one a condition, and its problems, which it reports."""
     descriptions: list[Description] = []
-    all_problems: list[Problem] = []
-    for index, config in enumerate(baseline):
-        described_config = attempt(workload.describe, config)
+    problems_by_condition: list[list[Problem]] = []
+    for condition in conditions:
+        described_config = attempt(workload.describe, condition.config)
         descriptions.append(described_config.result or Description({}))
-        problems = attempt(workload.check, config).problems or described_config.problems
-        all_problems += problems
+        problems = attempt(workload.check, condition.config).problems or described_config.problems
+        problems_by_condition.append(problems)
+
+    all_problems: list[Problem] = []
+    for condition, problems in zip(conditions, problems_by_condition, strict=True):
         for problem in problems:
-            path = problem.path
-            if path[:1] == ("task",) and len(baseline) > 1:
-                path = ("tasks", index, *path[1:])
-            document.report(replace(problem, path=path))
+            is_shared = all(problem in others for others in problems_by_condition)
+            if condition.patch_of(problem) or not is_shared:
+                document.report(condition.located(problem))
+            elif problem not in all_problems:
+                document.report(problem)
+            all_problems.append(problem)
     return descriptions, all_problems
 
 
@@ -266,6 +272,20 @@ def check_told_apart(draft: Draft) -> None:
         else:
             variant = variants[untold.variants[0]]
             report_at([untold.problem], variant.patches, variant.at, draft.document)
+    _check_conditions_told_apart(draft)
+
+
+def _check_conditions_told_apart(draft: Draft) -> None:
+    """Refuses conditions that the training code cannot tell apart."""
+    conditions = {condition.name: condition for condition in draft.conditions}
+    configs = {condition.name: condition.config for condition in draft.conditions}
+    paths: list[str] = []
+    for condition in draft.conditions:
+        paths += condition.patches
+    for untold in draft.workload.untold(configs, paths, {}):
+        if untold.is_certain and untold.variants is not None:
+            condition = conditions[untold.variants[0]]
+            draft.document.report(condition.located(untold.problem))
 
 
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:

@@ -93,7 +93,7 @@ class _Finder:
             for name in (self.statement.a, self.statement.b):
                 with at():
                     sides.append(self._side(name))
-            for name in self.statement.levels:
+            for name in self.statement.places:
                 with at():
                     levels = self._levels(name)
                     factor_levels += [_FactorLevel(path, label) for path, label in levels.items()]
@@ -130,6 +130,9 @@ class _Finder:
                 levels[f"{path}={label}"] = label
         meant = [repr(self._usual_name(level)) for level, label in levels.items() if meanings(name, [label])]
         hint = f"Did you mean {' or '.join(meant)}?" if meant else nearest(name, [*variants, *levels])
+        _, is_placed, condition = name.partition(" at ")
+        if is_placed:
+            hint = f"Write `on {self.statement.metric} at {condition}`"
         allowed = [*dict.fromkeys([*variants, *map(self._usual_name, levels), *self.constants])]
         return self._invalid(f"unknown variant {name!r}", listed(allowed), hint)
 

@@ -88,6 +88,7 @@ class Path(Kind):
             )
             num_tasks = len(getattr(study, "tasks", ()))
             at.refuse(num_tasks > 1, "tasks", "must be one task for `design: path`")
+            at.refuse(len(study.conditions) > 1, "conditions", "must be one condition for `design: path`")
 
     def _check_target(self, variants: Mapping[str, Mapping[str, Any]]) -> None:
         target = self.config.to

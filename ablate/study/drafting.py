@@ -1,7 +1,7 @@
 """The draft of a study that agrees with the schema: expanded, checked, with all mistakes of meaning."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,13 +17,15 @@ from ablate.study.checks import (
     describe_baseline,
     resolved,
 )
-from ablate.study.designs import Config, Resolve
+from ablate.study.conditions import Condition, check_conditions, read_conditions
+from ablate.study.designs import Resolve
 from ablate.study.document import Document, base_of
 from ablate.study.draft import Draft
 from ablate.study.expand import expand
+from ablate.study.forms import check_forms
 from ablate.study.ids import TrialIds
 from ablate.study.judged import check_metric, check_metric_names, check_step, claimable, parse_claims
-from ablate.study.patch import apply_patches, key_of, level_labels, value_at
+from ablate.study.patch import apply_patches, value_at
 from ablate.study.schema import StudyConfig, config_model
 from ablate.study.stage_config import StageOutline
 from ablate.study.study import Study
@@ -48,16 +50,16 @@ def draft_study(
     """
     folder = base_of(document.path, config.folder)
     resolve = partial(resolved, config_model(workload), folder=folder)
-    sections = list(workload.schema())
-    baseline = _baseline(config, workload, sections)
-    tasks = _task_labels(baseline, sections, document)
-    with_stack = _with_stack(config, baseline, resolve, document)
+    conditions = _conditions(config, workload, resolve, document)
+    check_conditions(config, outline.varied_paths, document)
+    with_stack = _with_stack(config, conditions, resolve, document)
+    baseline = [condition.config for condition in with_stack.conditions]
 
     problems_before = len(document.problems)
-    descriptions, baseline_problems = describe_baseline(workload, with_stack.baseline, document)
+    descriptions, baseline_problems = describe_baseline(workload, with_stack.conditions, document)
     config = _with_margin(config, descriptions[0].metrics)
     expanded = config.model_copy(update={"factors": with_stack.factors})
-    design = expand(expanded, with_stack.baseline, resolve, document)
+    design = expand(expanded, baseline, resolve, document)
     draft = Draft(
         workload=workload,
         config=config,
@@ -65,15 +67,17 @@ def draft_study(
         resolve=resolve,
         document=document,
         outline=outline,
+        conditions=with_stack.conditions,
     )
     check_study(draft)
     check_variants(draft, baseline_problems)
     is_whole = len(document.problems) == problems_before
 
-    metrics = check_metric(config, descriptions, document)
+    metrics = check_metric(draft, descriptions)
     check_metric_names(draft, descriptions)
     check_step(config, workload, metrics, document)
-    claims = parse_claims(draft, claimable(draft, metrics, descriptions), sides=is_whole)
+    check_forms(draft, descriptions)
+    claims = parse_claims(draft, claimable(draft, metrics, descriptions), descriptions, sides=is_whole)
     # What is wrong with a variant itself is said once.
     if is_whole:
         check_labels(draft)
@@ -86,7 +90,7 @@ def draft_study(
         config=config,
         workload=workload,
         design=design,
-        tasks=tasks,
+        tasks=[condition.name for condition in conditions],
         claims=claims,
         resolve=resolve,
         ids=TrialIds(workload),
@@ -95,53 +99,49 @@ def draft_study(
     return DraftedStudy(draft, study, is_whole)
 
 
-def _baseline(config: StudyConfig, workload: Workload, sections: list[str]) -> list[Config]:
-    """Returns the baseline's config on each task."""
-    baseline = config.configs(sections)
-    if config.metric.at == "best_validation" and workload.best_path:
-        return [apply_patches(task_config, {workload.best_path: True}) for task_config in baseline]
-    return baseline
-
-
-def _task_labels(baseline: list[Config], sections: list[str], document: Document) -> list[str]:
-    """Returns the labels of the tasks, one empty label without tasks; refuses a task that is named twice."""
-    if "task" not in sections:
-        return [""]
-    tasks = [task_config["task"] for task_config in baseline]
-    label_of = level_labels(tasks)
-    labels = [label_of[key_of(task)] for task in tasks] or [""]
-    for label in dict.fromkeys(labels):
-        if labels.count(label) > 1:
-            document.refuse(("tasks",), "names the same task twice", label)
-    return labels
+def _conditions(
+    config: StudyConfig, workload: Workload, resolve: Resolve, document: Document
+) -> list[Condition]:
+    """Returns the conditions of a study, at least one, with the baseline's config in each."""
+    conditions = read_conditions(config, workload, resolve, document)
+    if config.metric.at != "best_validation" or not workload.best_path:
+        return conditions
+    with_best: list[Condition] = []
+    for condition in conditions:
+        patched = apply_patches(condition.config, {workload.best_path: True})
+        with_best.append(replace(condition, config=patched))
+    return with_best
 
 
 @dataclass(frozen=True)
 class _Stacked:
-    """The baseline and the factors of a study, after its design has laid its stack of changes over the baseline."""
+    """The conditions and the factors of a study, after its design has laid its stack of changes over the baseline."""
 
-    baseline: list[Config]
+    conditions: Sequence[Condition]
     factors: Mapping[str, list[Any]]
 
 
 def _with_stack(
-    config: StudyConfig, baseline: list[Config], resolve: Resolve, document: Document
+    config: StudyConfig, conditions: Sequence[Condition], resolve: Resolve, document: Document
 ) -> _Stacked:
-    """Returns the baseline with the stack of `design: leave_one_out`, each change of which can be taken out.
+    """Returns the conditions with the stack of `design: leave_one_out`, each change of which can be taken out.
 
     A stack that cannot be laid over the baseline is reported, and left out.
     """
     stack = getattr(config.design, "stack", None)
     if not stack:
-        return _Stacked(baseline, config.factors)
+        return _Stacked(conditions, config.factors)
     with document.reporting("design", "stack"):
-        stacked = [resolve(apply_patches(task_config, stack)) for task_config in baseline]
+        stacked: list[Condition] = []
+        for condition in conditions:
+            patched = resolve(apply_patches(condition.config, stack))
+            stacked.append(replace(condition, config=patched))
         factors = dict(config.factors)
         for path in stack:
-            value_without = value_at(baseline[0], path)
+            value_without = value_at(conditions[0].config, path)
             factors[path] = [value_without, *factors.get(path, [])]
         return _Stacked(stacked, factors)
-    return _Stacked(baseline, config.factors)
+    return _Stacked(conditions, config.factors)
 
 
 def _with_margin(config: StudyConfig, metrics: Mapping[str, Metric]) -> StudyConfig:

@@ -166,7 +166,7 @@ def report_at(
 ) -> None:
     """Reports problems of a patched config where the study file asks for the patch."""
     for problem in problems:
-        patch = _patch_around(problem, patches)
+        patch = patch_around(problem, patches)
         if patch:
             place = (*at, patch) if at[0] == "variants" else at
             steps = patch.count(".") + 1
@@ -178,7 +178,7 @@ def report_at(
             document.report(replace(problem, path=at))
 
 
-def _patch_around(problem: Problem, patches: Mapping[str, Any]) -> str:
+def patch_around(problem: Problem, patches: Mapping[str, Any]) -> str:
     """Returns the path of the first patch that the place of a problem lies in; or nothing."""
     for path in patches:
         keys = tuple(path.split("."))

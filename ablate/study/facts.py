@@ -5,6 +5,7 @@ from typing import Any
 
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric, plain
+from ablate.core.over import Over
 from ablate.core.provenance import Planned
 from ablate.core.sizes import known_parameters
 from ablate.study.designs import Variant
@@ -44,6 +45,8 @@ def facts_of(
         labels=dict(config.labels),
         compare=config.compare,
         target=_target(study),
+        over=_over(study),
+        family=config.family,
         provenance=Planned(
             looks=config.seeds.looks,
             left_out=study.not_judged,
@@ -51,6 +54,16 @@ def facts_of(
             differs=list(study.overrides),
         ),
     )
+
+
+def _over(study: Study) -> Over:
+    """Returns how the conditions of a study are taken together."""
+    config = study.config
+    sizes: dict[str, float] = {}
+    if config.along is not None:
+        for name, of_condition in zip(study.tasks, study.variants[0].configs, strict=True):
+            sizes[name] = float(value_at(of_condition, config.along))
+    return Over(config.over, config.along or "", sizes, dict(config.scale))
 
 
 def _task_facts(study: Study) -> list[TaskFacts]:

@@ -18,6 +18,7 @@ from ablate.base.errors import Problem, StudyError
 from ablate.base.scratch import scratch
 from ablate.core.names import GIVEN
 from ablate.study.document import base_of
+from ablate.study.schema import StudyConfig
 from ablate.study.study import Study
 
 
@@ -80,8 +81,11 @@ def resolved_text(study: Study, folder: Path) -> str:
     keys_of_stages: list[str] = []
     for stage_config in study.stage_configs:
         keys_of_stages += stage_config.model_fields
-    for key in ("task", "tasks", *keys_of_stages):
+    for key in ("task", "tasks", "conditions", "along", "scale", *keys_of_stages):
         if key in data and not data[key]:
+            del data[key]
+    for key in ("over", "family"):
+        if data[key] == StudyConfig.model_fields[key].default:
             del data[key]
     if _names_files(study, data):
         base = base_of(study.path, study.config.folder)

@@ -99,7 +99,13 @@ def _complete(study: Node, workload: Workload) -> None:
         if name != StudyConfig.model_fields["workload"].default:
             study["required"].append("workload")
     if "task" in properties:
-        study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
+        study["oneOf"] = [
+            {"required": ["task"]},
+            {"required": ["tasks"]},
+            # Of conditions without `task` and `tasks`, each gives its own.
+            {"required": ["conditions"], "not": {"anyOf": [{"required": ["task"]}, {"required": ["tasks"]}]}},
+        ]
+        study["dependentSchemas"] = {"conditions": {"not": {"required": ["tasks"]}}}
     properties["claims"]["items"]["description"] = f"{GRAMMAR}."
 
 

@@ -17,16 +17,17 @@ from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
 from ablate.study.document import Document
 from ablate.study.draft import Draft
+from ablate.study.forms import Addends
 from ablate.study.schema import StudyConfig
 
 
-def check_metric(
-    config: StudyConfig, tasks: Sequence[Description], document: Document
-) -> Mapping[str, Metric]:
+def check_metric(draft: Draft, tasks: Sequence[Description]) -> Mapping[str, Metric]:
     """Returns the metrics that all tasks have, and reports what is wrong with the study's own.
 
     `tasks` are descriptions of the baseline. Of a metric that differs between tasks it is that of the smallest range.
     """
+    config = draft.config
+    document = draft.document
     asked = config.metric
     metrics = _shared_metrics(tasks)
     judged = asked.name or next(iter(metrics), "")
@@ -37,7 +38,7 @@ def check_metric(
         document.refuse(("metric", "name"), rule, asked.name, listed(metrics), nearest(judged, metrics))
     if config.checkpoint == "best" and asked.name in metrics:
         _check_best_checkpoint(asked.name, tasks, document)
-    if asked.margin is not None:
+    if asked.margin is not None and not _is_scaled(judged, draft, tasks):
         with document.reporting("metric", "margin"):
             check_margin(asked.margin, judged, metrics.get(judged), asked.margin)
     _check_solved(config, tasks, document)
@@ -46,6 +47,13 @@ def check_metric(
             for task in tasks:
                 check_reachable(asked.target, task.metrics[judged])
     return metrics
+
+
+def _is_scaled(metric: str, draft: Draft, tasks: Sequence[Description]) -> bool:
+    """Returns whether margins of a metric are in units of each condition's range or scale, not in its own."""
+    if draft.config.over != "mean":
+        return False
+    return Addends(draft.tasks, tasks, draft.config.scale).scaled_limit(metric) is not None
 
 
 def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
@@ -70,7 +78,7 @@ def check_metric_names(draft: Draft, tasks: Sequence[Description]) -> None:
 
 def _check_solved(config: StudyConfig, tasks: Sequence[Description], document: Document) -> None:
     """Refuses the value at which a task counts as solved, where the study gives it and no run can show it."""
-    given = document.data.get("tasks") or [document.data.get("task")]
+    given = document.data.get("tasks") or [document.data.get("task")] * len(tasks)
     for index, (section, task) in enumerate(zip(given, tasks, strict=False)):
         if not isinstance(section, dict) or section.get("solved") is None:
             continue
@@ -131,7 +139,7 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
     """
     lacking = _lacking_metrics(draft, tasks)
     if not judged:  # a baseline that cannot be built: any name may be one
-        return Claimable({}, lacking)
+        return Claimable({}, lacking, conditions=_by_condition(draft, tasks), along=draft.config.along or "")
     metrics = {name: derived.metric for name, derived in DERIVED.items() if name not in lacking}
     for task in tasks:
         metrics.update(task.stability)
@@ -142,7 +150,23 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         metrics = _metrics_of_variants(draft) | metrics
     # In the order in which they are listed: what is judged, then by name.
     metrics = {name: metric for name, metric in sorted(metrics.items()) if name not in judged}
-    return Claimable({**judged, **metrics}, lacking, _shared_constants(tasks))
+    return Claimable(
+        {**judged, **metrics},
+        lacking,
+        _shared_constants(tasks),
+        conditions=_by_condition(draft, tasks),
+        along=draft.config.along or "",
+        scaled=[metric for metric in judged if _is_scaled(metric, draft, tasks)],
+    )
+
+
+def _by_condition(draft: Draft, tasks: Sequence[Description]) -> dict[str, Mapping[str, Metric]]:
+    """Returns condition, or task, → its metrics; none of one that cannot be resolved."""
+    by_condition: dict[str, Mapping[str, Metric]] = {name: {} for name in draft.config.conditions}
+    for name, description in zip(draft.tasks, tasks, strict=True):
+        if name:
+            by_condition[name] = description.metrics
+    return by_condition
 
 
 def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, str]:
@@ -194,10 +218,11 @@ def _shared_constants(tasks: Sequence[Description]) -> dict[str, set[str]]:
     return shared
 
 
-def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
+def parse_claims(draft: Draft, known: Claimable, tasks: Sequence[Description], *, sides: bool) -> list[Claim]:
     """Returns the claims of a study; what is wrong with them is reported to its document.
 
-    Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
+    `tasks` are descriptions of the baseline. Without `sides`, as those of a design with mistakes of its own, nothing is
+    said of the variants that they name.
     """
     design: Design | None = None
     if sides:
@@ -212,8 +237,29 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
             if any(claim.hash == other.hash for other in claims):
                 raise Invalid("", "is listed twice", text)
             _check_readable(draft, claim)
+            _check_added(draft, claim, tasks)
             claims.append(claim)
     return claims
+
+
+def _check_added(draft: Draft, claim: Claim, tasks: Sequence[Description]) -> None:
+    """Raises `Invalid` for a claim that adds the differences of conditions in a metric that cannot be added."""
+    config = draft.config
+    follows_mean = config.over == "mean" and not claim.condition and len(tasks) > 1
+    is_by_condition = claim.less is not None and bool(claim.less.condition)
+    if not (follows_mean or is_by_condition or claim.kind == "gains"):
+        return
+    metric = claim.metric
+    instead = f"Write `on {metric} at NAME`, for one condition"
+    if metric in DERIVED and DERIVED[metric].kind != "mean":
+        rule = f"is about {metric}, which is computed over several runs, and has no mean over conditions"
+        raise Invalid("", rule, claim.text, hint=instead)
+    addends = Addends(draft.tasks, tasks, config.scale)
+    is_said = metric == (config.metric.name or next(iter(tasks[0].metrics), ""))
+    if not (is_said and (config.over == "mean" or config.along is not None)):
+        addends.check(metric, claim.text, instead)
+    if follows_mean:
+        addends.check_margin(claim.by, metric, claim.text)
 
 
 def _check_readable(draft: Draft, claim: Claim) -> None:

@@ -129,10 +129,7 @@ def _validated(
 ) -> StudyConfig:
     """Returns the study, with files relative to `folder`; raises `StudyError`."""
     if "task" in model.model_fields:
-        has_task = bool(document.data.get("task"))
-        has_tasks = bool(document.data.get("tasks"))
-        if has_task == has_tasks:
-            document.refuse(("task",), "give either `task`, or `tasks` with several")
+        _check_tasks(document)
     if "metrics" in model.model_fields:
         _rename_metric(document)
     try:
@@ -147,6 +144,32 @@ def _validated(
                 return model.model_validate(document.data, context={FOLDER: folder})
     document.raise_problems()
     return study
+
+
+def _check_tasks(document: Document) -> None:
+    """Reports a study without a task, and one that gives its tasks in two ways."""
+    data = document.data
+    has_task = bool(data.get("task"))
+    has_tasks = bool(data.get("tasks"))
+    conditions = data.get("conditions")
+    if conditions and has_tasks:
+        hint = "Write each task as a condition: NAME: {task: …}"
+        document.refuse(("conditions",), "cannot be given beside `tasks`, their short form", hint=hint)
+        return
+    if _all_have_tasks(conditions):
+        return
+    if conditions and not has_task:
+        hint = "Or give each condition a task of its own: NAME: {task: …}"
+        document.refuse(("task",), "is required where a condition does not give its own", hint=hint)
+    elif has_task == has_tasks:
+        document.refuse(("task",), "give either `task`, or `tasks` with several")
+
+
+def _all_have_tasks(conditions: object) -> bool:
+    """Returns whether there are conditions, each of which gives a task of its own."""
+    if not isinstance(conditions, dict) or not conditions:
+        return False
+    return all(isinstance(patches, dict) and patches.get("task") for patches in conditions.values())
 
 
 def _rename_metric(document: Document) -> None:

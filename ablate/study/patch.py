@@ -82,13 +82,13 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
 def document_keys(path: str, keyed_by_path: Iterable[str] = ()) -> tuple[str, ...]:
     """Returns the keys of a study file that a dotted path means.
 
-    The path of a factor or of a change in a variant is one key.
+    The path of a factor, or of a change in a variant or a condition, is one key.
 
     `keyed_by_path`: further places whose entries are paths, each of which is one key.
     """
     # Place → the keys before the path of an entry; that of a variant is `variants.VARIANT.PATH`.
     keys_before_path = {place: place.count(".") + 1 for place in keyed_by_path}
-    keys_before_path |= {"factors": 1, "variants": 2}
+    keys_before_path |= {"factors": 1, "variants": 2, "conditions": 2}
     for place, num_keys in keys_before_path.items():
         if path.startswith(f"{place}."):
             return tuple(path.split(".", num_keys))

@@ -17,6 +17,7 @@ from pydantic import (
 from ablate.base.registry import OnOff, PartConfig, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
+from ablate.core.over import Family
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study import design_kinds, fractional  # noqa: F401  # A study has a design whatever its workload
@@ -38,26 +39,42 @@ def _study_name(name: str) -> str:
     return name
 
 
+_NAME_ALLOWED = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
+
+
 def _variant_name(name: str) -> str:
     """Returns a name that a variant may have, which also names columns and files; refuses others."""
-    has_bad_length = not 0 < len(name) <= 80
-    is_taken = name in (BASELINE, PLACEBO, ".", "..")
-    # Programs take a cell of a table for a formula where it begins so.
-    is_like_formula = name.startswith(("@", "+", "-"))
-    if has_bad_length or is_taken or is_like_formula or any(map(_is_forbidden, name)):
-        allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
-        raise refusal("is not a valid name for a variant", f"{allowed}, and not {BASELINE} or {PLACEBO}")
+    if name in (BASELINE, PLACEBO) or not _is_name(name):
+        rule = "is not a valid name for a variant"
+        raise refusal(rule, f"{_NAME_ALLOWED}, and not {BASELINE} or {PLACEBO}")
     return name
 
 
+def _condition_name(name: str) -> str:
+    """Returns a name that a condition may have; refuses others."""
+    if not _is_name(name):
+        raise refusal("is not a valid name for a condition", _NAME_ALLOWED)
+    return name
+
+
+def _is_name(name: str) -> bool:
+    """Returns whether a name can stand in tables, claims and names of files."""
+    has_good_length = 0 < len(name) <= 80
+    # Programs take a cell of a table for a formula where it begins so.
+    is_like_formula = name.startswith(("@", "+", "-"))
+    is_folder = name in (".", "..")
+    return has_good_length and not (is_folder or is_like_formula or any(map(_is_forbidden, name)))
+
+
 def _is_forbidden(character: str) -> bool:
-    """Returns whether no variant may have a character in its name."""
+    """Returns whether no variant and no condition may have a character in its name."""
     return character in "/\\=," or character.isspace() or not character.isprintable()
 
 
 StudyName = Annotated[str, Field(pattern=f"^{names.OWN}$"), AfterValidator(_study_name)]
 ReportName = Annotated[str, Field(pattern=f"^{names.NAME}$"), AfterValidator(_study_name)]
 VariantName = Annotated[str, AfterValidator(_variant_name)]
+ConditionName = Annotated[str, AfterValidator(_condition_name)]
 
 
 class MetricSection(StrictModel):
@@ -115,6 +132,17 @@ class StudyConfig(StrictModel):
         dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]], Field(max_length=1_000)
     ] = {}
     "Variants named by hand: name → {path: value}."
+    conditions: Annotated[dict[ConditionName, dict[str, Any]], Field(max_length=100)] = {}
+    """Conditions in each of which every variant is trained and judged: name → {path: value}, patches of one trial's
+    configuration. `{}` is the study as written; `tasks` is the short form of conditions that patch `task`."""
+    over: Literal["each", "mean", "every"] = "each"
+    "What a verdict is about: each, one condition; mean, the mean over all; every, whether it holds in every one."
+    along: Annotated[str, Field(min_length=1)] | None = None
+    """The path of a number that differs in each condition; the report says how much the difference of a variant grows
+    with each doubling of it."""
+    scale: dict[ConditionName, PositiveFloat] = {}
+    """Condition → the difference in its metric that counts as 1 where conditions are added; not given: the range of the
+    metric, or 1 where it has none."""
     compare: str = BASELINE
     "What each variant is compared with: the baseline, another variant by its name, or all_pairs: with each other."
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}
@@ -134,17 +162,11 @@ class StudyConfig(StrictModel):
     "Steps after which a trial saves its state, so that it resumes there after a kill."
     claims: Annotated[list[str], Field(max_length=1_000)] = []
     "Statements to be judged."
+    family: Family = "all"
+    """The verdicts that share the level: all, the comparisons and the claims; claims, these alone; ordered, the claims
+    in their order, each at the full level, until one is not decided."""
     notes: str = ""
     "Free text for the report."
-
-    def configs(self, sections: list[str]) -> list[dict[str, Any]]:
-        """Returns the baseline's resolved config, one for each task."""
-        data = self.model_dump()
-        base = {name: data[name] for name in sections if name != "task"}
-        if "task" not in sections:
-            return [base]
-        tasks = data["tasks"] or [data["task"]]
-        return [{"task": task, **base} for task in tasks]
 
 
 def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> type[StudyConfig]:

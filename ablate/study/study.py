@@ -47,7 +47,7 @@ class Study:
     config: StudyConfig
     workload: Workload
     design: Design
-    # Labels of the tasks; one empty label when the workload has none.
+    # Names of the conditions, which are its tasks where it has no others; one empty name where it has neither.
     tasks: list[str]
     claims: list[Claim]
     resolve: Resolve
@@ -91,7 +91,7 @@ class Study:
         return next(iter(of_baseline[0].metrics))
 
     def on(self, task: str) -> str:
-        """Returns ` on TASK` where the study has several tasks, else nothing."""
+        """Returns ` on TASK` where the study has several tasks or conditions, else nothing."""
         return f" on {task}" if len(self.tasks) > 1 else ""
 
     def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:

@@ -170,9 +170,9 @@ def _plain(text: str) -> float | str:
 
 
 def _counts_of_verdicts(folder: StudyFolder) -> dict[str, float]:
-    """Returns how many planned comparisons have each verdict; exploratory ones are no verdicts of the study."""
+    """Returns how many planned comparisons have each verdict; others are no verdicts of the study."""
     planned = [row for row in folder.comparisons() if row["exploratory"] != "True"]
-    counts = Counter(row["verdict"] for row in planned)
+    counts = Counter(row["verdict"] for row in planned if row["verdict"])
     return {f"{COUNT}{verdict}": float(count) for verdict, count in counts.items()}
 
 

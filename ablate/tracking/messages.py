@@ -12,7 +12,7 @@ Status = Literal["RUNNING", "KILLED", "FINISHED"]
 
 @dataclass(frozen=True)
 class Update:
-    """The driver asks for an update, of which the last shows an interruption or a report."""
+    """The driver's request to bring MLflow up to date; the last request is for an interruption or a report."""
 
     folder: StudyFolder
     # None for the store's own database.
@@ -30,7 +30,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Progress:
-    """The process says how many trials MLflow has, of those that have a record; only while the driver waits."""
+    """The number of trials in MLflow, of those that have a record; sent only while the driver waits for the end."""
 
     done: int
     total: int
@@ -38,7 +38,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Ended:
-    """The process has ended the last update."""
+    """The message that the last update has ended, sent by the process that writes to MLflow."""
 
     # Why MLflow is not up to date, or nothing.
     fault: str

@@ -1,5 +1,5 @@
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.comparison_row import ComparisonRow
 from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
-from ablate.core.facts import Evidence
+from ablate.core.facts import ALL_PAIRS, Evidence
 from ablate.core.metric import Metric, Sampling
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
@@ -50,6 +50,15 @@ def test_the_seeds_that_it_takes_are_told_by_three_of_a_baseline_that_learned(ba
     assert row["verdict"] == "inconclusive"
     assert code(row) == "open"
     assert ("seeds=" in row["reason"]) == told
+
+
+def test_names_that_hold_the_words_of_a_comparison_are_told_apart():
+    values = {"c": BASE, "b against c": BASE + WOBBLE, "a": BASE + 0.01, "a against b": BASE + 0.02}
+    evidence = study(values)
+    frame = compare(replace(evidence, facts=replace(evidence.facts, compare=ALL_PAIRS)))
+    names = [*zip(frame["variant"], frame["baseline"], strict=True)]
+    assert len(names) == len({*names}) == 6
+    assert only(frame, "a against b", baseline="c")["diff"] == pytest.approx(0.02)
 
 
 def test_one_level_for_all_variants_and_tasks_of_the_primary_metric():

@@ -22,7 +22,7 @@ OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)
 
 def ahead(evidence, n, *, m=1, **more):
     task = TaskFacts("recall", {"loss": LOSS}) if evidence is None else evidence.facts.tasks[0]
-    pair = Pair("a", "baseline", a=("a",), b=("baseline",), task=task)
+    pair = Pair("a", "baseline", a=("a",), b=("baseline",), tasks=(task,))
     return outlook(task, next(iter(task.metrics)), [pair], evidence, Terms(n, ALPHA / m, **more))
 
 
@@ -84,6 +84,11 @@ def test_as_many_seeds_as_are_known_detect_what_their_report_says(rng):
     )
     found, row = one(evidence, seeds), compare(evidence).iloc[0]
     assert found.detectable == row["mde"]
+    squares = MeanSquares.of(shared, 0.0)
+    variance = squares.error.se**2
+    of_seeds = (squares.seeds - squares.rest) / (seeds * examples)
+    assert found.test_share == pytest.approx(1 - of_seeds / variance)
+    assert found.seeds_with_more < seeds
     # The examples alone leave σ_example/√N, with N − 1 degrees of freedom.
     sd = math.sqrt(MeanSquares.of(shared, 0.0).by_example)
     least = sd / math.sqrt(examples) * (stats.t.ppf(0.975, examples - 1) + stats.t.ppf(0.8, examples - 1))

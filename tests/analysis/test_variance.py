@@ -31,6 +31,7 @@ def differences(d, floor=1e-9):
     return Differences(d.mean(axis=1), floor, d)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_variance_and_degrees_of_freedom_by_hand(d):
     n, m = d.shape

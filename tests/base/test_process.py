@@ -34,6 +34,7 @@ def test_so_does_that_of_a_container(file, tmp_path, monkeypatch):
         assert process.memory_allowed() == allowed
 
 
+@pytest.mark.slow
 def test_any_text_is_printed_by_any_way_in_any_encoding():
     code = (
         "import sys, click\nfrom rich.console import Console\nfrom ablate.base.process import forgive\nforgive()\n"

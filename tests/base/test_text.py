@@ -93,6 +93,7 @@ def test_commands_can_be_typed_and_name_the_results_where_they_are_not_the_usual
     assert typed("ui", *at_results(Path("my results"))) == "ablate ui --results 'my results'"
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.text(st.characters(exclude_categories=("Cc", "Cs")))

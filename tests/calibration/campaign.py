@@ -10,13 +10,19 @@ import numpy as np
 
 from .added import added
 from .check import OWN, Check, Part, Place
+from .claims import claims
 from .clusters import clusters
 from .coverage import coverage
 from .diverged import diverged
 from .equivalence import equivalence
+from .everywhere import everywhere
 from .examples import examples
 from .families import families
+from .fixed_sets import fixed_sets
+from .forms import forms
 from .grids import grids
+from .independent import independent
+from .means import means
 from .mixtures import mixtures
 from .outliers import outliers
 from .planted import planted
@@ -25,11 +31,15 @@ from .repeats import repeats
 from .report import write, wrong_rules_missed
 from .runs import placebos, runs
 from .same import same
+from .samples import samples
 from .sequential import sequential
 from .single import single
 from .speed import ratios, speed
 from .streams import streams
+from .trends import trends
 from .tuned import rates, tuned
+from .varying import varying
+from .waves import waves
 
 PARTS: dict[str, Part] = {
     part.__name__: part
@@ -53,6 +63,7 @@ PARTS: dict[str, Part] = {
             outliers,
             added,
         ),
+        *(means, independent, fixed_sets, varying, everywhere, samples, trends, forms, claims, waves),
         *(ratios, runs, placebos, rates, planted, speed),
     )
 }

@@ -51,14 +51,16 @@ def frequency(
     rate: float = 0.05,
     exactly: bool = False,
     most: float | None = None,
+    settings: int = 1,
     rules: str = OWN,
 ) -> Check:
     """How often a false verdict was `found`, one flag a study.
 
-    The band is the binomial 99 % band of `rate`, or up to its upper edge where not `exactly`, or up to `most`.
+    The band is the binomial 99 % band of `rate`, or up to its upper edge where not `exactly`, or up to `most`; of as
+    many settings as have the band together.
     """
     flags = np.asarray(found, bool)
-    low, high = band(len(flags), rate)
+    low, high = band(len(flags), rate, settings)
     low, high = low if exactly else -math.inf, high if most is None else most
     return Check(what, setting, float(flags.mean()), low, high, len(flags), rules, error=True)
 
@@ -70,13 +72,25 @@ def at_most(
     *,
     most: float,
     alpha: float,
+    settings: int = 1,
     rules: str = OWN,
 ) -> Check:
     """Returns how often a difference was found; with few studies, up to the upper edge of the band of α."""
     flags = np.asarray(found, bool)
-    _, edge = band(len(flags), alpha)
+    _, edge = band(len(flags), alpha, settings)
     value = float(flags.mean())
     return Check(what, setting, value, high=max(most, edge), studies=len(flags), rules=rules, error=True)
+
+
+def near(
+    what: str, found: ArrayLike, setting: Mapping[str, float | str], *, stated: float, within: float = 0.03
+) -> Check:
+    """Returns how often it was found, less how often that is stated; with few studies within four standard errors."""
+    flags = np.asarray(found, bool)
+    error = math.sqrt(stated * (1 - stated) / len(flags))
+    most = max(within, 4 * error)
+    less = float(flags.mean()) - stated
+    return Check(f"{what}, less the power that is stated", setting, less, -most, most, len(flags))
 
 
 @dataclass

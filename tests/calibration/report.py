@@ -88,11 +88,13 @@ def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> s
         "",
         "How often the verdicts are wrong, how often they find what is there, and what the intervals hold. "
         "A frequency over R studies must lie in the binomial 99 % band around its target or, where a test may be "
-        "conservative, at most at the upper edge. `checks.csv` has every setting.",
+        "conservative, at most at the upper edge; settings of one check over conditions share that 99 %. `checks.csv` "
+        "has every setting.",
         "",
         "At most .05 a page holds where differences have no outliers to one side. What is published without a band is "
-        "beyond that: stragglers and lognormal losses, skewed effects of sources, seeds chosen afterwards. Seeds added "
-        "after a look have the levels of their own rows.",
+        "beyond that: stragglers and lognormal losses, skewed effects of sources, seeds chosen afterwards, independent "
+        "conditions of which those with the fewest seeds vary most, many conditions on five seeds as a sample. Seeds "
+        "added after a look have the levels of their own rows.",
         "",
         f"Seed {head['seed']}, commit {(head['environment']['commit'] or 'unknown')[:12]}, {head['date'][:10]}: "
         f"{len(own)} checks in {int(own['settings'].sum())} settings, **{failed} failed**.",

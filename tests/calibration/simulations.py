@@ -42,11 +42,12 @@ def size_of_rates(n: int, p: Callable[[int, int], float]) -> float:
     return float(size.max())
 
 
-def band(studies: int, rate: float = 0.05) -> tuple[float, float]:
-    """The binomial 99 % band of a frequency of `rate`."""
+def band(studies: int, rate: float = 0.05, settings: int = 1) -> tuple[float, float]:
+    """The binomial 99 % band of a frequency of `rate`; of several settings the one that holds all of them."""
     from scipy.stats import binom
 
-    low, high = binom.ppf([0.005, 0.995], studies, rate) / studies
+    tail = 0.005 / settings
+    low, high = binom.ppf([tail, 1 - tail], studies, rate) / studies
     return float(low), float(high)
 
 

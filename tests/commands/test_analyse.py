@@ -63,6 +63,7 @@ def test_a_call_again_writes_its_claims_once_and_another_call_has_its_own(tmp_pa
     assert [len(report.claims()) for report in reports] == [1, 1]
 
 
+@pytest.mark.slow
 def test_reference_values_of_a_paired_t_test(tmp_path):
     """Of METHODS §9, on var 1 of `clinic`."""
     sides = {"other": clinic[:15, 2], "base": clinic[15:, 2]}
@@ -309,3 +310,22 @@ def test_the_folder_of_a_study_is_not_written_over(tmp_path):
     assert analyse(tmp_path, RUNS).returncode == 0
     assert sorted(path.name for path in tmp_path.glob("results/runs/*")) == ["study.yaml"]
     assert (tmp_path / "results/runs-analysed/report.md").is_file()
+
+
+def test_what_was_passed_over_is_said_of_runs_that_are_refused(tmp_path):
+    tries = '"experiments": [{"data": {"loss": 0.8}}]'
+    text = (
+        f'[{{"model": "base", "seed": 1, "loss": 1.0}}, {{"model": "wide", "seed": 1, "loss": 0.9, {tries}}}]'
+    )
+    refused = analyse(tmp_path, text, name="runs.json")
+    assert refused.returncode == 2
+    assert "must have two or more runs" in refused.stderr
+    assert "Passed over inside the records, though they may be runs: experiments" in refused.stdout
+
+
+def test_runs_without_any_number_of_the_metric_are_asked_for_its_name(tmp_path):
+    for name in ("base_seed1", "base_seed2", "wide_seed1", "wide_seed2"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "metrics.json").write_text('{"loss": "low", "why": ["a"]}')
+    refused = ablate_here("analyse", "runs", *LOSS, cwd=tmp_path)
+    assert "another name has their numbers: --metric NAME" in refused.stderr

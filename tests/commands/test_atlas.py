@@ -5,11 +5,13 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from harness import ablate_here
 
 PUBLISHED = Path(__file__).parents[2] / "results"
 
 
+@pytest.mark.slow
 def test_a_page_and_a_figure_of_the_users_stay(tmp_path):
     shutil.copytree(PUBLISHED / "digits", tmp_path / "digits")
     for name in ("atlas.svg", "README.md"):

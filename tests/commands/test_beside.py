@@ -86,6 +86,7 @@ def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path, m
     assert json.loads(done.stdout)["study"] == "toy@seeds=2"
 
 
+@pytest.mark.slow
 def test_the_fast_path_reads_the_study_once_and_neither_records_nor_the_package(run, ran, tmp_path):
     run(STUDY)
     absent = {"torch", "pandas", "mlflow", "numpy", "pyarrow", "scipy", "matplotlib", "seaborn"}

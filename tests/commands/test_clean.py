@@ -151,6 +151,7 @@ def test_broken_and_unfinished_files_go(ran):
     assert stored(ran) == kept
 
 
+@pytest.mark.slow
 def test_files_of_the_user_in_the_store_stay(ran):
     trials = ran / "store/trials"
     strange(ran)

@@ -125,6 +125,7 @@ def test_every_command_copes_with_its_name(here, run, tmp_path):
     bring_up_to_date(here, pytest.fail)
 
 
+@pytest.mark.slow
 def test_a_study_without_a_report_or_without_a_verdict_is_refused(run, tmp_path, write):
     text = TOY_STUDY.replace("[0.2]", "[0.0001]").replace("[0.1, 0.3]", "[0.2]")
     with pytest.raises(AblateError, match="toy: has no report that could be confirmed; run toy first"):
@@ -137,6 +138,7 @@ def test_a_study_without_a_report_or_without_a_verdict_is_refused(run, tmp_path,
     assert (done.returncode, "Nothing to confirm" in done.stderr) == (0, True)
 
 
+@pytest.mark.slow
 def test_seeds_that_would_tune_are_refused(run):
     late = f"{STUDY}seeds: {{from: 9996, count: 3}}\n".replace("seeds: 3\n", "")
     run(late)

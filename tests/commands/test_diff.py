@@ -14,6 +14,7 @@ from made_evidence import claim, study
 from ablate.cli import main
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
+from ablate.core.over import Over
 from ablate.core.provenance import Planned
 from ablate.pipeline.diff.sides import Pair
 from ablate.pipeline.reporter import write_report
@@ -191,3 +192,20 @@ def test_intervals_lie_apart_when_they_share_no_point(bounds, apart):
     pair = Pair(row(0.02, 0.01, 0.03), row(0.04, *bounds))
     assert pair.apart is apart
     assert Pair(pair.b, pair.a).apart is apart
+
+
+@pytest.mark.slow
+def test_a_claim_on_the_mean_over_conditions_is_not_held_against_one_on_every_condition(tmp_path):
+    values = {
+        "baseline": {"easy": BASE, "hard": BASE},
+        "a": {"easy": BASE + 0.05 + SPREAD, "hard": BASE + SPREAD[::-1] / 10},
+    }
+    tasks = {name: {"accuracy": Metric("max")} for name in ("easy", "hard")}
+    found = study(values, tasks=tasks, claims=[claim("beats", "a")])
+    save(found, tmp_path / "mean", over=Over("mean"))
+    save(found, tmp_path / "every", over=Over("every"))
+    done = CliRunner().invoke(main, ["diff", str(tmp_path / "mean"), str(tmp_path / "every")])
+    words = " ".join(done.output.split())
+    assert "Claim only in A: a beats baseline on accuracy (mean" in words
+    assert "Claim only in B: a beats baseline on accuracy (hard" in words
+    assert "apart" not in words

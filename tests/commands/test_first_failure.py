@@ -42,6 +42,7 @@ def test_json_has_the_failure_as_its_error(folder):
     assert (answer["exit_code"], "the first run failed" in answer["error"]) == (1, True)
 
 
+@pytest.mark.slow
 def test_with_keep_going_every_trial_is_tried_and_the_report_is_written(folder):
     done = run(folder, "--keep-going")
     assert done.returncode == 1

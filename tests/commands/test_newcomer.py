@@ -105,6 +105,7 @@ def test_a_script_is_no_study(folder):
     assert "ablate new NAME" in output
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("command", "more", "is_refused"),
     [

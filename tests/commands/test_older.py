@@ -104,6 +104,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 def test_edited_files_are_refused_by_name_by_every_command_or_written_again(tmp_path):
     ran(tmp_path, TOY_CLAIMED)
     folder = StudyFolder(tmp_path / "results", "toy")
@@ -120,6 +121,7 @@ def test_edited_files_are_refused_by_name_by_every_command_or_written_again(tmp_
         path.write_bytes(before)
 
 
+@pytest.mark.slow
 def test_a_claim_of_an_unknown_kind_is_refused_by_name(tmp_path):
     ran(tmp_path, TOY_CLAIMED)
     folder = StudyFolder(tmp_path / "results", "toy")
@@ -133,6 +135,7 @@ def test_a_claim_of_an_unknown_kind_is_refused_by_name(tmp_path):
     assert "claims[0].kind" in done.stderr
 
 
+@pytest.mark.slow
 def test_edited_tables_are_refused_by_their_column(tmp_path):
     ran(tmp_path, TOY_CLAIMED)
     folder = StudyFolder(tmp_path / "results", "toy")

@@ -91,6 +91,7 @@ def numbers(table: Table, *names: str) -> dict[str, list[float]]:
 # What it trains
 
 
+@pytest.mark.slow
 def test_parameters_and_flops_of_each_variant(plan, tmp_path):
     found = plan(STUDY)
     sizes = tables(found)[0]
@@ -181,6 +182,7 @@ def test_the_overhead_of_a_first_run_is_judged_by_the_time_that_the_plan_took_to
     assert [line for line in lines(found) if line.endswith(said)]
 
 
+@pytest.mark.slow
 def test_the_time_of_a_training_of_ones_own_code_counts_the_start_of_its_process(tmp_path, write):
     (tmp_path / "late.sh").write_text("sleep 0.5; echo loss 1")
     path = write(LATE)
@@ -272,6 +274,7 @@ def test_a_report_tells_it_where_the_store_does_not(plan, tmp_path):
     assert not plan(TOY.replace("name: accuracy", "name: loss")).power.source  # a report on another metric
 
 
+@pytest.mark.slow
 def test_one_seed_and_no_variant(plan, stored):
     stored(KNOWN)
     found = plan(TOY, 0.2, "seeds=1")
@@ -299,6 +302,7 @@ def test_the_steps_of_a_path_are_compared_before_they_are_chosen(plan):
     assert any("At most 21 trials to train" in line for line in lines(found))
 
 
+@pytest.mark.slow
 def test_an_all_or_nothing_task_is_planned_by_rates(plan):
     found = plan(RECALL, 0.46875)
     (task,) = found.power.tasks

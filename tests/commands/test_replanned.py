@@ -65,6 +65,7 @@ def test_the_first_plan_is_dated_and_changes_nothing(here):
     assert "other run" not in answer(found)
 
 
+@pytest.mark.slow
 def test_a_margin_widened_after_results_marks_rows_until_it_is_restored(here):
     found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
     assert marks(found) == {EFFECT: "changed", NOISE: "changed"}

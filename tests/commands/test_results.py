@@ -76,6 +76,7 @@ def test_options_have_names(here):
             ablate.run(TOY_DICT, **{name: value})
 
 
+@pytest.mark.slow
 def test_changes_may_be_a_dict_and_one_variant_a_word(here):
     seeds = np.array([2, 0])
     results = ablate.run(TOY_DICT, sets={"model.width": 5}, only="model.noise=0.3", seeds=seeds, jobs=0)

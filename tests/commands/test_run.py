@@ -243,6 +243,7 @@ def test_a_diverged_trial_is_counted_and_never_retried(run):
     assert run(TOY_STUDY, sets=sets)[0].trained == 0
 
 
+@pytest.mark.slow
 def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run, tmp_path):
     """At once, so that there is no curve to draw, in a metric without a value for a run that diverged."""
     always = ('if trial.seed == training["fault_seed"]', 'if training["fault"]')

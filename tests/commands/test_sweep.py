@@ -134,6 +134,7 @@ def test_a_search_without_any_value_has_no_winner_and_says_so(sweep):
     assert variants(outcome.folder) == {"baseline"}
 
 
+@pytest.mark.slow
 def test_a_winner_that_is_the_baseline_is_not_compared_with_itself(sweep):
     study = f"{PEAK_STUDY}search: {{over: {{model.x: {{choice: [0.3, -1, 1]}}}}, sampler: grid, seeds: 1}}\n"
     outcome, printed = sweep(study + "model: {x: 0.3}\n")

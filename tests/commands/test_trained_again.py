@@ -72,6 +72,7 @@ def test_runs_that_failed_until_they_went_well_are_counted(here, monkeypatch):
     assert "act GELU 6; baseline 0" in (here / "results/own/report.md").read_text()
 
 
+@pytest.mark.slow
 def test_failures_of_a_record_that_was_removed_are_known_by_the_report(here, monkeypatch):
     run(here)
     (here / "results/store/superseded.jsonl").unlink()

@@ -70,6 +70,7 @@ def call(folder, *words, code=0):
     return ran(folder)
 
 
+@pytest.mark.slow
 def test_no_command_on_a_results_folder_runs_its_code_untold(sent):
     shutil.copytree(sent / "results/sent", sent / "other")
     trial = next((sent / "results/store/trials").glob("*.json")).stem
@@ -94,6 +95,7 @@ def test_no_command_on_a_results_folder_runs_its_code_untold(sent):
     assert call(sent, "eval", "study.yaml") == {"sender"}
 
 
+@pytest.mark.slow
 def test_a_study_of_ones_own_is_evaluated_without_the_plugins_of_the_folder(sent):
     """Which names another file for the same part."""
     shutil.copy(sent / "parts.py", sent / "evil.py")

@@ -37,6 +37,7 @@ def tuned(ran: Path) -> Path:
     return ran / "peaks"
 
 
+@pytest.mark.slow
 def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(made, tmp_path):
     folder = made / "results/peaks"
     searched, results = load(folder), ablate.load(folder)
@@ -64,6 +65,7 @@ def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_ne
     made_again_alone(folder, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned, run):
     run(TUNED)
     study, options = tuned.parents[1] / "study.yaml", Options(results=tuned.parent)

@@ -12,12 +12,13 @@ from unittest.mock import ANY
 
 import numpy as np
 import pytest
-from committed import KILL_DRIVER, PRINTED, Repository, drawn
+from committed import KILL_DRIVER, PRINTED, Repository, drawn, tried_alone
 
+from ablate.analysis.level_of_tries import TOTAL_LEVEL, LevelLeft
 from ablate.base.errors import AblateError
 from ablate.base.kept import Journal
 from ablate.commits.lines import LINE
-from ablate.commits.stream import ALPHAS, NUM_BASE_RUNS, PAIRS, TOTAL_ALPHA, State, attempt
+from ablate.commits.stream import NUM_BASE_RUNS, PAIRS, State
 
 
 @pytest.fixture
@@ -37,20 +38,22 @@ def said(repository, head, base="base", *words, **kwargs):
 
 
 def begun(losses):
-    """The state after the first runs of the base."""
-    return State.at_start((-losses[:NUM_BASE_RUNS]).tolist())
+    """The state after the first runs of the base, and the level."""
+    return State.at_start((-losses[:NUM_BASE_RUNS]).tolist()), LevelLeft()
 
 
-def expected(state, base, tried):
-    """What the rule says of a try, by the losses of both sides, and the state that follows."""
-    answer, after = attempt(
-        state,
-        lambda n: -tried[n],
-        lambda ns: [(-side[ns]).tolist() for side in (base, tried)],
-        lambda begun: None,
+def expected(begun, base, tried):
+    """What the rule says of a try, by the losses of both sides, and what it leaves."""
+    answer, after, left = tried_alone(
+        *begun, lambda n: -tried[n], lambda ns: [(-side[ns]).tolist() for side in (base, tried)]
     )
-    left = {"smallest_effect": after.smallest_effect, "alpha_left": after.alpha_left}
-    return {**asdict(answer), **left, "confirmations": after.confirmations}, after
+    found = {
+        **asdict(answer),
+        "smallest_effect": after.smallest_effect(left.next_level),
+        "alpha_left": left.to_come,
+        "confirmations": after.confirmations,
+    }
+    return found, (after, left)
 
 
 @pytest.mark.slow
@@ -70,7 +73,8 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
         found, state = expected(state, values[base], values[tag])
         assert answer["verdict"] == verdict
         assert answer == answer | found
-    assert answer["alpha_left"] == pytest.approx(TOTAL_ALPHA - ALPHAS[0])
+    # The level of what was kept has returned.
+    assert answer["alpha_left"] == TOTAL_LEVEL
     refused = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "worse")
     assert (refused.returncode, "with this --base" in refused.stderr) == (2, True)
     assert not repository.left_behind
@@ -86,6 +90,7 @@ def test_seeds_that_repeat_one_another_are_named(tmp_path):
     assert "some runs of base" in said(made, "good")["notes"][0]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("head", "seed", "state"), [("fails", NUM_BASE_RUNS + 2, "confirm"), ("base", 2, None)]
 )
@@ -165,6 +170,7 @@ def test_a_ledger_of_another_call_and_files_that_are_none_are_refused_and_stay(r
         assert (done.returncode, (repository.folder / "notes.txt").read_text()) == (2, text)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("read", ["loss", r"loss=^loss: (\S+)"])
 def test_runs_that_ignore_their_seed_are_refused(repository, read):
     repository.losses("bad", drawn(1))
@@ -200,7 +206,7 @@ def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     repository.losses("again", drawn(0))  # Another commit of the same files.
     answer = said(repository, "again", "base")
     assert (answer["verdict"], answer["difference"], answer["p"]) == ("discard", 0, None)
-    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, TOTAL_ALPHA, 1)
+    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, TOTAL_LEVEL, 1)
     assert (repository.folder / "ledger.jsonl").read_bytes() == before
 
 
@@ -271,6 +277,7 @@ def edits(lines):
     yield lines[:state] + lines[state + 1 :], state + 1
 
 
+@pytest.mark.slow
 def test_an_edited_ledger_is_refused_by_its_line_and_stays(repository):
     repository.losses("other", drawn(1, 0.05))
     repository.losses("good", drawn(2, -0.05))
@@ -292,6 +299,7 @@ def test_an_edited_ledger_is_refused_by_its_line_and_stays(repository):
     assert said(repository, "good", "good")["p"] is None
 
 
+@pytest.mark.slow
 def test_kept_runs_of_compare_that_were_edited_are_refused_and_those_of_an_older_version_count(repository):
     repository.losses("bad", drawn(1, 0.1))
     words = ("compare", "base", "bad", "--margin", "0.01", "--seeds", "4")

@@ -9,6 +9,7 @@ from committed import PRINTED, Repository, drawn, git
 COMPARE = ("compare", "base", "head", "--margin", "0.02", "--seeds", "3", "--json")
 
 
+@pytest.mark.slow
 def test_runs_write_nothing_into_the_repository_of_a_hook_that_calls(tmp_path, monkeypatch):
     repository = Repository(tmp_path / "repository")
     repository.losses("base", drawn(0))
@@ -29,6 +30,7 @@ def test_runs_write_nothing_into_the_repository_of_a_hook_that_calls(tmp_path, m
     assert not git(repository.folder, "status", "--porcelain")
 
 
+@pytest.mark.slow
 def test_changed_measures_do_not_depend_on_settings_of_git(tmp_path):
     repository = Repository(tmp_path / "repository")
     repository.commit("first", evaluate_py="1", **{"jobs/losses_txt": ""})

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from committed import KILL_DRIVER, PRINTED, Repository, drawn, git
+from harness import ablate_here
 from scipy import stats
 
 KEPT = "results/store/compare.jsonl"
@@ -111,12 +112,14 @@ def test_what_is_not_worse_ends_well(repository, losses, verdict, code):
         assert re.search(r"difference −0\.0\d+ \[−0\.\d+, −0\.\d+\] at .*, less is better", done.stdout)
 
 
+@pytest.mark.slow
 def test_a_look_that_settles_it_is_the_last(repository):
     repository.losses("head", drawn(1, 0.3))
     row = found(repository.call("compare", "base", "head", *MARGIN, "--seeds", "5:20", "--json"))
     assert (row["n"], row["level"]) == (5, pytest.approx(1 - 0.05 / 10))
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(repository):
     losses = drawn(1)
     losses[3] = np.nan
@@ -223,6 +226,7 @@ GOES_ON = (
 )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_a_run_finds_nothing_that_an_earlier_one_left(repository, command):
     """A checkpoint of the user's, ignored or not; one that a run writes, also beside its data; a tracked log."""
@@ -342,6 +346,7 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     assert (done.returncode, f"{script} was loaded" in done.stderr) == (4, True)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -502,3 +507,93 @@ def test_runs_that_failed_until_they_went_well_are_counted(repository, monkeypat
     assert codes == [4, 4, 4]
     note = " ".join(found(repository.call(*call))["notes"])
     assert "3 of the head and 0 of the base" in note
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "4"])
+def test_two_commands_at_one_commit_are_compared(repository, jobs):
+    shifted = ("sh", "-c", 'sed -n "s/^$(({seed} + 50)) /loss: /p" losses.txt', "sh", "{seed}")
+    call = ("compare", "base", *MARGIN, "--seeds", "8", "--json", "--jobs", jobs)
+    done = repository.call(*call, "--base-command", "sed -n 's/^{seed} /loss: /p' losses.txt", "--", *shifted)
+    row = found(done)
+    d = (drawn(0) - np.roll(drawn(0), -50))[:8]
+    assert (row["n"], row["diff"]) == (8, pytest.approx(d.mean()))
+    assert row["base"].startswith("base (")
+    assert row["base"].endswith("with `sed -n 's/^{seed} /loss: /p' losses.txt`")
+    assert "with `sh -c" in row["head"]
+    runs = [line for line in repository.lines(KEPT) if "run" in line]
+    assert len({line["run"] for line in runs}) == len(runs) == 16
+    # The runs of a command are those of the same command elsewhere.
+    repository.losses("head", drawn(1))
+    repository.call("compare", "base", "head", *MARGIN, "--seeds", "8", "--json")
+    assert len([line for line in repository.lines(KEPT) if "run" in line]) == 24
+    notes = found(repository.call("compare", "base", "head", *MARGIN, "--seeds", "8", "--json"))["notes"]
+    assert "1 other comparison used runs of these commits" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("base", "head", "--base-command", "echo {seed}", "--", "echo", "{seed}"), "leave 'head' out"),
+        (("base", "--base-command", "echo 'a", "--", "echo", "{seed}"), "cannot be split"),
+        (("base", "--base-command", "", "--", "echo", "{seed}"), "names no program"),
+        (("base", "--base-command", "echo {seed}", "--", "echo", "{seed}"), "is the same as the command"),
+        (("base", "--base-command", "echo {lr}", "--", "echo", "{seed}"), "--base-command: {lr} has"),
+        (("base", "--base-command", "echo {seed}"), "Missing argument"),
+    ],
+)
+def test_a_mistake_in_a_command_of_the_base_is_explained(repository, words, said):
+    repository.losses("head", drawn(1))
+    at = words.index("--") if "--" in words else len(words)
+    call = ("compare", *words[:at], *MARGIN, "--read", "loss", "--direction", "min", *words[at:])
+    done = ablate_here(*call, cwd=repository.folder)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.slow
+def test_several_runs_at_once_have_the_same_numbers_and_end_when_interrupted(repository):
+    repository.losses("head", drawn(1, 0.03))
+    call = ("compare", "base", "head", *MARGIN, "--seeds", "6", "--json")
+    one = found(repository.call(*call, "--results", "one"))
+    several = found(repository.call(*call, "--results", "several", "--jobs", "4"))
+    assert several == {**one, "time_ratio": several["time_ratio"]}
+    script = '[ {seed} -gt 1 ] && sleep 60; exec "$@"'
+    words = ["compare", "base", "head", *MARGIN, "--read", r"loss=^loss: (\S+)", "--direction", "min"]
+    command = [
+        sys.executable,
+        "-m",
+        "ablate",
+        *words,
+        "--jobs",
+        "4",
+        "--",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        *PRINTED,
+    ]
+    with subprocess.Popen(command, cwd=repository.folder, stderr=subprocess.PIPE, text=True) as process:
+        while not (repository.folder / KEPT).exists() or len(repository.lines(KEPT)) < 4:
+            time.sleep(0.05)
+        began = time.monotonic()
+        process.terminate()
+        said = process.communicate()[1]
+    assert time.monotonic() - began < 30
+    assert process.returncode == 130
+    assert "what was finished is kept" in said
+
+
+@pytest.mark.slow
+def test_of_several_runs_at_once_those_that_end_after_a_failure_are_kept(repository):
+    losses = drawn(1)
+    losses[0] = np.nan
+    repository.losses("head", losses)
+    script = '[ {seed} = 1 ] && sleep 2; exec "$@"'
+    words = ("--", "sh", "-c", script, "sh", *PRINTED)
+    done = repository.call("compare", "base", "head", *MARGIN, "--seeds", "8", "--jobs", "4", *words)
+    assert done.returncode == 4
+    lines = repository.lines(KEPT)
+    assert [line["seed"] for line in lines if "failed" in line] == [0]
+    assert {line["seed"] for line in lines if "run" in line} <= {0, 1, 2}
+    assert [line["seed"] for line in lines if "run" in line].count(1) == 2

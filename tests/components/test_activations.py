@@ -22,6 +22,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMULAS)
 def test_an_activation_follows_its_formula(name):
     activation = CATALOGUE.get("activation", name).Config().build(Sizes(d_model=4, max_len=4))

@@ -119,6 +119,7 @@ def adds(name: str) -> bool:
 COMPARED = [(slot, name) for slot, name in parts(*SCALED) if slot != "position" or adds(name)]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("slot", "name"), COMPARED)
 def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot, name):
     found, reason = list(ratios(slot, name)), CATALOGUE.get(slot, name).begins_unlike
@@ -127,6 +128,7 @@ def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot, name):
     assert (told in " ".join(describe(slot, name, CONFIGS).split())) == bool(reason)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("slot", "name", "settings"),
     [

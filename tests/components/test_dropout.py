@@ -14,6 +14,7 @@ def seeded(rate: float, seed: int = 0) -> Dropout:
     return site
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=10)
 @given(rate=st.floats(0.01, 0.99), seed=st.integers(0, 2**62))
 def test_drops_at_its_rate_and_scales_what_it_keeps(rate, seed):

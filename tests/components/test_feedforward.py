@@ -16,6 +16,7 @@ SIZES = Sizes(d_model=6, max_len=5)
 GATES = {"tanh": None, "geglu": torch.nn.functional.gelu, "swiglu": torch.nn.functional.silu}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias", ["on", "off"])
 @pytest.mark.parametrize("activation", GATES)
 def test_follows_its_formula_at_every_position(activation, bias):

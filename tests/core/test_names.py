@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ def test_a_name_says_what_differs_as_it_was_asked_for():
     assert names.beside("x", []) == "x"
 
 
+@pytest.mark.slow
 @given(ITEMS)
 def test_any_text_makes_a_file_name(differences):
     name = names.beside("x" * 100, differences)

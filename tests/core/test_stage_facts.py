@@ -31,8 +31,11 @@ def test_published_facts_of_stages_are_written_back_as_they_were_read():
         kept = {kind.key: facts.of(kind) for kind in KINDS}
         written = {key: found.plain() for key, found in kept.items() if found is not None}
         features = plain.get("features", {})
-        assert written == features
-        assert all(json.dumps(written[key]) == json.dumps(features[key]) for key in features)
+        assert [*written] == [*features]
+        for key, published in features.items():
+            # A key that is newer than the folder has its default.
+            known = {name: value for name, value in written[key].items() if name in published}
+            assert json.dumps(known) == json.dumps(published)
         read |= {*features}
     assert read == {kind.key for kind in KINDS}
 

@@ -63,6 +63,7 @@ def cells_of(kind, heard):
     return [event.cell for event in heard if isinstance(event, kind)]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SLOW_ON_RAY)
 def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path, name):
     store, engine = Store(tmp_path), Supervised(ENGINES[name](TOY_REF))

@@ -52,6 +52,7 @@ def statuses(records):
     return sorted(record.status for record in records)
 
 
+@pytest.mark.slow
 def test_numbers_and_stops_are_those_of_one_process(make, trials):
     reference = run(InProcess(TOY_REF), trials, below(-0.5))
     found = run(make(), trials, below(-0.5))
@@ -60,6 +61,7 @@ def test_numbers_and_stops_are_those_of_one_process(make, trials):
     assert len({steps(record) for record in found}) > 2
 
 
+@pytest.mark.slow
 def test_every_trial_starts_reports_in_order_and_ends_once(make, trials):
     heard = []
     run(make(), trials, heard=heard)
@@ -75,6 +77,7 @@ def test_only_prunable_trials_are_stopped_and_reach_no_further_step(make, trials
     assert [(r.status, steps(r)) for r in records] == [("pruned", 4), ("completed", 6), ("completed", 6)]
 
 
+@pytest.mark.slow
 def test_an_exception_fails_one_trial_and_leaves_the_others(make, tmp_path):
     records = run(make(), toy_trials(tmp_path, "training.fault=raise"))
     assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
@@ -85,6 +88,7 @@ def test_an_exception_fails_one_trial_and_leaves_the_others(make, tmp_path):
     assert failed.attempts == 1
 
 
+@pytest.mark.slow
 def test_an_engine_can_be_used_again(make, trials):
     engine, heard = make(), []
     for trial in trials[:3]:
@@ -93,6 +97,7 @@ def test_an_engine_can_be_used_again(make, trials):
     assert [event.record.id for event in heard if isinstance(event, Ended)] == [t.id for t in trials[:3]]
 
 
+@pytest.mark.slow
 def test_an_error_of_the_listener_is_not_one_of_the_trial(make, trials):
     heard = []
 
@@ -119,6 +124,7 @@ def test_a_run_knows_nothing_of_the_trials_of_one_that_was_interrupted():
 # In processes of their own
 
 
+@pytest.mark.slow
 def test_output_goes_into_the_record(pool_of, tmp_path):
     records = run(pool_of(TOY_REF, 2), toy_trials(tmp_path))
     assert [record.output for record in records] == [
@@ -171,6 +177,7 @@ def test_an_idle_worker_that_dies_is_replaced(pool_of, trials):
     assert [event.record.status for event in heard if isinstance(event, Ended)] == ["completed"] * 2
 
 
+@pytest.mark.slow
 def test_a_time_limit_fails_the_trial_and_the_others_go_on(pool_of, tmp_path):
     records = run(pool_of(TOY_REF, 2), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
     assert statuses(records) == ["completed"] * 2 + ["failed"]
@@ -179,6 +186,7 @@ def test_a_time_limit_fails_the_trial_and_the_others_go_on(pool_of, tmp_path):
     assert all("" < record.started_at <= record.finished_at for record in records)
 
 
+@pytest.mark.slow
 def test_a_time_limit_holds_while_a_trial_waits(pool_of, trials):
     def decide(report):
         if report.trial_id == trials[0].id:
@@ -223,6 +231,7 @@ def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_work
     assert "changed while the study ran" in record.error
 
 
+@pytest.mark.slow
 def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(pool_of, tmp_path, monkeypatch):
     """The package of a workload is edited after the driver has hashed it."""
     package = tmp_path / "lab"
@@ -302,6 +311,7 @@ def test_a_plugin_that_ends_every_process_but_the_driver_fails_its_trials(tmp_pa
     assert record.error == "good bye\n"
 
 
+@pytest.mark.slow
 def test_what_a_plugin_reads_when_it_is_loaded_is_noticed_in_every_worker(tmp_path):
     numbers = tmp_path / "numbers.txt"
     numbers.write_text("1")
@@ -355,6 +365,7 @@ class Listing(SequenceWorkload):
 """
 
 
+@pytest.mark.slow
 def test_workers_take_no_module_from_the_folder_in_which_a_study_is_run(tmp_path, monkeypatch, trials):
     """There, `import random` and `import ablate` would find these."""
     (tmp_path / "random.py").write_text("raise RuntimeError('not this one')")

@@ -136,6 +136,7 @@ def test_a_node_trains_with_files_that_it_lacks_and_records_name_those_of_the_dr
     assert not written.exists()
 
 
+@pytest.mark.slow
 def test_a_node_says_what_differs_there(elsewhere):
     reference, files = elsewhere
     reference = replace(reference, identity={"device": "cpu", "numpy": "2"})

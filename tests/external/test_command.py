@@ -92,6 +92,7 @@ def test_a_line_without_an_end_is_cut_short_in_little_memory(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10 * MAX_LINE / 2**10
 
 
+@pytest.mark.slow
 def test_reading_counts_towards_the_time(tmp_path):
     """The command ends at once, and whoever reads its lines does not."""
     printed = lines(["seq", "1", "100"], tmp_path, {}, TimeLimit(0.5))
@@ -168,6 +169,7 @@ def test_it_ends_where_its_guard_is_killed(tmp_path):
     assert gone(int(pid))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_it_ends_with_the_process_that_runs_it(tmp_path, number):
     code = "import signal, sys; from pathlib import Path; from ablate.external.command import lines\n"

@@ -87,6 +87,7 @@ def test_the_differences_are_right(written, case):
     assert (rows["mean_variant"] - rows["mean_baseline"]).round(6).to_dict() == RIGHT[case]
 
 
+@pytest.mark.slow
 def test_a_plan_shows_the_commands_and_how_they_are_written(written):
     shown = plan_here(written("omegaconf_keras"))
     assert (

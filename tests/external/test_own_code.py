@@ -353,6 +353,7 @@ def test_a_seed_that_another_file_sets_is_not_called_fixed(tmp_path):
     assert [*seeded(files)] == []
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("kind", "config", "lost"),
     [

@@ -94,6 +94,7 @@ def test_the_version_of_the_active_environment_runs_is_shown_and_is_part_of_ids(
     assert "Nothing to train" in run_here(path)[1]
 
 
+@pytest.mark.slow
 def test_another_version_of_a_package_changes_ids(tmp_path, environment):
     """In a process of its own, as an interpreter is asked once."""
     folder = script(tmp_path / "own", TRAIN)

@@ -88,6 +88,12 @@ WRITES = {
         "json.dump({'eval': {'best_val_acc': '82.4%'}}, open(os.environ['ABLATE_DIR'] + '/a.json', 'w'))",
         "there is eval.best_val_acc in a.json: name the metric as it stands there",
     ),
+    "one name in two files": (
+        "for part in ('test', 'val'): os.mkdir(os.environ['ABLATE_DIR'] + f'/{part}'); "
+        "json.dump({'val_acc_1': 1}, open(os.environ['ABLATE_DIR'] + f'/{part}/a.json', 'w'))",
+        "there is val_acc_1 in test/a.json, val_acc_1 in val/a.json: name the metric as it stands there; several files "
+        "have one name: have your code give that which counts another, such as test_acc",
+    ),
     "its folder": (
         "os.mkdir('logs'); json.dump({'val_acc': 1}, open('logs/a.json', 'w'))",
         "there is val_acc in logs/a.json: have your code write that below {dir}, or $ABLATE_DIR",

@@ -55,9 +55,9 @@ def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
 
     rows = []
     for one in all_comparisons(Runs(evidence)):
-        for error in one.contrast.differences.errors[-1:]:
+        for error in one.verdict.contrasts[0].differences.errors[-1:]:
             pair = one.pair
-            rows.append((pair.name, pair.against, pair.task.name, one.metric, error.se, error.df))
+            rows.append((pair.name, pair.against, pair.place, one.metric, error.se, error.df))
     return rows
 
 

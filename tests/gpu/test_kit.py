@@ -21,6 +21,7 @@ def test_the_parts_take_six_minutes_at_most():
     assert sum(kit.BUDGETS.values()) <= 360
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_or_hangs_has_an_error_and_ends_no_other(monkeypatch, tmp_path):
     (tmp_path / "parts.py").write_text(
         "import sys, time\nif sys.argv[1] == 'hangs':\n    time.sleep(60)\nsys.exit('it broke')\n"

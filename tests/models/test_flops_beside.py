@@ -120,6 +120,7 @@ def test_declared_with_other_widths(settings):
     compare(section, SIGNATURE)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("position", ["rope", "alibi"])
 @pytest.mark.parametrize("score", ["scaled_dot", "additive"])
 def test_cross_attention_asks_and_reads_sequences_of_two_lengths(position, score):

@@ -323,6 +323,7 @@ def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_wit
     torch.testing.assert_close(model.double()(**inputs), logits.double(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @each(HOMES)
 def test_survives_yaml(case):
     settings, yaml, stream = case.section(), YAML(typ="safe", pure=True), io.StringIO()

@@ -174,6 +174,7 @@ def test_a_job_that_is_killed_leaves_nothing_half_and_its_repetition_is_whole(wr
     assert run_here(found.study)[0].trained == 8
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_trained_already_is_not_trained_again_in_inbox_or_store(jobs, tmp_path):
     found = jobs(TOY_STUDY)
     trial_id = found.plan().cells[0].id
@@ -188,6 +189,7 @@ def test_a_trial_that_is_trained_already_is_not_trained_again_in_inbox_or_store(
     assert not found.inbox.files()
 
 
+@pytest.mark.slow
 def test_what_the_store_has_already_is_not_stored_again(jobs, tmp_path):
     found = jobs(TOY_STUDY)
     trial_id = found.plan().cells[0].id
@@ -232,6 +234,7 @@ def test_a_damaged_file_is_named_left_and_not_adopted(jobs, tmp_path, damage):
     assert found.inbox.files() == [file]
 
 
+@pytest.mark.slow
 def test_a_trial_of_other_code_is_named_left_and_not_adopted(jobs, tmp_path):
     found = jobs(toy_changed(tmp_path, "mine"))
     trial_id = found.plan().cells[0].id
@@ -257,6 +260,7 @@ def test_an_unknown_id_is_refused_with_the_nearest_and_how_to_list_them(write, t
     assert "ablate plan study.yaml --seeds 2 --commands FILE" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_failed_trial_leaves_its_record_and_is_counted_as_one_of_a_run(jobs, tmp_path):
     found = jobs(TOY_STUDY + "training: {fault: raise}\n")
     for cell in found.plan().cells:
@@ -337,6 +341,7 @@ def test_own_code_that_is_tuned_is_trained_alone_with_the_settings_of_its_tuning
     assert run_here(found.study)[0].trained == 0
 
 
+@pytest.mark.slow
 def test_a_file_of_commands_that_would_count_as_code_is_refused(tmp_path):
     shutil.copytree(OWN, tmp_path, dirs_exist_ok=True)
     (tmp_path / "study.yaml").write_text(json.dumps(own_study("command")))
@@ -347,6 +352,7 @@ def test_a_file_of_commands_that_would_count_as_code_is_refused(tmp_path):
     assert not found.file.exists()
 
 
+@pytest.mark.slow
 def test_a_job_of_a_study_with_kept_weights_brings_them(jobs, tmp_path):
     small = """
 name: kept

@@ -48,12 +48,14 @@ def mentions(texts, *words):
     return [text for text in texts if all(word in text for word in words)]
 
 
+@pytest.mark.slow
 def test_a_variant_that_cannot_see_its_input_is_named(of):
     assert mentions(of(), "cannot see") == [CONV]
     blind = STUDY.replace("name: attention, num_heads: 2", "name: conv").replace("[lstm, conv]", "[lstm]")
     assert mentions(of(blind), "cannot see") == [CONV.replace("model.mixer=conv", "baseline")]
 
 
+@pytest.mark.slow
 def test_what_is_true_of_all_variants_names_none(known, of):
     texts = of(STUDY.replace("name: recall", "name: known"))
     assert "40 % of the test examples occur among the 6,400 that training draws" in texts
@@ -65,6 +67,7 @@ def test_what_is_true_of_all_variants_names_none(known, of):
     assert not mentions(few, "occur among"), "a share of one per cent"
 
 
+@pytest.mark.slow
 def test_of_several_tasks_each_is_named(known, of):
     texts = of(STUDY.replace(STUDY.splitlines()[1], TASKS))
     assert mentions(texts, "model.mixer=conv on recall: ")
@@ -101,6 +104,7 @@ def test_a_word_that_makes_names_of_numbers_is_named_with_its_line(cell, column,
     assert [line.partition(";")[0] for line in found if "prices.csv holds" in line] == said
 
 
+@pytest.mark.slow
 def test_a_plan_names_tasks_with_fewer_steps_than_they_recommend(write):
     study = (
         "name: short\nvariants: {wide: {model.d_model: 128}}\ntask: {name: recall}\ntraining: {steps: %d}\n"

@@ -61,6 +61,7 @@ def test_every_report_has_a_row(results):
     assert [rows[name]["state"] for name in ("begun", "damaged")] == ["no report yet", "cannot be read"]
 
 
+@pytest.mark.slow
 def test_the_command_lists_them_without_torch(results):
     done = ablate_without({"torch"}, "list", "results", "--results", results, cwd=results)
     assert "2026-11-22" in done.stdout

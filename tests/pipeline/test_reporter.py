@@ -101,6 +101,7 @@ def test_one_that_is_killed_while_it_judges_leaves_it_to_this_process(apart, fol
     assert files(folder) == known
 
 
+@pytest.mark.slow
 def test_nothing_is_started_where_seaborn_is_or_a_debugger(folder, monkeypatch):
     monkeypatch.setattr(reporter, "SLOWEST_IMPORT", "numpy")
     found = Reporter()

@@ -5,8 +5,11 @@ import signal
 
 import pytest
 from drivers import records, start, wait_for
-from harness import TOY_STUDY, run_here
+from harness import TOY_STUDY, prepare, run_here
 
+from ablate.analysis.family import family_size
+from ablate.pipeline import trial_plan
+from ablate.pipeline.trial_plan import TrialPlan
 from ablate.records.folder import StudyFolder
 
 STUDY = TOY_STUDY.replace("seeds: 3", "seeds: {min: 2, max: 6}\nplacebo: on")
@@ -14,6 +17,21 @@ STUDY = TOY_STUDY.replace("seeds: 3", "seeds: {min: 2, max: 6}\nplacebo: on")
 
 def verdicts(folder):
     return (folder / "results/toy/comparisons.csv").read_text()
+
+
+def test_looks_are_taken_at_the_level_of_the_report(write, monkeypatch):
+    """Also where a claim is about what is measured, which is in the family."""
+    claims = "speed: on\nclaims: [model.effect=0.2 beats baseline on step_seconds]\n"
+    study = prepare(write(STUDY + claims))
+    plan = TrialPlan(study, claims=study.claims)
+    sizes = []
+    monkeypatch.setattr(
+        trial_plan, "unsettled", lambda evidence: sizes.append(family_size(evidence.facts)) or set()
+    )
+    plan.next_cells({})
+    plan.next_cells({})
+    assert sizes == [family_size(plan.facts())]
+    assert sizes == [3 + 1]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import made_over
 import numpy as np
 import searches
 import synthetic
@@ -180,7 +181,26 @@ def only_timed():
     return replace(found, trials=found.trials[:0], curves=found.curves[:0])
 
 
+def over_mean():
+    """Three variants in eight conditions, judged by their mean."""
+    return made_over.evidence("mean", names=[f"game{place}" for place in range(8)])
+
+
+def ladder():
+    """Two variants at three widths, judged in every one, with a trend."""
+    return made_over.ladder()
+
+
+def in_order():
+    """Claims over conditions that are judged in their order, of which one is open and the last is not tested."""
+    found = made_over.ladder("mean")
+    said = [claim("beats", "baseline", "a", metric="score")]
+    said += [claim("beats", "b", metric="score"), claim("matches", "b", by=0.05, metric="score")]
+    return replace(found, facts=replace(found.facts, claims=said, family="ordered"))
+
+
 JUDGED = (troubled, unlearned, rates, several_tasks, factorial, one_seed, looks, held_out, losses, stressed)
+OVER = (over_mean, ladder, in_order)
 BESIDE = (tuned, tuned_unevenly, swept, swept_in_vain, matched, many_timed, only_timed)
 MADE = {"ugly-names": lambda: synthetic.study(num_seeds=3)}
-MADE |= {one.__name__: one for one in (*JUDGED, *BESIDE)}
+MADE |= {one.__name__: one for one in (*JUDGED, *OVER, *BESIDE)}

@@ -65,6 +65,7 @@ def test_nothing_is_complained_of_and_nothing_is_requested(browser, report, widt
     assert requests == [report.resolve().as_uri()]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_figure_is_in_view_once(browser, report, width):
     browser.open(report, width=width)
@@ -89,6 +90,7 @@ def test_the_page_never_scrolls_sideways(browser, report, width):
     assert browser.evaluate("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("width", "some"), [(1300, ".scroll"), (1000, ".scroll:has(.wide)")])
 def test_no_column_of_a_table_is_cut_in_a_window_of_a_usual_width(browser, report, width, some):
     browser.open(report, width=width)
@@ -170,6 +172,7 @@ def test_nothing_is_clipped_on_paper(browser, report):
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(browser, report):
     browser.open(report, width=1400)
     tops = browser.evaluate(
@@ -184,6 +187,7 @@ def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(br
     assert browser.evaluate("document.getElementById('forest').getBoundingClientRect().left") < 40
 
 
+@pytest.mark.slow
 def test_a_link_unfolds_the_section_that_it_leads_to(browser, report):
     browser.open(report, width=1400)
     seeds = "document.getElementById('seeds').closest('details').open"

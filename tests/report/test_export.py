@@ -61,6 +61,7 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
     assert files(results / "x_1") == ["curves.parquet", "paper", "trials.parquet"]
 
 
+@pytest.mark.slow
 def test_another_folder_another_width_and_one_figure_of_a_folder(results, tmp_path):
     out = tmp_path / "paper"
     done = call(tmp_path, results / "x_1", "--out", out, "--width", "3.3", "--only", "forest")
@@ -100,6 +101,7 @@ def test_what_export_did_not_write_stays_unless_it_is_told_to_write_over_it(resu
     assert call(tmp_path, *words).exit_code == 0, "the content is the same"
 
 
+@pytest.mark.slow
 def test_links_are_written_through_and_pipes_are_refused(results, tmp_path):
     out = tmp_path / "paper"
     elsewhere = tmp_path / "elsewhere.tex"

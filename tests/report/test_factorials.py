@@ -192,6 +192,7 @@ def test_each_table_of_a_paper_has_means_of_one_kind(crossed):
     assert [values(row[1]) for row in cells] == [pytest.approx(row, abs=0.002) for row in spread.to_numpy()]
 
 
+@pytest.mark.slow
 def test_a_forest_says_the_level_of_each_group(crossed):
     ablate_here("export", "cross", "--only", "forest", "--out", "forest", cwd=crossed)
     paper = (crossed / "forest" / "forest.tex").read_text().replace("\\", "")

@@ -255,6 +255,7 @@ def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish):
     publish(Evidence(one.facts, one.trials, one.curves.assign(value=float("nan"))), "d")
 
 
+@pytest.mark.slow
 def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path, monkeypatch):
     folder, warnings, judged = StudyFolder.at(tmp_path / "far"), [], []
 

@@ -83,6 +83,7 @@ def test_tables_are_those_of_the_page(made, whole):
     assert claims[0][0].strip() == "learned positions beat no positions on accuracy"
 
 
+@pytest.mark.slow
 def test_results_have_means_with_their_spread_and_the_best_that_a_verdict_supports_in_bold(whole):
     """In percent where that is asked, and the margin of the caption with them."""
     facts = replace(whole.facts, margin=0.03)
@@ -118,6 +119,7 @@ def test_hyperparameters_are_those_of_the_baseline_with_what_variants_have_in_th
     assert "0.3" in table["Learning rate"][-1]
 
 
+@pytest.mark.slow
 def test_each_task_has_a_table_and_a_study_without_comparisons_none():
     factors = {"model.norm": {"layer": 0.0, "batch": -0.2}}
     two = report_data(
@@ -150,6 +152,7 @@ def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made):
         assert "<dc:date>" not in svg
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(made, whole):
     with matplotlib.rc_context({"font.size": 21.0, "pdf.fonttype": 3}):
         again = for_paper(whole, Wanted(WIDTH, ["forest", "comparisons"]), pytest.fail)
@@ -157,6 +160,7 @@ def test_the_same_results_give_the_same_bytes(made, whole):
     assert set(again) == {"comparisons.tex", "forest.pdf", "forest.svg", "forest.tex"}
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("drawn", ["forest", "validation-accuracy"], indirect=True)
 def test_words_that_can_be_read_inside_a_column(drawn):
     with theme({**PAPER, "figure.figsize": (WIDTH, WIDTH)}):
@@ -219,6 +223,7 @@ def made_of(values, **options):
     )
 
 
+@pytest.mark.slow
 def test_each_row_has_its_n_where_rows_differ():
     values = {"baseline": [0.7, 0.72, 0.71, 0.69], "a": [0.75, 0.77, 0.76, 0.74], "b": [0.7, 0.73, 0.7, 0.71]}
     head, *found = rows(content(made_of(values), "results.tex"))
@@ -254,6 +259,7 @@ def test_terms_of_the_table_are_defined_and_a_narrow_table_takes_one_column(whol
     assert r"\begin{table*}" in tabular(wide, "tab:x")
 
 
+@pytest.mark.slow
 def test_seeds_are_called_fixed_in_advance_by_a_dated_plan_alone(whole):
     words = for_paper(whole, Wanted(WIDTH, only=["methods"]), pytest.fail)["methods.md"]
     assert "fixed in advance" not in words

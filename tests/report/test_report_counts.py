@@ -33,6 +33,7 @@ def calls(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_each_table_is_read_each_pair_compared_and_each_figure_drawn_once(publish, evidence, calls):
     folder = publish(evidence)
     assert calls["primary_comparison"] == len(evidence.facts.variants) - 1

@@ -70,6 +70,7 @@ def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others
     assert "| Claim | Verdict |" in page
 
 
+@pytest.mark.slow
 def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
     folder, evidence
 ):

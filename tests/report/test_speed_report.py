@@ -76,6 +76,7 @@ def test_of_many_variants_the_figure_has_those_furthest_away():
     assert list(dict.fromkeys(data["variant"])) == ["baseline", *(f"v{i}" for i in range(5, 12))]
 
 
+@pytest.mark.slow
 def test_accuracy_against_time_and_memory():
     values = {"baseline": [0.9, 0.92], "slow": [0.95, 0.96], "same": [0.8, 0.82], LONG: [0.7, 0.72]}
     of = report_data(timed(*AT_OWN, values=values))
@@ -90,6 +91,7 @@ def test_accuracy_against_time_and_memory():
     assert all(label.get_text().endswith(" MB") for label in memory.get_xticklabels())
 
 
+@pytest.mark.slow
 def test_what_is_exported_has_names_of_its_own(made):
     found = export(made, Wanted(3.25, ["speed", "scaling"]), pytest.fail)
     ends = ("pdf", "svg", "tex")

@@ -69,6 +69,7 @@ def test_names_break_between_words_and_end_in_an_ellipsis():
     assert tables.in_lines("low_rank(rank=4)", 9, 1) == "low_rank…"
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_markdown_leaves_no_character_that_means_something(value):
     line = tables.text(value)

@@ -57,6 +57,23 @@ def test_spare_columns_go_where_there_is_no_room():
         assert ("B" * 30 in buffer.getvalue()) == shown
 
 
+def test_what_has_no_room_is_counted_where_columns_are_of_one_kind():
+    columns = [Column("name", "Condition"), *(Column(key, key * 15, spare=key > "a") for key in "abc")]
+    made = Table(columns, [{"name": "x", "a": "1", "b": "2", "c": "3"}], across="variant")
+    said = {}
+    for width in (80, 45):
+        buffer = io.StringIO()
+        print_table(made, Console(file=buffer, width=width))
+        said[width] = " ".join(buffer.getvalue().split())
+    assert "2 of 3 variants of this table have room on a line" in said[45]
+    assert "room" not in said[80]
+
+
+def test_a_note_of_many_rows_is_said_once():
+    assert table("x", "y", note="so").count("so") == 2
+    assert "x, y and z: so" in table("x", "y", "z", note="so")
+
+
 def test_verdicts_have_colours_on_a_terminal(folder):
     text = printed(folder, force_terminal=True, color_system="standard")
     assert re.search(r"\x1b\[31mworse", text)

@@ -107,6 +107,7 @@ def test_rows_that_differ_in_a_setting_are_no_replicates(tmp_path, case):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_settings_that_no_seed_shares_are_none_either(tmp_path):
     """Each setting once a variant, with seeds: what varies is not the seed alone."""
     table = sweep(lr=[0.1, 0.01], seed=[0, 1, 2])

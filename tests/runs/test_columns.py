@@ -119,6 +119,7 @@ def test_parquet_keeps_whole_numbers_and_refuses_those_that_were_floats(tmp_path
     assert row(tmp_path, "large")["variant"] == str(LARGE + 1)
 
 
+@pytest.mark.slow
 def test_names_that_are_numbers_are_names(tmp_path):
     runs = table(seeds={name: range(4) for name in ("base", "0.1", "0.10", "007", "7")})
     assert analyse(tmp_path, runs).returncode == 0
@@ -139,6 +140,7 @@ def test_versions_of_the_code_that_are_one_float_are_two(values, tmp_path):
     assert analyse(tmp_path, spelled).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_number_of_any_spelling_is_the_nearest_float(tmp_path):
     runs = table()
     numbers = np.random.default_rng(0).normal(1000, 1, len(runs)).tolist()
@@ -147,6 +149,7 @@ def test_a_number_of_any_spelling_is_the_nearest_float(tmp_path):
     assert list(StudyFolder(tmp_path / "results", "runs").evidence().trials["loss"]) == numbers
 
 
+@pytest.mark.slow
 def test_a_metric_of_some_examples_is_none_of_the_run(tmp_path):
     draw = np.random.default_rng(0)
     rows = []

@@ -65,6 +65,7 @@ def test_a_sentence_of_a_log_may_end_with_its_number(tmp_path):
     assert LogPatterns({"reward": r"reward: ([0-9.]+)"}).rows_of(path).rows == [{"reward": "826"}]
 
 
+@pytest.mark.slow
 def test_the_run_that_was_cut_has_its_last_whole_step(tmp_path):
     for name, shift in (("base", 0.0), ("wide", 0.02)):
         for seed in range(4):

@@ -55,6 +55,7 @@ def test_a_variant_that_is_computed_from_the_baseline(act, told):
     assert told in said(table)
 
 
+@pytest.mark.slow
 def test_equal_differences_of_rounded_values_are_chance():
     table = runs(decimals=2)
     table.loc[SEEDS:, "acc"] = (table["acc"][:SEEDS].to_numpy() + 0.01).round(2)

@@ -112,6 +112,26 @@ def test_a_query_with_names_that_need_backticks_says_so():
     assert len(rows_where(table, ["`config.seed` != 3"])) == 1
 
 
+def test_yaml_is_refused_with_the_way_on(tmp_path):
+    (tmp_path / "a.yaml").write_text("base:\n  seed_1: {acc: 0.801, loss: 3.199}\n")
+    with pytest.raises(Invalid) as refused:
+        read_table_file(tmp_path / "a.yaml")
+    (problem,) = refused.value.problems
+    assert (problem.rule, "as JSON" in problem.hint) == ("is YAML", True)
+
+
+def test_rows_below_a_merged_cell_are_said_once(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "model,seed,acc\nbase,0,1\n,1,2\n,2,3\n,3,3\nwide,0,1\n,1,2\n,2,3\n,3,4\n"
+    )
+    with pytest.raises(Invalid) as refused:
+        checked(read(str(tmp_path / "a.csv"), OPTIONS), OPTIONS.metrics())
+    (problem,) = refused.value.problems
+    assert problem.rule == "must not be empty, as it is in 6 rows"
+    assert problem.source.endswith("a.csv, line 3: variant")
+    assert "written in each of them" in problem.hint
+
+
 def test_seeds_that_are_names_are_said_once(tmp_path):
     rows = ROWS.replace(",0,", ",anna,").replace(",1,", ",bob,")
     (tmp_path / "a.csv").write_text("model,seed,acc\n" + rows)

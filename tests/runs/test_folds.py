@@ -65,6 +65,7 @@ def of_nadeau_and_bengio(differences, num_folds):
     }
 
 
+@pytest.mark.slow
 def test_five_folds_have_the_interval_of_the_literature(tmp_path):
     row = compared(cross_validated(), tmp_path)
     numbers = [round(row[name], 4) for name in ("diff", "ci_low", "ci_high")]
@@ -117,6 +118,7 @@ def test_the_call_or_the_runs_say_that_they_are_folds(case, tmp_path):
     assert "seed 3" not in report
 
 
+@pytest.mark.slow
 def test_a_fold_without_a_result_counts_among_the_folds_of_its_task(tmp_path):
     runs = cross_validated().assign(status="finished")
     runs.loc[8, ["acc", "status"]] = [None, "crashed"]
@@ -139,6 +141,7 @@ def test_tasks_have_the_number_of_their_own_folds(tmp_path):
         assert rows.loc[task, "p"] == pytest.approx(expected["p"])
 
 
+@pytest.mark.slow
 def test_more_folds_are_no_remedy(tmp_path):
     row = compared(cross_validated({"base": BASE, "wide": [0.93, 0.90, 0.925, 0.89, 0.93]}), tmp_path)
     assert (row["verdict"], row["reason"]) == ("inconclusive", "folds")
@@ -146,12 +149,14 @@ def test_more_folds_are_no_remedy(tmp_path):
     assert "needs more data, not more folds" in report
 
 
+@pytest.mark.slow
 def test_with_replicates_folds_are_runs_that_nothing_pairs(tmp_path):
     row = compared(cross_validated(), tmp_path, replicates=True)
     assert row["p"] == pytest.approx(stats.ttest_ind(WIDE, BASE, equal_var=False).pvalue)
     assert "Folds in fold count as runs" in next(tmp_path.glob("results/**/report.md")).read_text()
 
 
+@pytest.mark.slow
 def test_repeated_cross_validation_is_not_taken_for_one(tmp_path):
     repeats = [cross_validated().assign(repeat=0), cross_validated().assign(repeat=1)]
     repeats[1]["acc"] += [0.002, -0.001, 0.003, 0.001, -0.002] * 2
@@ -165,6 +170,7 @@ def test_repeated_cross_validation_is_not_taken_for_one(tmp_path):
         analysed(seeded, tmp_path, seed="fold")
 
 
+@pytest.mark.slow
 def test_one_of_several_cross_validations_is_kept_by_its_seed(tmp_path):
     repeats = [cross_validated().assign(seed=0), cross_validated().assign(seed=1)]
     runs = pd.concat(repeats, ignore_index=True)
@@ -177,6 +183,7 @@ def test_folds_are_not_counted_as_if_they_were_independent(tmp_path):
         analysed(cross_validated(), tmp_path, all_or_nothing=0.92, floor=0.0, ceiling=1.0)
 
 
+@pytest.mark.slow
 def test_folds_of_which_no_two_are_shared_are_not_compared(tmp_path):
     runs = cross_validated()
     runs.loc[runs["model"] == "wide", "fold"] += 10
@@ -187,6 +194,7 @@ def test_folds_of_which_no_two_are_shared_are_not_compared(tmp_path):
     assert "0 folds, at least 2 needed" in report
 
 
+@pytest.mark.slow
 def test_a_column_that_scores_a_cross_validation_or_seeds_it_holds_no_folds(tmp_path):
     runs = cross_validated().rename(columns={"fold": "cv_seed"}).assign(cv_score=[1, 2, 3, 4, 5] * 2)
     row = compared(runs, tmp_path, seed="cv_seed")

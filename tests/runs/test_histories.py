@@ -101,6 +101,7 @@ def test_a_run_that_was_run_again_hides_no_other():
         ablate.analyse(once, baseline="base", metric="acc")
 
 
+@pytest.mark.slow
 def test_the_last_measured_value_counts_and_is_said():
     """A metric that is measured every second step was none at the last one, and the run had failed."""
     frame = history()
@@ -160,6 +161,7 @@ def test_a_name_that_two_runs_share_is_no_id():
         ablate.analyse(frame.assign(id="project"), baseline="base", metric="acc")
 
 
+@pytest.mark.slow
 def test_a_row_that_was_written_again_counts_and_is_said():
     """A run that was restored wrote steps 3 to 5 again: the later rows count, as in files of runs."""
     frame = history(run_id=lambda runs: runs["variant"] + runs["seed"].astype(str))
@@ -174,6 +176,7 @@ def test_a_row_that_was_written_again_counts_and_is_said():
         rows_of(both.drop(columns="run_id"), at="last")
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_before_a_step_has_no_result_there():
     frame = history(state="finished")
     is_lost = (frame["variant"] == "x") & (frame["seed"] == 1)
@@ -186,6 +189,7 @@ def test_a_run_that_failed_before_a_step_has_no_result_there():
         ablate.analyse(frame.drop(columns="state"), baseline="base", metric="acc", at="step 5")
 
 
+@pytest.mark.slow
 def test_rows_without_seeds_that_may_be_either_are_refused():
     frame = history(stage=["a", "b", "c", "d", "e", "f"] * NUM_RUNS).query("seed == 0").drop(columns="seed")
     with pytest.raises(AblateError, match="may be steps of one run, by step, or runs of their own"):
@@ -326,6 +330,7 @@ def test_rows_of_one_id_are_no_replicates(name):
     assert values(rows_of(seeded)) == [*BASE, *WIDE]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["job_id", "SLURM_JOB_ID", "run", "run_name", "output_dir", "exp_id"])
 def test_a_name_that_all_rows_of_a_variant_share_may_be_of_one_run(name):
     table = rows_of(evaluations("111111", name))
@@ -343,6 +348,7 @@ def test_an_id_of_few_digits_may_number_the_variants():
     assert any("6 rows have one id, 0, and count as so many runs" in note for note in table.notes)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["Created", "start_time", "started_at"])
 def test_one_start_of_several_rows_is_said(name):
     frame = evaluations("111111", name)
@@ -352,6 +358,7 @@ def test_one_start_of_several_rows_is_said(name):
     assert not any("count as so many runs" in note for note in rows_of(days).notes)
 
 
+@pytest.mark.slow
 def test_times_order_the_rows_of_a_run():
     """Three runs of two evaluations each, the later one above the other."""
     times = [f"2024-01-02 1{minute}:00" for minute in (1, 0, 3, 2, 5, 4)]
@@ -385,6 +392,7 @@ def test_ids_of_variants_and_of_rows_say_nothing(ids):
     assert not any("count as so many runs" in note for note in table.notes)
 
 
+@pytest.mark.slow
 def test_rows_of_one_seed_are_steps_where_the_call_says_so():
     frame = evaluations("111111", seed=0)
     with pytest.raises(AblateError, match="are the same run: variant base, task runs, seed 0"):

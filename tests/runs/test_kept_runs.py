@@ -127,6 +127,7 @@ def better_of_best(num_variants, num_seeds, draws=20_000):
     return (t.max(axis=1) > stats.t.ppf(0.975, num_seeds - 1)).mean()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("num_variants", "num_seeds"), [(13, 5), (20, 6), (1, 5)])
 def test_the_rate_of_the_best_variant_is_that_of_a_simulation(num_variants, num_seeds):
     rate = error_rate_of_best_variant(num_variants, num_seeds)
@@ -167,6 +168,7 @@ def test_a_file_beside_a_study_that_has_some_of_its_runs_names_the_report(report
     assert [look.report for look in part.looks] == ["gelu"]
 
 
+@pytest.mark.slow
 def test_all_runs_of_a_study_in_a_file_are_no_other_look(reported):
     trials = ablate.load(reported.folder.path).trials[["variant", "seed", "loss"]]
     options = {"baseline": "baseline", "metric": "loss", "direction": "min", "results": reported.results}
@@ -181,6 +183,7 @@ def test_a_value_in_quotes_may_hold_an_equals_sign(reported):
     assert [*part.trials["variant"].unique()] == ["baseline", "config.a=2"]
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_study_is_reported_beside_it_without_a_name(reported):
     before = (reported.folder.path / "comparisons.csv").read_bytes()
     ablate.analyse(reported.folder.path, results=reported.results)

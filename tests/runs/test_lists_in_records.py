@@ -360,3 +360,17 @@ def test_the_first_line_of_a_log_says_what_it_is_of(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
     found = read_table_file(tmp_path / "log.jsonl", AnalysisOptions(baseline="a", metric="acc"))
     assert len(found.table) == 2
+
+
+def test_a_list_in_records_that_may_be_runs_is_named(tmp_path):
+    """As `dvc exp show --json` has the experiments of a commit inside of it."""
+    experiments = [
+        {"revs": [{"model": "b", "data": {"acc": 0.95}}]},
+        {"revs": [{"model": "b", "data": {"acc": 0.97}}]},
+    ]
+    document = [
+        {"model": "a", "acc": 0.9},
+        {"model": "b", "acc": 0.92, "experiments": experiments, "tags": ["x"]},
+    ]
+    found = read(tmp_path, document)
+    assert found.notes == ["Passed over inside the records, though they may be runs: experiments"]

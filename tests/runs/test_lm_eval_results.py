@@ -46,6 +46,7 @@ def write_seeds(folder):
             path.write_text(json.dumps(data))
 
 
+@pytest.mark.slow
 def test_several_models_of_a_variant_are_judged_over_their_seeds(tmp_path):
     write_seeds(tmp_path / "out")
     done = ablate_here("analyse", "out", "--baseline", "small", "--metric", "acc", cwd=tmp_path)
@@ -64,6 +65,7 @@ def test_a_later_evaluation_of_a_model_counts(tmp_path):
     assert ("0.641" in done.stderr, "0.541" in done.stderr) == (True, False)
 
 
+@pytest.mark.slow
 def test_samples_beside_results_are_preferred(tmp_path):
     out = Path(shutil.copytree(RECORDED / "new", tmp_path / "out"))
     for model in ("org__small", "org__large"):

@@ -39,6 +39,7 @@ MEANS = [("base", 0.912, 0.004), ("x", 0.897, 0.005)]
 LOSSES = [("base", 0.3, 0.02), ("x", 0.35, 0.03)]
 
 
+@pytest.mark.slow
 @BOTH
 def test_each_metric_is_over_its_own_number_of_runs(form, tmp_path):
     losses = form(LOSSES).drop(columns="method").rename(columns=lambda name: name.replace("acc", "loss"))
@@ -85,6 +86,7 @@ def test_a_deviation_beside_a_single_run_is_none_of_runs(form, way, counts):
     assert any("acc" in note and "not" in note for note in table.notes)
 
 
+@pytest.mark.slow
 @BOTH
 def test_two_numbers_of_runs_of_one_metric_are_refused_unless_they_are_the_same(form):
     for names in (("n", "n_seeds"), ("acc_n", "acc_count")):
@@ -178,6 +180,7 @@ def test_percent_of_both_is_percent(names, base, other, tmp_path):
     assert rows["x"]["p"] == pytest.approx(expected.pvalue)
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_metric_without_deviations_is_judged_as_in_a_table_without_any(form):
     frame = form(MEANS, n=5, f1=[80.0, 81.0])
@@ -216,6 +219,7 @@ def test_several_rows_of_a_variant_are_runs_in_either_form(form, replicates):
     assert said in table.notes
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_row_of_each_variant_and_task_is_a_mean(form):
     rows = [*MEANS, *MEANS]
@@ -233,6 +237,7 @@ def test_a_number_of_examples_is_no_number_of_runs(form):
         table_of(form(MEANS, n=3_000_000), ACC)
 
 
+@pytest.mark.slow
 @BOTH
 def test_variants_may_have_names_that_are_numbers(form):
     rows = [("0.1", 0.912, 0.004), ("0.3", 0.897, 0.005)]
@@ -249,6 +254,7 @@ def test_variants_may_have_names_that_are_numbers(form):
     assert len(table_of(frame, joined).summaries) == 4
 
 
+@pytest.mark.slow
 def test_a_column_called_std_has_the_deviations_of_the_only_mean():
     frame = in_columns(MEANS, n=5).rename(columns={"acc_mean": "acc", "acc_std": "std"})
     table = table_of(frame, ACC)
@@ -285,6 +291,7 @@ def test_a_missing_cell_among_means_is_a_missing_mean(cell):
     assert table.are_summaries
 
 
+@pytest.mark.slow
 def test_intervals_of_another_metric_do_not_matter():
     frame = in_cells(MEANS, n=5).assign(**{"f1 (95% CI)": ["80.0 ± 1.0", "81.0 ± 1.0"]})
     for metric in ("acc", "Acc"):
@@ -294,6 +301,7 @@ def test_intervals_of_another_metric_do_not_matter():
         table_of(frame, asked)
 
 
+@pytest.mark.slow
 def test_columns_of_means_that_no_call_can_judge_keep_their_names():
     frame = in_columns(MEANS, time=[1.5, 2.5]).rename(columns=lambda name: name.replace("acc", "stats"))
     for metric in ("time", "stats_max"):

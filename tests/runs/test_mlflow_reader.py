@@ -40,6 +40,7 @@ def comparison(folder, name):
     return row
 
 
+@pytest.mark.slow
 def test_a_folder_is_read_and_left_as_it_is(tmp_path):
     mlruns = copied(tmp_path)
     before = state(mlruns)
@@ -82,6 +83,7 @@ def test_the_step_that_counts_comes_from_the_histories(tmp_path, at, place):
     assert float(row["mean_variant"]) + float(row["mean_baseline"]) == pytest.approx(sum(values) / 3)
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_logged_once_is_of_each_step(tmp_path):
     call = ("--baseline", "adamw", "--metric", "test_acc", "--at", "best val_loss")
     done = ablate_here("analyse", RECORDED / "mlruns", *call, cwd=tmp_path)
@@ -126,6 +128,7 @@ def recorded_run(mlruns, optimizer):
     raise AssertionError(optimizer)
 
 
+@pytest.mark.slow
 def test_a_run_with_a_nested_evaluation_counts(tmp_path):
     """It was replaced by the run that is nested in it."""
     mlruns = copied(tmp_path)

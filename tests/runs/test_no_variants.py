@@ -57,6 +57,7 @@ def test_a_variant_with_such_a_name_stays(name, values):
     assert interval(rows[name]) == pytest.approx([*paired(BASE, values)], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_mean_of_numbered_runs_of_one_name_is_no_run():
     names = [f"{variant}-{number}" for variant in ("base", "wide") for number in range(5)]
     runs = pd.DataFrame({"variant": ["base"] * 5 + ["wide"] * 5, "acc": BASE + WIDE, "run": names})
@@ -85,6 +86,7 @@ def test_a_mean_over_tasks_is_no_task(name):
     assert interval(judged.loc["easy"]) == pytest.approx([*paired(BASE, WIDE, 2)], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_true_and_false_are_numbers_of_a_metric(tmp_path):
     solved = [1, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1]
     runs = pd.DataFrame({"variant": ["base"] * 8 + ["wide"] * 8, "seed": [*range(8)] * 2, "acc": solved})

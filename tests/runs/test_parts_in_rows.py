@@ -64,7 +64,7 @@ def test_a_column_called_task_has_the_tasks(tmp_path: Path) -> None:
 
 def test_another_column_may_be_named_as_the_task(tmp_path: Path) -> None:
     _written(tmp_path, lambda acc: [{"lang": "de", "acc": acc}, {"lang": "fr", "acc": 0.6}], "results.csv")
-    with pytest.raises(Invalid, match=r"--where lang=de .*--column task lang"):
+    with pytest.raises(Invalid, match=r"--where lang=de .*--column condition lang"):
         _read(tmp_path)
     assert sorted(_read(tmp_path, column={"task": "lang"}).rows["task"].unique()) == ["de", "fr"]
 

@@ -101,6 +101,7 @@ def test_a_file_gives_what_was_found_by_hand(name, tmp_path):
             assert number is None or row[key] == pytest.approx(number, abs=0.51 * 10.0**-decimals)
 
 
+@pytest.mark.slow
 def test_samples_of_a_benchmark_are_compared_unpaired(tmp_path):
     results = json.loads((PUBLISHED / "hyperfine.json").read_text())["results"]
     old, new = (result["times"] for result in results)

@@ -50,6 +50,7 @@ def frame_of(**columns):
     return frame.assign(**columns)
 
 
+@pytest.mark.slow
 def test_numbers_keep_their_digits_and_named_levels_of_the_index_are_columns():
     frame = frame_of(seed=[2**60 + seed for seed in [*range(5)] * 2])
     plain = ablate.analyse(frame, baseline="a", metric="acc")
@@ -71,6 +72,7 @@ def test_names_that_look_like_something_else_are_names(name):
     assert rows["variant"].tolist() == [name]
 
 
+@pytest.mark.slow
 def test_a_missing_value_is_none_and_infinity_diverged():
     statuses = {}
     for value in (np.nan, np.inf):
@@ -81,6 +83,7 @@ def test_a_missing_value_is_none_and_infinity_diverged():
     assert list(statuses.values()) == ["failed", "diverged"]
 
 
+@pytest.mark.slow
 def test_options_are_those_of_the_command_line():
     frame = frame_of(split="test").rename(columns={"variant": "model", "seed": "s"})
     more = frame.assign(split="dev", acc=0.0)
@@ -151,6 +154,7 @@ def test_it_needs_nothing_of_training():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_shown_in_python_carries_every_caution_of_the_command_and_the_guesses(tmp_path):
     frame = pd.DataFrame(
         {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import time
@@ -14,7 +15,7 @@ import pytest
 from harness import ablate_here
 from scipy import stats
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Invalid
 from ablate.runs.cells import number_in
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import read, shape_of
@@ -338,6 +339,14 @@ def test_a_pattern_finds_the_seed_in_the_names_of_folders(tmp_path):
     assert shape_of(read(str(tmp_path), options)) == "6 runs, 2 × 3 seeds"
 
 
+def test_numbers_at_the_ends_of_names_may_be_seeds(tmp_path):
+    write(tmp_path, runs_of(("m%(v)d/result_%(s)d.txt", "acc=%(acc)r\n")))
+    options = AnalysisOptions(baseline="m0", metric="acc", direction="max", read={"acc": r"acc=(\S+)"})
+    with pytest.raises(Invalid, match=re.escape("--seed '[_-]([0-9]+)$'")):
+        read(str(tmp_path), options)
+    assert shape_of(read(str(tmp_path), replace(options, seed="[_-]([0-9]+)$"))) == "6 runs, 2 × 3 seeds"
+
+
 def test_logs_name_variants_and_seeds_themselves(tmp_path):
     write(tmp_path, {"README.md": "How it was run", "requirements.out": "torch"})
     write(tmp_path, runs_of(("%(n)d.out", "model m%(v)d, seed: %(s)d\nacc=0.1%%\racc=%(acc)r%%, done\n")))
@@ -347,6 +356,7 @@ def test_logs_name_variants_and_seeds_themselves(tmp_path):
     assert sorted(table.rows["acc"].map(number_in)) == sorted(value(v, s) for v in range(2) for s in SEEDS)
 
 
+@pytest.mark.slow
 def test_the_best_step_counts_where_it_is_asked_for(tmp_path):
     write(tmp_path, runs_of(("m%(v)d_s%(s)d/metrics.csv", "epoch,acc,loss\n1,%(acc)r,\n1,,2\n2,0.1,1\n")))
     table = read(
@@ -411,6 +421,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_folder_is_refused_by_name_and_at_once(tmp_path, spoil):
     write(tmp_path / "runs", runs_of(("%(n)d/metrics.json", END), ("%(n)d/config.yaml", CONFIG)))
@@ -437,6 +448,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("spoil", HARMLESS.values(), ids=HARMLESS)
 def test_what_is_odd_and_harmless_is_read_and_never_run(tmp_path, monkeypatch, spoil):
     monkeypatch.chdir(tmp_path)
@@ -506,6 +518,11 @@ WRITTEN = {
         "metrics.json",
         '{{"val.acc": {{"steps": [1, 2], "timestamps": ["", ""], "values": [0, {}]}}}}',
     ),
+    "clearml": (
+        "scalars.json",
+        '{{"val": {{"acc": {{"name": "acc", "x": [1, 2], "y": [0.9, {}]}}}}, "cpu": {{"x": [9], "y": [5]}}}}',
+    ),
+    "spinning up": ("progress.txt", "Epoch\tval.acc\n0\t0.9\n1\t{}\n"),
     "mmdetection": ("2024.log.json", '{{"env_info": "x"}}\n{{"mode": "val", "epoch": 3, "val.acc": {}}}\n'),
     "monitor": ("progress.csv", '# {{"t_start": 1}}\nval.acc\n0\n{}\n'),
 }

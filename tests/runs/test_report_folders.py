@@ -117,6 +117,7 @@ def submissions(root, num_records):
     return root
 
 
+@pytest.mark.slow
 def test_a_record_with_the_numbers_of_its_seeds_inside(tmp_path):
     root = submissions(tmp_path / "records", 21)
     results = ablate.analyse(

@@ -575,6 +575,7 @@ def test_a_column_that_may_be_an_outcome_is_asked_about_and_can_be_named():
     assert row_of(named)["n"] == 4
 
 
+@pytest.mark.slow
 def test_a_metric_that_has_the_name_of_an_ending_is_a_metric():
     runs = frame().rename(columns={"acc": "failed"})
     row = row_of(ablate.analyse(runs, baseline="base", metric="failed", direction="max"))
@@ -613,6 +614,7 @@ def test_no_number_counts_beside_an_end_that_was_not_well(kind):
 # What a reader is told
 
 
+@pytest.mark.slow
 def test_what_a_comparison_and_a_claim_leave_out_stands_beside_them(tmp_path):
     write_runs(tmp_path / "runs", {"error.txt": "RuntimeError: boom\n"})
     (tmp_path / "runs" / "base_4" / "run.json").write_text('{"status": "INTERRUPTED"}')

@@ -126,6 +126,7 @@ def judged(table: pd.DataFrame, **metric: float) -> pd.Series:
     return pd.Series(row)
 
 
+@pytest.mark.slow
 def test_runs_without_common_seeds_are_compared_by_welch():
     rng = np.random.default_rng(3)
     a, b = rng.normal(0.0, 1.0, 7), rng.normal(1.0, 3.0, 4)
@@ -198,6 +199,7 @@ def test_fixed_models_are_paired_by_document_and_clustered_by_source():
     assert judged(documents(d, np.arange(200)))["p"] == pytest.approx(one["p"])
 
 
+@pytest.mark.slow
 def test_one_source_decides_nothing_and_few_are_named():
     rng = np.random.default_rng(5)
     d = rng.normal(3.0, 1.0, 60)
@@ -212,6 +214,7 @@ def test_one_source_decides_nothing_and_few_are_named():
     assert ("few" in limitations[6], "few" in limitations[30]) == (True, False)
 
 
+@pytest.mark.slow
 def test_over_several_seeds_sources_are_the_examples():
     rng = np.random.default_rng(7)
     source = np.arange(60) // 3

@@ -63,6 +63,21 @@ def test_a_table_is_read_at_the_first_try(name, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_column_for_each_variant_and_metric(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "seed,base acc,base loss,x acc,x loss\n1,.50,9,.53,8\n2,.52,7,.56,6\n3,.51,5,.53,4\n"
+    )
+    rows, text = judged(tmp_path, tmp_path / "a.csv", "--baseline", "base", "--metric", "acc")
+    assert (rows["x"]["diff"], rows["x"]["n"]) == (pytest.approx(0.03), 3)
+    assert "base and x are variants" in text
+    (tmp_path / "b.csv").write_text(
+        "seed,base_acc,base_val_acc,x_acc,x_val_acc\n1,.5,.4,.6,.5\n2,.5,.4,.7,.5\n"
+    )
+    refused = call(tmp_path, tmp_path / "b.csv", "--baseline", "base", "--metric", "acc")
+    assert (refused.exit_code, "has no column in which 'base' stands" in refused.stderr) == (2, True)
+
+
+@pytest.mark.slow
 def test_a_table_that_wandb_has_exported(tmp_path):
     rows, text = judged(tmp_path, CASES / "wandb_table.csv", "--baseline", "baseline")
     assert "Read as a W&B runs export: 64 runs, 16 × 4 seeds" in text
@@ -117,6 +132,7 @@ def test_means_with_deviations_are_compared_by_welch(tmp_path):
     assert (done.exit_code, "column `n`" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_nested_keys_are_joined_by_dots(tmp_path):
     rows, _ = judged(tmp_path, CASES / "nested.jsonl", "--metric", "test.f1", "--baseline", "m1")
     runs = [json.loads(line) for line in (CASES / "nested.jsonl").read_text().splitlines()]
@@ -171,6 +187,7 @@ def test_what_a_call_gets_wrong_is_said_at_once(words, said, tmp_path):
     assert (done.exit_code, said in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.slow
 def test_a_query_of_pandas_keeps_rows(tmp_path):
     (tmp_path / "steps.csv").write_text(STEPS)
     words = ("--baseline", "base", "--metric", "loss", "--where", "step < 2 and seed in [0, 2]")
@@ -179,6 +196,7 @@ def test_a_query_of_pandas_keeps_rows(tmp_path):
     assert "Of 18 rows, the 8 " in text
 
 
+@pytest.mark.slow
 def test_all_pairs_are_compared(tmp_path):
     words = ("--compare", "all_pairs", "--metric", "acc")
     done = call(tmp_path, SHAPES / "wide.csv", *words, "--json")
@@ -244,6 +262,7 @@ def test_a_setting_is_never_the_judged_metric(tmp_path):
     assert rows["b"]["n"] == 3
 
 
+@pytest.mark.slow
 def test_a_claim_names_a_variant_that_is_called_baseline(tmp_path):
     words = ("--baseline", "resnet", "--claim", "resnet beats baseline on acc", "--json")
     done = call(tmp_path, SHAPES / "named.csv", *words)
@@ -323,6 +342,7 @@ def test_a_shape_that_people_publish_is_read_at_the_first_try(shape, tmp_path):
     assert said in output
 
 
+@pytest.mark.slow
 def test_a_compressed_table_is_read(tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(table("model,seed,acc", "{v},{s},{x}").encode()))
@@ -434,6 +454,7 @@ def test_json_documents_as_people_write_them(shape, tmp_path):
     assert (rows["ours"]["n"], rows["ours"]["p"]) == (3, pytest.approx(stats.ttest_rel(OURS, BASE).pvalue))
 
 
+@pytest.mark.slow
 def test_places_in_lists_are_seeds_where_the_call_says_so(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(BOTH))
     words = (tmp_path / "a.json", "--baseline", "base", "--metric", "acc")
@@ -460,6 +481,7 @@ WIDE = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("shape", WIDE.values(), ids=WIDE)
 def test_metrics_in_rows_and_in_columns(shape, tmp_path):
     text, metric, said = shape
@@ -590,6 +612,7 @@ def test_what_stands_beside_the_list_of_runs_is_named(tmp_path):
     assert "Passed over beside the list of runs: late" in said
 
 
+@pytest.mark.slow
 def test_a_chart_has_the_last_measured_value_of_each_run_and_seeds_of_names_part_none(tmp_path):
     """Two runs whose names differ by more than their seed are no steps of one."""
     lines = [

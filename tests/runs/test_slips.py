@@ -52,6 +52,7 @@ def test_percent_beside_fractions(tmp_path, seeds):
     assert "look like percent" in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_percent_throughout_are_one_scale(tmp_path):
     runs = table()
     assert "percent" not in said(tmp_path, in_percent(runs, runs["seed"] >= 0))
@@ -72,6 +73,7 @@ def test_minus_one_is_a_value_among_others_like_it(tmp_path):
     assert "missing" not in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_a_margin_in_another_unit(tmp_path):
     told = said(tmp_path, table(), "--margin", "0.5")
     assert "The margin 0.5 is 50 % of the metric’s range" in told
@@ -113,6 +115,7 @@ def test_a_setting_that_is_the_variant_differs_in_nothing_else(tmp_path):
     assert "Variants differ" not in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_runs_that_a_condition_leaves_out_by_their_status(tmp_path):
     runs = table(status="finished")
     is_lost = (runs["variant"] == "new") & runs["seed"].isin([1, 4])
@@ -127,6 +130,7 @@ def test_rows_that_are_not_there(tmp_path):
     assert "7 pairs; it has no run of seed 1," in said(tmp_path, runs)
 
 
+@pytest.mark.slow
 def test_runs_under_the_names_of_other_seeds(tmp_path):
     few = table()
     few = few[few["seed"] < 3]
@@ -135,6 +139,7 @@ def test_runs_under_the_names_of_other_seeds(tmp_path):
     assert "The same numbers" not in said(tmp_path, table(decimals=2))
 
 
+@pytest.mark.slow
 def test_a_floor_that_is_better_than_runs_of_the_baseline(tmp_path):
     runs = table(status="completed")
     runs.loc[SEEDS + 2, ["status", "acc"]] = ["diverged", np.nan]
@@ -158,6 +163,7 @@ def test_a_resolution_that_values_bear_out(tmp_path, decimals, resolution):
     assert "lie on steps" not in said(tmp_path, table(decimals=decimals), "--resolution", resolution)
 
 
+@pytest.mark.slow
 def test_a_condition_on_the_judged_metric_and_on_one_side(tmp_path):
     runs = table()
     worst = runs["acc"].min() + 1e-9

@@ -52,6 +52,7 @@ def test_names_of_runs_reach_no_file_and_no_terminal(runs, tmp_path):
             assert clean(path.read_text(encoding="utf-8")), path
 
 
+@pytest.mark.slow
 def test_two_names_stay_two(runs):
     """Without its colours a name would be that of another variant."""
     results = ablate.analyse(pd.read_csv(runs), baseline=BASE, metric=METRIC, direction="max")

@@ -57,6 +57,7 @@ def could_prune(built, reports, earlier):
     return False
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(1, 9), st.sampled_from([0.005, 0.0625, 0.1, 0.125, 0.25, 0.3, 1.0]), st.integers(0, 5))
 def test_wilcoxon_is_refused_exactly_when_the_seeds_are_too_few(seeds, p, startup):

@@ -36,6 +36,7 @@ QUICK = [name for name in GIVEN if name != "GPSampler"]
 SEVERAL = [name for name in GIVEN if name != "CmaEsSampler"]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("name", "objectives"), [*((n, 1) for n in GIVEN), *((n, 2) for n in SEVERAL)])
 def test_settings_lie_in_the_space(name, objectives, recwarn, caplog, capfd):
     for arguments in ({}, GIVEN[name]):

@@ -83,6 +83,7 @@ def test_a_number_matches_the_baseline_too(write):
     assert features(path)["match"]["target"] == "20000"
 
 
+@pytest.mark.slow
 def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write):
     match = "match: {parameters: 40000, by: model.d_model, within: 0.2}\n"
     experiment = prepare(write(MODEL + RANKS + match))
@@ -108,6 +109,7 @@ def test_other_quantities(write, quantity):
     assert changed[0] > changed[1] > value_at(experiment.variants[0].configs[0], by)
 
 
+@pytest.mark.slow
 def test_every_task_has_its_own_target(write):
     tasks = (
         "tasks: [{name: recall, seq_len: 5, vocab_size: 16}, {name: recall, seq_len: 20, vocab_size: 64}]\n"

@@ -54,6 +54,7 @@ class Perceptron:
         return held + 2 * weight + activation + activation
 
 
+@pytest.mark.slow
 def test_known_tensors():
     known = Perceptron().known
     assert peak_of_step(lambda: Perceptron().operations()) == pytest.approx(known, rel=0.05)

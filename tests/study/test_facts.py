@@ -76,11 +76,13 @@ def test_kept_facts_with_another_key_are_refused(write, place):
         facts_from(data)
 
 
+@pytest.mark.slow
 def test_no_step_of_a_short_training_has_a_window_for_spikes(write):
     facts = facts_of(prepare(write(STUDY + "factors: {model.norm: [batch]}\n"), sets=["training.steps=100"]))
     assert "loss_spikes" not in facts.tasks[0].stability
 
 
+@pytest.mark.slow
 def test_what_variants_compute_beside_products_survives_a_folder(write):
     """Two heads of width 4: four tanh a pair of positions and head."""
     additive = "variants: {additive: {model.mixer.score: additive}}\n"

@@ -98,6 +98,22 @@ def test_several_tasks_stand_for_one(validator):
     assert problems(validator, {"name": "x"})
 
 
+def test_conditions_stand_beside_one_task_or_for_several(validator):
+    wide = {"narrow": {}, "wide": {"model.d_model": 128}}
+    assert not problems(validator, BASE | {"conditions": wide})
+    assert not problems(validator, {"name": "x", "conditions": {"digits": {"task": "digits"}}})
+    assert problems(validator, {"name": "x", "tasks": ["recall", "digits"], "conditions": wide})
+    assert problems(validator, BASE | {"conditions": ["narrow"]})
+
+
+def test_the_forms_of_verdicts_over_conditions(validator):
+    several = BASE | {"conditions": {"narrow": {}, "wide": {"model.d_model": 128}}}
+    forms = {"over": "every", "along": "model.d_model", "scale": {"wide": 2}, "family": "ordered"}
+    assert not problems(validator, several | forms)
+    for wrong in ({"over": "sample"}, {"along": 5}, {"scale": {"wide": 0}}, {"family": "some"}):
+        assert problems(validator, several | wrong), wrong
+
+
 @pytest.mark.parametrize(
     ("change", "where"),
     [
@@ -216,6 +232,7 @@ def test_parts_of_plugins_that_hold_their_like(tmp_path):
     assert problems(validator, BASE | {"model": {"mixer": "both"}})
 
 
+@pytest.mark.slow
 def test_what_plugins_register_is_known(validator, tmp_path):
     create_part("norm", tmp_path / "my_norm")
     (tmp_path / "my_task.py").write_text(

@@ -69,6 +69,7 @@ def test_a_path_that_does_not_exist_names_the_nearest():
 PATHS = ["model.mixer.num_heads", "model.norm.eps", "model.width", "training.lr", "training.clip"]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(PATHS), st.integers() | st.floats(allow_nan=False) | st.none()))
 def test_what_is_patched_is_read_back_and_nothing_else_changes(patches):
     patched = apply_patches(CONFIG, patches)

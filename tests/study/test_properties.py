@@ -71,9 +71,9 @@ def mutations(draw):
             elif kind == "remove":
                 del node[path[-1]]
             elif kind == "add" and isinstance(node, dict):
-                node[draw(st.sampled_from(["extra", "model.effect", "task", "tasks", "noise"]))] = draw(
-                    VALUES
-                )
+                node[
+                    draw(st.sampled_from(["extra", "model.effect", "task", "tasks", "conditions", "noise"]))
+                ] = draw(VALUES)
             elif isinstance(node, dict):
                 node[f"{path[-1]}x"] = node.pop(path[-1])
         except (KeyError, IndexError, TypeError):
@@ -88,6 +88,7 @@ def written(study, folder):
     return path
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(study=mutations())
 def test_any_mutation_of_a_study_is_run_or_refused(study, tmp_path_factory):

@@ -1,6 +1,7 @@
 """What `search:` and `tune:` ask for, once they are valid."""
 
 import pytest
+from harness import problems
 from searching import GRID, PEAK_STUDY, SWEEP, prepared, spec_of
 
 from ablate.stages.search.spec import DEFAULT_TRIALS, SearchSpec
@@ -95,3 +96,37 @@ def test_the_facts_of_a_space_say_what_it_was(write):
     kinds = {parameter.path: parameter for parameter in facts.parameters}["model.kind"]
     assert (kinds.kind, kinds.choices, kinds.low) == ("choice", ["plain", "wide"], None)
     assert facts.trials == 9
+
+
+CONDITIONS = "conditions: {one: {}, two: {model.heads: 2}}\n"
+
+
+def test_tuning_at_a_condition_takes_its_seeds(write):
+    found = spec(write(f"{PEAK_STUDY}{CONDITIONS}tune: {{{OVER}, at: two}}\n"), "tune")
+    assert found.facts.at == "two"
+    assert found.facts.seeds == found.seeds[1] != found.seeds[0]
+    assert spec(write(f"{PEAK_STUDY}{CONDITIONS}tune: {{{OVER}}}\n"), "tune").facts.at == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (
+            f"{CONDITIONS}tune: {{{OVER}, at: tow}}\n",
+            "tune.at: is not a condition of the study; given 'tow'; allowed: one, two. Did you mean 'two'?",
+        ),
+        (
+            "tasks: [{name: valley}, {name: peak}]\n" + f"tune: {{{OVER}, at: hill}}\n",
+            "tune.at: is not a condition of the study; given 'hill'; allowed: valley, peak",
+        ),
+        (
+            f"conditions: {{one: {{}}, two: {{model.x: 0.5}}}}\ntune: {{{OVER}}}\n",
+            "conditions.two.model.x: is also set under `tune`",
+        ),
+        (f"{CONDITIONS}search: {{{OVER}}}\n", "search: searches in one condition, and the study has several"),
+    ],
+)
+def test_tuning_and_conditions_fit_one_another(write, text, refused):
+    head = PEAK_STUDY.replace("task: {name: peak}\n", "") if "tasks:" in text else PEAK_STUDY
+    (problem,) = problems(write(head + text))
+    assert refused in problem

@@ -83,6 +83,7 @@ def test_the_values_of_a_grid_are_within_bounds_and_counted(parameter):
         assert [values[0], values[-1]] == pytest.approx(parameter.ends())
 
 
+@pytest.mark.slow
 @given(parameters("p", grid=False), st.floats(0, 1))
 def test_what_a_value_is_called_can_be_read_again(parameter, share):
     if parameter.kind == "float":

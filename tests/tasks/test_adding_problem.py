@@ -15,6 +15,7 @@ def means(task, answers, batch) -> dict[str, float]:
     return task.summarise({name: values.numpy() for name, values in measured.items()})
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("given", "distances"),
     [

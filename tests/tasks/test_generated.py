@@ -110,6 +110,7 @@ def test_no_example_for_evaluation_is_trained_on(task, seed):
     assert task.coverage(12_000) == 0.0
 
 
+@pytest.mark.slow
 def test_every_example_is_for_one_part_which_is_drawn_anew_for_every_seed():
     """In the shares that the parts have."""
     task = SMALL[0]

@@ -30,6 +30,7 @@ def covariance(x, y) -> np.ndarray:
     return sum(np.cos(k * (x - y)) / k**2 for k in (1, 2, 3))
 
 
+@pytest.mark.slow
 def test_values_have_the_moments_of_the_definition():
     """The targets' and the known values' covariances, given their places."""
     batch = kernel(num_pairs=2, noise=0.5).examples(np.random.default_rng(0), 200_000)

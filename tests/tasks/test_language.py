@@ -56,6 +56,7 @@ def test_the_n_gram_model_is_that_of_witten_and_bell():
     assert order == 5
 
 
+@pytest.mark.slow
 def test_the_n_gram_constant_of_the_default_size():
     """Its order is the best on validation data."""
     task = characters()

@@ -166,6 +166,7 @@ def test_papineni_counts_a_word_as_often_as_the_reference_has_it():
     assert counted(["the"] * 7, ["the", "cat", "is", "on", "the", "mat"]) == [7, 6, 2, 0, 0, 0]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("topology", ["encoder_decoder", "decoder"])
 def test_a_trial_tells_bleu_on_test_alone(topology, tmp_path):
     (tmp_path / "pairs.tsv").write_text(NUMBERS)

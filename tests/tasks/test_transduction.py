@@ -158,6 +158,7 @@ def test_digits_and_their_number_are_uniform():
             assert stats.chisquare(pairs.bincount(minlength=100)).pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_days_and_forms_are_uniform_and_no_day_is_in_two_parts():
     task = made("dates")
     batch = task.examples(np.random.default_rng(0), 6000)

@@ -35,9 +35,9 @@ LEDGERS = (
 OPTIONS = tuple(words for words in HOSTILE if words[0] in ("--read", "--link", "--direction", "--measures"))
 
 
-def alpha(confirmation: int) -> float:
-    """The α of a confirmation, counted from 1, by the formula of the guide."""
-    return TOTAL * confirmation**-1.6 / ZETA
+def alpha(budget: float, place: int) -> float:
+    """The α of a confirmation since the last keep, counted from 1, by the formula of the guide."""
+    return budget * place**-1.6 / ZETA
 
 
 def streams(rng: Random, place: Place) -> str:
@@ -111,10 +111,12 @@ def _asked(repository: Repository, ledger: str, tries: list[str]) -> list[dict[s
 
 
 def _spent(repository: Repository, ledger: str) -> None:
-    """Holds a ledger to the rule that each confirmation has an α of its own, which is never given back."""
+    """Holds a ledger to the rule that each confirmation has an α of its own, and that of a keep alone returns."""
     path = repository.path / ledger
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     confirmed = 0
+    at_keep = 0
+    budget = TOTAL
     judged = set()
     for line in (line for line in lines if "state" in line):
         now = line["state"]["confirmations"]
@@ -126,11 +128,15 @@ def _spent(repository: Repository, ledger: str) -> None:
         if now in judged:
             repository.place.violation(f"{ledger}: the α of confirmation {now} is spent twice")
         judged.add(now)
-        if not math.isclose(line["alpha"], alpha(now), rel_tol=1e-6):
-            repository.place.violation(
-                f"{ledger}: confirmation {now} has α {line['alpha']}, not {alpha(now)}"
-            )
-        left = TOTAL - sum(map(alpha, range(1, now + 1)))
+        place = now - at_keep
+        level = alpha(budget, place)
+        if not math.isclose(line["alpha"], level, rel_tol=1e-6):
+            repository.place.violation(f"{ledger}: confirmation {now} has α {line['alpha']}, not {level}")
+        left = budget - sum(alpha(budget, earlier) for earlier in range(1, place + 1))
+        if line["verdict"] == "keep":
+            left += level
+            budget = left
+            at_keep = now
         if not math.isclose(line["alpha_left"], left, rel_tol=1e-6):
             repository.place.violation(f"{ledger}: {line['alpha_left']} is left of α, not {left}")
 

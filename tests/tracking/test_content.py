@@ -152,6 +152,7 @@ def test_any_name_is_made_one_that_mlflow_takes(name):
     assert clean_key(clean_key(name)) == clean_key(name)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="ab\n", max_size=60), st.integers(3, 40))
 def test_cut_text_fits(text, limit):
     assert len(cut(text, limit)) <= limit

@@ -95,6 +95,7 @@ def test_an_unusable_database_is_set_aside_and_made_again(results, name):
     synced(folder)  # which warns of nothing
 
 
+@pytest.mark.slow
 def test_it_is_set_aside_with_the_files_of_sqlite_beside_one_of_an_earlier_time(results):
     database, warnings = results / "store" / "mlflow.db", []
     os.truncate(database, 5000)
@@ -230,6 +231,7 @@ def test_no_run_writes_its_tables_into_the_database_of_another_program(toy_study
     assert not (tmp_path / "results" / "toy").exists()
 
 
+@pytest.mark.slow
 def test_a_client_is_kept_while_nobody_else_has_written(results):
     database = results / "store" / "mlflow.db"
     kept = databases.Database(results / "store", None, pytest.fail)

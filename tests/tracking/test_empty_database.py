@@ -37,6 +37,7 @@ def made(store):
     )
 
 
+@pytest.mark.slow
 def test_a_copy_is_what_the_migrations_make(cache, tmp_path, monkeypatch):
     first = made(tmp_path / "a")
     (kept,) = cache.glob("ablate/mlflow-*.db")

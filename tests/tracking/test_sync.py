@@ -35,6 +35,7 @@ def process(results: Path, study: str = "study", status: str = "FINISHED") -> su
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
+@pytest.mark.slow
 def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(results):
     failed = tracked("b", 1, status="failed", reason="no", error="Traceback", metrics={}, curves={})
     track(results, tracked("baseline", 0), failed, tracked("placebo", 0, status="diverged"))
@@ -75,6 +76,7 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     assert {chart["metricSectionId"] for chart in view["compareRunCharts"]} <= sections
 
 
+@pytest.mark.slow
 def test_comparisons_are_a_table_as_mlflow_logs_one(results, monkeypatch):
     from mlflow.tracking import MlflowClient
 
@@ -93,6 +95,7 @@ def test_comparisons_are_a_table_as_mlflow_logs_one(results, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_writing_again_changes_nothing_and_a_database_that_is_gone_is_built_again_the_same(results):
     runs = [tracked("baseline", 0, output="printed"), tracked("model.norm=batch", 0, task="copy")]
     cells = [cell_of("baseline", 1, "recall", "planned")]
@@ -110,6 +113,7 @@ def test_writing_again_changes_nothing_and_a_database_that_is_gone_is_built_agai
     assert told(results) == written
 
 
+@pytest.mark.slow
 def test_runs_follow_the_study(results):
     """A trial that failed and is trained again, more trials, another task, fewer."""
     one, two = tracked("baseline", 0), tracked("model.norm=batch", 0)
@@ -135,6 +139,7 @@ def test_runs_follow_the_study(results):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_was_removed_or_doubled_by_hand_is_put_right(results):
     from mlflow.tracking import MlflowClient
 
@@ -153,6 +158,7 @@ def test_what_was_removed_or_doubled_by_hand_is_put_right(results):
     assert shown(results) == expected
 
 
+@pytest.mark.slow
 def test_figures_and_counts_of_an_earlier_report_do_not_stay(results):
     run = tracked("baseline", 0)
     track(results, run, page={"figures/old.svg": "<svg/>"}, verdicts=["worse", "worse"])
@@ -213,6 +219,7 @@ def test_a_sync_that_is_killed_is_made_good_by_the_next(results, kills):
     ) == [(0,)]
 
 
+@pytest.mark.slow
 def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(results):
     too_large = Curve(np.array([2**63 + 1], dtype=np.uint64), np.array([1.0]))  # for SQLite
     runs = [
@@ -230,6 +237,7 @@ def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(results):
     assert query(results, f"{digests} AND lifecycle_stage = 'active'") == [(2,)]
 
 
+@pytest.mark.slow
 def test_the_report_comes_before_the_trials_and_a_sync_that_stops_is_taken_up_where_it_was(results):
     from ablate.tracking.database import Database
     from ablate.tracking.sync import sync
@@ -263,6 +271,7 @@ def test_the_report_comes_before_the_trials_and_a_sync_that_stops_is_taken_up_wh
     assert (snapshot(results), len(counts)) == (after, 11)
 
 
+@pytest.mark.slow
 def test_what_was_whole_is_not_while_trials_are_written_again(results):
     """Else the report from before, once it is back, would be taken for what MLflow shows."""
     runs = [tracked("baseline", seed) for seed in range(2)]
@@ -280,6 +289,7 @@ def test_what_was_whole_is_not_while_trials_are_written_again(results):
     assert told(results) == before
 
 
+@pytest.mark.slow
 def test_a_run_of_several_requests_is_whole_only_with_the_last_point(results):
     steps = np.arange(1500, dtype=np.uint64)
     whole = tracked("baseline", 0, curves={"loss": Curve(steps, np.ones(1500))})
@@ -298,6 +308,7 @@ def test_a_run_of_several_requests_is_whole_only_with_the_last_point(results):
     assert query(results, digests) == [("baseline · seed 00",)]
 
 
+@pytest.mark.slow
 def test_what_a_process_knows_of_runs_is_what_mlflow_has(results):
     """Trial by trial, without reading them again."""
     from ablate.tracking.database import Database
@@ -320,6 +331,7 @@ def test_what_a_process_knows_of_runs_is_what_mlflow_has(results):
     assert len(shown(results)) == 4
 
 
+@pytest.mark.slow
 def test_artifacts_follow_a_folder_that_has_moved(results, tmp_path):
     from mlflow.tracking import MlflowClient
 
@@ -341,6 +353,7 @@ def test_artifacts_follow_a_folder_that_has_moved(results, tmp_path):
     assert {"report.md": "# Report", "output.txt": "printed"}.items() <= texts.items()
 
 
+@pytest.mark.slow
 def test_a_sqlite_uri_elsewhere_is_made_with_its_artifacts_and_experiments_in_it_keep_their_place(
     results, tmp_path
 ):

@@ -68,6 +68,7 @@ def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
     return warnings
 
 
+@pytest.mark.slow
 def test_a_report_is_in_mlflow_when_the_driver_ends(folder):
     with FileLock(folder.results / "store" / ".mlflow.lock") as other:
         tracker = Tracker(folder, None, pytest.fail)
@@ -165,6 +166,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(folder, monkeypatch, silent):
     monkeypatch.setattr(track, "FINAL_LIMIT", 0.5)
     began = time.monotonic()

@@ -43,6 +43,7 @@ def test_a_report_is_brought_in_and_again_where_it_was_written_again(results, st
     assert [name for name, _ in shown(results)] == NAMES
 
 
+@pytest.mark.slow
 def test_one_that_takes_long_says_how_far_it_is(results, study, monkeypatch):
     monkeypatch.setattr(ui, "SAY_EVERY", 0.0)
     said: list[str] = []
@@ -51,6 +52,7 @@ def test_one_that_takes_long_says_how_far_it_is(results, study, monkeypatch):
         assert said == ["  study: 0 of 2 trials", "  study: 1 of 2 trials"]
 
 
+@pytest.mark.slow
 def test_trials_planned_but_not_run_are_not_missed(results):
     track(results, *RUNS, cells=[cell_of("baseline", 1, "recall", "planned")])
     before = snapshot(results)
@@ -77,6 +79,7 @@ def test_published_evidence_and_a_study_without_a_report_are_passed_over(results
     assert shown(results) == []
 
 
+@pytest.mark.slow
 def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
     folder = report(results, cells=[cell_of("baseline", 0, "recall", "planned")])
     (folder.path / "speed.csv").write_text("variant,task,metric,own,value_variant,verdict\n")

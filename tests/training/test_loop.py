@@ -151,6 +151,7 @@ def test_every_step_has_dropout_of_its_own(resolved):
         assert task.loss(model.train()(batch.inputs), batch).item() == losses[step]
 
 
+@pytest.mark.slow
 def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
     """Each by the metric itself; the best evaluation is found again by training just as long."""
     settings = {"steps": 40, "eval_every": 5, "lr": 0.4, "optimizer": {"name": "sgd", "momentum": 0.9}}

@@ -48,6 +48,7 @@ def test_a_batch_keeps_no_other_data_in_memory(resolved):
     assert [x.untyped_storage().nbytes() for x in tensors] == [x.nbytes for x in tensors]
 
 
+@pytest.mark.slow
 def test_hundreds_of_steps_leave_the_weights_and_gradients_where_they_began(resolved):
     config = parse(resolved(training={"lr": 10.0, "clip_norm": None}))
     task = config.task.build()

@@ -70,6 +70,7 @@ def test_everything_else_sees_all():
     assert checked > 50
 
 
+@pytest.mark.slow
 def test_what_is_not_embedded_or_read_and_what_is_the_same_in_every_example_cannot_be_seen():
     """The first token of a decoder's input is the start."""
     topology = {"name": "encoder_decoder", "cross": "none"}

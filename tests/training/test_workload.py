@@ -60,6 +60,7 @@ def test_a_trial_leaves_global_state_alone_and_trains_on_the_threads_it_asks_for
     assert np.array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
 
 
+@pytest.mark.slow
 def test_a_trial_repeats_although_a_plugin_draws_from_the_global_generator(resolved, monkeypatch):
     class Noisy(Recall):
         def loss(self, logits, batch):
@@ -156,6 +157,7 @@ def test_a_repeat_on_a_gpu_is_bitwise_equal(resolved):
     assert content(run(config)) == content(run(config))
 
 
+@pytest.mark.slow
 def test_a_fingerprint_is_that_of_the_model_alone(resolved):
     def fingerprint(lr=0.1, **model):
         config = resolved(model={"num_layers": 2, **model}, training={"lr": lr})

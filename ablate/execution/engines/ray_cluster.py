@@ -176,9 +176,9 @@ class RayCluster(Engine):
             self._on_event(EngineMessage(text))
 
     def _reason_to_wait(self, left_out: Collection[str]) -> str:
-        """Returns what the cluster is waited for, after a space; nothing where that need not be said.
+        """Returns a sentence on what the driver waits for, with a space before it; empty where nothing need be said.
 
-        Raises `AblateError` where there is nothing to wait for.
+        Raises `AblateError`, which names the nodes left out, where no node can train and none is to come.
         """
         now = time.monotonic()
         if self._is_training():

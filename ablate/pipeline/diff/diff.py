@@ -16,7 +16,7 @@ from ablate.study.patch import short_label
 # The columns that name a comparison.
 PLACE = ("variant", "baseline", "task", "metric")
 # The first steps of the paths that make a baseline.
-BASELINE_SECTIONS = ("task", "tasks", "model", "training")
+BASELINE_SECTIONS = ("task", "tasks", "conditions", "model", "training")
 MAX_PATHS = 4
 """The paths in which baselines differ that a note names."""
 
@@ -42,7 +42,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     side_a = read_side(a)
     side_b = read_side(b)
     comparisons = match_rows(planned_rows(side_a.comparisons), planned_rows(side_b.comparisons), PLACE)
-    claims = match_rows(side_a.claims, side_b.claims, ["claim"])
+    claims = match_rows(side_a.claims, side_b.claims, _claim_key(side_a, side_b))
     settings = differences(side_a.settings(), side_b.settings())
     origins = differences(side_a.origin(), side_b.origin())
 
@@ -61,6 +61,12 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         notes=notes,
         lists={"Settings that differ": [*settings.values()], "Runs that differ": [*origins.values()]},
     )
+
+
+def _claim_key(a: Side, b: Side) -> list[str]:
+    """Returns the columns that name a claim; where conditions are taken together otherwise, also what it is about."""
+    is_alike = a.evidence.facts.over.form == b.evidence.facts.over.form
+    return ["claim"] if is_alike else ["claim", "task"]
 
 
 def _agreement(comparisons: Matched, claims: Matched) -> str:

@@ -47,7 +47,7 @@ def comparable(
 
 
 def _warn_of_undeclared(records: Mapping[str, Record], warn: Callable[[str], None]) -> None:
-    """Warns of files that trials read without declaring them, and of files that were added to data meanwhile."""
+    """Warns of what trials have read and their ids do not tell: undeclared files, added data, changed variables."""
     undeclared: list[str] = []
     for record in records.values():
         undeclared += record.environment.get(UNDECLARED, ())

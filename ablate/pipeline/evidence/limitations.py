@@ -25,6 +25,10 @@ def print_limitations(study: Study, selecting: Sequence[Stage], session: Session
         session.say(f"note: {note}.")
 
 
+MOST_ADVICE = 2
+"""Sentences of advice on single tasks above which the others are counted."""
+
+
 def limitations(study: Study, *, selects: bool) -> list[str]:
     """Returns the limitations of a study, as sentences without their full stops.
 
@@ -44,11 +48,13 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
 
 
 def advice(study: Study) -> list[str]:
-    """Returns what the workload says of the baseline on each task that it will likely not learn."""
+    """Returns what the workload says of the baseline on each task that it will likely not learn; of many the first."""
     sentences: list[str] = []
     for task, config in zip(study.tasks, study.variants[0].configs, strict=True):
         sentences += [f"{task or 'the baseline'} {text}" for text in study.workload.advice(config)]
-    return sentences
+    if len(sentences) <= MOST_ADVICE:
+        return sentences
+    return [f"{sentences[0]}; likewise {len(sentences) - 1} other conditions"]
 
 
 def _cautions(study: Study) -> list[str]:

@@ -16,7 +16,7 @@ from ablate.analysis.shared_runs import SharedComparison, error_rate_of_comparis
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data
 from ablate.core import names
-from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
+from ablate.core.dated_plan import DatedPlan, trains_nothing
 from ablate.core.facts import StudyFacts
 from ablate.core.trial import Cell
 from ablate.pipeline.evidence.reused import trained_ids
@@ -133,10 +133,13 @@ def _comparisons_of(facts: StudyFacts, ids: IdsBySeed) -> Iterator[SharedCompari
 
 
 def _pairs_by_seed(pair: Pair, ids: IdsBySeed, metric: str) -> frozenset[tuple[object, object]]:
-    """Returns the runs of both sides on each seed that both have; of means over cells, all cells of a side as one."""
+    """Returns the runs of both sides on each seed that both have.
+
+    Of means over cells, all cells of a side count as one run, and so do those of all conditions.
+    """
     sides: list[dict[int, object]] = []
     for variants in (pair.a, pair.b):
-        of_cells = [ids.get((variant, pair.task.name), {}) for variant in variants]
+        of_cells = [ids.get((variant, task.name), {}) for task in pair.tasks for variant in variants]
         seeds = set(of_cells[0]).intersection(*of_cells)
         sides.append({seed: (*(cell[seed] for cell in of_cells), metric) for seed in seeds})
     first, second = sides
@@ -250,7 +253,7 @@ def _training(plan: DatedPlan, last: DatedPlan) -> str:
     """Returns a digest of how a plan trains its variants; empty where the baseline trains as in the last plan."""
     if trains_baseline_alike(plan, last, given={}):
         return ""
-    of_training = {path: value for path, value in plan.settings.items() if path not in OF_COMPARISONS}
+    of_training = {path: value for path, value in plan.settings.items() if not trains_nothing(path)}
     return digest_of_data(json.loads(json.dumps(of_training, default=str)))
 
 

@@ -65,7 +65,7 @@ class Rehearsed:
             selecting = [stage for stage in self.stages if stage.selects]
             study = select_variants(self.study, selecting, self.session)
             plan = plan_trials(study, self.stages, claims, self.session)
-            self.session.train(plan)
+            self.session.train(plan, wanted=plan.wanted(self.session.options))
         except NextBatch as batch:
             return Batch([_alone(cell) for cell in batch.cells], batch.left)
         return Batch([])

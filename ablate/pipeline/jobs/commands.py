@@ -67,6 +67,8 @@ def overrides_of(options: Options) -> Sequence[str]:
     words: list[str] = []
     for change in options.sets:
         words += ["--set", change]
+    for name in options.condition:
+        words += ["--condition", name]
     if options.seeds is not None:
         words += ["--seeds", asked_for(options.seeds)]
     if options.confirm:

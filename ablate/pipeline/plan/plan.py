@@ -19,12 +19,14 @@ from ablate.core.trial import Cell
 from ablate.pipeline.evidence.code_notes import code_notes
 from ablate.pipeline.evidence.limitations import advice, limitations
 from ablate.pipeline.other_code import OtherCode, other_code
+from ablate.pipeline.plan.condition_plan import ConditionPlan, condition_plan
 from ablate.pipeline.plan.power import power, reported_pairs, stored_pairs
 from ablate.pipeline.prepare import companions, prepare
 from ablate.pipeline.preregister.claims import as_preregistered
 from ablate.pipeline.preregister.dated_plans import expected_changes
 from ablate.pipeline.reports.cache import current_report
 from ablate.pipeline.reports.place import report_place
+from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
@@ -69,6 +71,10 @@ class StudyPlan:
     selecting: Sequence[Stage]
     # Finished trials that a run would train again because of their code alone.
     other_code: OtherCode | None = None
+    # The conditions, or tasks, whose trials are planned.
+    conditions: Sequence[str] = ()
+    # What several conditions cost, and what verdicts over them can detect; None of a study that has one.
+    over_conditions: ConditionPlan | None = None
 
     @property
     def at_most(self) -> int:
@@ -101,6 +107,11 @@ class StudyPlan:
                 lines.append(f"{variant.name}: {command}")
             beside = self.study.workload.beside_command(variant.configs[0], self.study.config.seeds.values[0])
             lines += [f"  with {line}" for line in beside]
+        baseline = self.study.variants[0]
+        for index, task in enumerate(self.study.tasks[1:], start=1):
+            command = self.command_of(baseline, index)
+            if command:
+                lines.append(f"{baseline.name}{self.study.on(task)}: {command}")
         return lines
 
     @property
@@ -137,7 +148,7 @@ def plan_study(
 
     store = Store(options.results_folder / "store", warn, read_only=True)
     folder, _ = report_place(study.document, options)
-    cells = study.cells()
+    cells = requested(study.cells(), conditions=options.condition)
     cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])
     records = _records(cells_of_trials.values(), store)
     # Of variants that trainings choose, the last report alone knows whether all is there.
@@ -153,9 +164,10 @@ def plan_study(
         known_pairs = stored_pairs(facts, cells, records, warn)
 
     judged = _facts_as_judged(study, stages, folder, store)
+    cached = Counter((cell.variant, cell.task) for cell in cells if cell.id not in missing)
     return StudyPlan(
         study,
-        cached=Counter((cell.variant, cell.task) for cell in cells if cell.id not in missing),
+        cached=cached,
         to_train=len(missing),
         seconds=seconds,
         capacity=capacity,
@@ -175,6 +187,8 @@ def plan_study(
         previews=[(stage.name, stage.preview(study, store)) for stage in stages],
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
+        conditions=[*dict.fromkeys(cell.task for cell in cells)],
+        over_conditions=condition_plan(study, judged, cached, seconds),
     )
 
 
@@ -229,8 +243,12 @@ def _seconds(
     if timed:
         return {place: fmean(seconds) for place, seconds in timed.items()}
 
-    described = study.describe(study.variants[0])[0]
-    usual = store.usual_seconds(described.compute)
-    if not usual:
+    first, *_ = descriptions = study.describe(study.variants[0])
+    usual = store.usual_seconds(first.compute)
+    if not usual or not first.compute:
         return {}
-    return {(cell.variant, cell.task): usual for cell in cells}
+    # A condition may train for longer, or another model.
+    usual_of_task: dict[str, float] = {}
+    for task, described in zip(study.tasks, descriptions, strict=True):
+        usual_of_task[task] = usual * (described.compute or first.compute) / first.compute
+    return {(cell.variant, cell.task): usual_of_task[cell.task] for cell in cells}

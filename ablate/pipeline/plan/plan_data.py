@@ -28,6 +28,8 @@ def plan_data(plan: StudyPlan) -> dict[str, object]:
         if preview.data is not None:
             data[name] = preview.data
     data["power"] = asdict(plan.power)
+    if plan.over_conditions is not None:
+        data["conditions"] = asdict(plan.over_conditions)
     data["changes"] = plan.changes or None
     data["cautions"] = list(plan.limitations)
     data["exit_code"] = 0
@@ -40,6 +42,8 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for index, (task, described) in enumerate(zip(study.tasks, study.describe(variant), strict=True)):
         place = variant.name, task
+        if task not in plan.conditions:
+            continue
         rows.append(
             {
                 "variant": variant.name,

@@ -13,11 +13,12 @@ from pathlib import Path
 from ablate.analysis.chances import weights
 from ablate.analysis.family import Pair, family_size, planned_pairs
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
-from ablate.analysis.prospects import Outlook, Power, Terms, outlook
+from ablate.analysis.prospects import Outlook, Power, Terms, outlook, outlook_of_mean
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
+from ablate.core.over import MEAN
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.evidence.comparable import comparable
@@ -59,23 +60,36 @@ def power(
     level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
     terms = Terms(seeds.count, level, facts.margin, detect)
     evidence = known_pairs.evidence if known_pairs is not None else None
-    outlooks: list[Outlook] = []
-    if comparisons:
-        judged = _judged_pairs(study, planned)
-        for task in tasks:
-            pairs = [pair for pair in judged if pair.task.name == task.name]
-            outlooks.append(outlook(task, metric, pairs, evidence, terms))
+    pairs = _judged_pairs(study, planned)
     return Power(
         metric,
         seeds.count,
         comparisons,
-        claims=comparisons - len(planned),
+        claims=comparisons - len(planned) if facts.family == "all" else comparisons,
         level=level,
         looks=looks,
         source=known_pairs.source if known_pairs is not None else "",
-        tasks=outlooks,
+        tasks=_outlooks(facts, tasks, pairs, evidence, terms) if comparisons else [],
         asked=detect,
+        claims_in_order=len(facts.claims) if facts.family == "ordered" else 0,
     )
+
+
+def _outlooks(
+    facts: StudyFacts,
+    tasks: Sequence[TaskFacts],
+    pairs: Sequence[Pair],
+    evidence: Evidence | None,
+    terms: Terms,
+) -> list[Outlook]:
+    """Returns what comparisons can tell on each task or, where the study judges it, by their mean."""
+    if facts.over.form == MEAN:
+        return [outlook_of_mean(tasks, facts.metric, pairs, evidence, terms, facts.over.scales)]
+    outlooks: list[Outlook] = []
+    for task in tasks:
+        on_task = [pair for pair in pairs if task in pair.tasks]
+        outlooks.append(outlook(task, facts.metric, on_task, evidence, terms))
+    return outlooks
 
 
 def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:

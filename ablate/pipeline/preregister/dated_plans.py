@@ -12,7 +12,7 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.base.text import masked
-from ablate.core.dated_plan import Change, DatedPlan, PlanChanges
+from ablate.core.dated_plan import OF_TRENDS, OF_VERDICTS, Change, DatedPlan, PlanChanges
 from ablate.core.facts import Claim
 from ablate.core.trial import Cell
 from ablate.pipeline.preregister.plan_settings import changed_paths, trains_baseline_alike
@@ -27,6 +27,7 @@ from ablate.pipeline.preregister.seen_plans import (
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.patch import has_path, short_label, value_at
+from ablate.study.schema import StudyConfig
 
 if TYPE_CHECKING:
     from ablate.session.session import Session
@@ -102,6 +103,9 @@ def _settings(study: Study) -> dict[str, Any]:
     for config in study.stage_configs:
         if not config.decides:
             excluded |= config.model_fields.keys()
+    for key, value in study.config.model_dump(include={"conditions", *OF_VERDICTS, OF_TRENDS}).items():
+        if value == StudyConfig.model_fields[key].default:
+            excluded.add(key)  # Plans of studies that do not give it stay as they were dated.
     settings = dict(_flat(study.config.model_dump(exclude=excluded)))
     settings["metric.name"] = study.metric
     # A path without a dot is a whole section: the metrics of a user's own code change no trial, but do change verdicts.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.core.dated_plan import OF_COMPARISONS, DatedPlan
+from ablate.core.dated_plan import DatedPlan, trains_nothing
 from ablate.study.patch import has_path
 
 _METRICS = "metrics."
@@ -13,7 +13,7 @@ _METRICS = "metrics."
 def trains_baseline_alike(earlier: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> bool:
     """Returns whether two plans train their baseline in the same way; see `changed_paths`."""
     changed = changed_paths(earlier, plan, given)
-    return all(path in OF_COMPARISONS or path.startswith(_METRICS) for path in changed)
+    return all(trains_nothing(path) or path.startswith(_METRICS) for path in changed)
 
 
 def changed_paths(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from ablate.core.facts import StudyFacts
 from ablate.report.export.latex import figure_float, folder_macro, paragraph, tabular
 from ablate.report.export.paper_methods import TITLE, as_markdown, methods
 from ablate.report.export.paper_tables import paper_tables
+from ablate.report.few_figures import with_few_figures
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
@@ -58,7 +59,8 @@ def for_paper(report_data: ReportData, wanted: Wanted, warn: Callable[[str], Non
         _refuse_no_share(facts)
     tables = list(paper_tables(report_data, wanted.settings, percent=wanted.percent))
     words = methods(report_data)
-    drawn = pictures(shown(report_data))
+    sections = shown(report_data)
+    drawn = pictures(sections)
     summary_of_study = _summary(report_data, warn)
     known = [table.name for table in tables]
     if words:
@@ -77,6 +79,9 @@ def for_paper(report_data: ReportData, wanted: Wanted, warn: Callable[[str], Non
             files[f"{table.name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n{body}"
     if words and wanted.has(METHODS):
         files |= _methods_files(words, facts, head)
+    if facts.over.form != "each" and not wanted.only:
+        # What a figure shows of one condition, others would show of the others.
+        drawn = pictures(with_few_figures(sections, facts.study, one_a_kind=True))
     asked = [picture for picture in drawn if wanted.has(picture.name)]
     files |= _figure_files(asked, facts, wanted, warn)
     if summary_of_study is not None and wanted.has(SUMMARY):

@@ -88,6 +88,30 @@ def result_tables(
     yield CELLS, _cells(report_data, task, variants, scale), {}
 
 
+def means_by_condition(report_data: ReportData, *, percent: bool) -> Table:
+    """Returns the mean of each variant in each condition with its spread: a row a condition and a column a variant."""
+    facts = report_data.facts
+    tasks = [task for task in facts.tasks if facts.metric in task.metrics]
+    names = figure_names(facts)
+    are_shares = all(is_share(task.metrics[facts.metric]) for task in tasks)
+    scale = 100.0 if percent and are_shares else 1.0
+    table_rows = []
+    runs: list[int] = []
+    for task in tasks:
+        means = _means(report_data, task)
+        runs += [int(count) for count in means["count"]]
+        table_row = {"condition": task.name}
+        for place, variant in enumerate(facts.variants):
+            table_row[f"c{place}"] = _mean_of(means, variant.name, scale)[MEAN]
+        table_rows.append(table_row)
+    columns = [Column("condition", "Condition")]
+    columns += [Column(f"c{place}", names[v.name], True) for place, v in enumerate(facts.variants)]
+    better = better_word(tasks[0].metrics[facts.metric].direction)
+    in_percent = " in percent" if scale != 1.0 else ""
+    caption = message("paper.means", facts.metric, "", better, from_to(runs), facts.replication.run_name)
+    return tabulated(columns, table_rows, f"{caption}{in_percent}")
+
+
 def _variants(
     report_data: ReportData, task: TaskFacts, rows: Sequence[Row], scale: float
 ) -> tuple[Table, Bold]:

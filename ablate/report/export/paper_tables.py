@@ -7,17 +7,15 @@ from typing import Any
 from ablate.base.text import word
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence, spelled
-from ablate.report.export.paper_results import result_tables
+from ablate.report.export.paper_results import means_by_condition, result_tables
 from ablate.report.section import ReportData
+from ablate.report.sections.verdicts import descriptions_of
 from ablate.report.sentences.levels import level_of_claims
 from ablate.report.sentences.terms import with_terms
 from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.over_conditions import judged_tables
 from ablate.report.tables.speed_tables import brief_tables
-from ablate.report.tables.verdicts import (
-    names_of,
-    planned_rows,
-    verdict_tables,
-)
+from ablate.report.tables.verdicts import names_of, planned_rows
 from ablate.report.words import (
     Column,
     Table,
@@ -54,7 +52,16 @@ def paper_tables(
     for i, task in enumerate(judged_tasks, start=1):
         for name, table, bold in result_tables(report_data, task, percent=percent):
             yield PaperTable(_numbered(name, i), with_terms(table, facts), bold)
-    verdicts = verdict_tables(report_data.comparisons, facts, report_data.table("interactions"))
+    if facts.over.form != "each" and rows:
+        yield PaperTable("results", means_by_condition(report_data, percent=percent))
+    verdicts = judged_tables(
+        report_data.comparisons,
+        facts,
+        interactions=report_data.table("interactions"),
+        conditions=report_data.table("conditions"),
+        trends=report_data.table("trends"),
+        descriptions=descriptions_of(report_data),
+    )
     for i, table in enumerate(verdicts, start=1):
         yield PaperTable(_numbered("comparisons", i), with_terms(table, facts))
     if settings:

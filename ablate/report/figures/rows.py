@@ -22,6 +22,7 @@ PITCH = 0.24  # Inches from one row to the next.
 TALL_PITCH = 0.3  # The same where a label has two lines.
 MARKER = 4.4  # Points: the size of the marker of a mean, with its edge.
 MARKER_EDGE = 0.9  # Points: its width.
+INTERVAL_WIDTH = 1.3  # Points: the line of an interval.
 END = 6.4  # Points: the height of the ends of an interval.
 MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
@@ -56,16 +57,17 @@ def panels_of_rows(
     limits: Sequence[Limits],
     axis_label: str,
     pitch: float = PITCH,
+    below: float = 0.0,
 ) -> tuple[Figure, list[Axes]]:
     """Returns a figure with a panel for each of the `limits` of the same rows: of all and, if two, of a closer look.
 
-    `data` has the columns label and y.
+    `data` has the columns label and y. below: the room under the last row, in steps of y, which are `pitch` inches.
     """
     width = round(LABEL * figure_width() / WIDTH)
     labels = [in_lines(label, width, 2) for label in data["label"]]
-    if any("\n" in label for label in labels):
+    if any("\n" in label for label in labels) and not below:
         pitch = max(pitch, TALL_PITCH)
-    bottom = float(data["y"].max()) + 0.6
+    bottom = float(data["y"].max()) + below + 0.6
     figure = new_figure(0.55 + pitch * (bottom + 0.6) + (0.2 if len(limits) > 1 else 0.0))
     panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()
     few = len(limits) > 1 or figure_width() < NARROW
@@ -88,7 +90,9 @@ def panels_of_rows(
     return figure, panels
 
 
-def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: bool = False) -> None:
+def draw_interval(
+    ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: bool = False, width: float = INTERVAL_WIDTH
+) -> None:
     """Draws a mean with its interval at its row's place; what leaves the panel ends in an arrow.
 
     The ends of an interval are taller than the marker of the mean, so that a narrow one is seen. `row` has y, value,
@@ -115,7 +119,7 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
         markeredgecolor=shade,
         markeredgewidth=MARKER_EDGE,  # That of the ends, too.
         markersize=MARKER - MARKER_EDGE,
-        elinewidth=1.3,
+        elinewidth=width,
         capsize=END / 2 if is_known else 0.0,
         zorder=3,
     )

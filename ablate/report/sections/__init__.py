@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ablate.report.section import Block, Picture, ReportData, Section, applying, failed, unfolded
+from ablate.report.sections.conditions import Trend
 from ablate.report.sections.cost import Cost
 from ablate.report.sections.curves import Curves
 from ablate.report.sections.differences import Forest, Seeds
@@ -24,6 +25,7 @@ from ablate.report.words import Table
 _VERDICTS: tuple[Section, ...] = (Forest(), Verdicts())
 _OTHERS: tuple[Section, ...] = (
     Sweep(),
+    Trend(),
     Interaction(),
     Claims(),
     Notes(),

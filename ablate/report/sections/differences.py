@@ -20,11 +20,12 @@ from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
+from ablate.report.sections.conditions import over_pictures
 from ablate.report.sentences.data_words import pairs_share_data
 from ablate.report.sentences.levels import level_of
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import compared_with, names_of, own_direction, row_name
-from ablate.report.words import decimals, message, number, paragraph, rows_of
+from ablate.report.words import decimals, message, number, paragraph, rows_of, text
 
 MAIN_EFFECTS = "main effects"
 VARIANTS = "variants, against the baseline"
@@ -38,10 +39,13 @@ GROUPS = {
 
 
 class Forest(Section, title="Differences", open=True):
-    """A figure a task; of several tasks, first one of all."""
+    """A figure a task; of several tasks, first one of all; over conditions one alone."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
+        if facts.over.form != "each":
+            yield from over_pictures(report_data)
+            return
         if len(facts.tasks) > 1:
             yield from _on_all_tasks(facts, report_data.comparisons)
         for task, end, of in tasks_of(facts):
@@ -126,7 +130,7 @@ def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -
         row = own_direction(oriented, direction)
         is_cell = row["baseline"] == BASELINE and row["variant"] in cells
         label = cell_names[row["variant"]] if is_cell else row_name(row, names)
-        verdict = EXPLORATORY if row["exploratory"] else row["verdict"]
+        verdict = EXPLORATORY if row["exploratory"] else text(row["verdict"]) or EXPLORATORY
         rows.append(
             {
                 "variant": row["variant"],

@@ -11,6 +11,7 @@ from ablate.report.sentences.answer import answers_by_task, baseline_line
 from ablate.report.sentences.limits import basis, gaps, training_warnings
 from ablate.report.sentences.margin_words import claimed_margin_lines
 from ablate.report.sentences.noise_words import noise_lines
+from ablate.report.sentences.over_answer import answer_over_conditions
 from ablate.report.sentences.repeats import repeat_lines
 from ablate.report.sentences.replanned import plan_lines
 from ablate.report.words import message
@@ -46,7 +47,8 @@ class Headline(Section, title="Answer", needs_trials=False):
     @once_per_owner
     def answers(self, report_data: ReportData) -> list[str]:
         """Returns a paragraph a task, then what other sections answer: those of a search, of speed."""
-        answers = answers_by_task(report_data)
+        over = report_data.facts.over.form != "each"
+        answers = answer_over_conditions(report_data) if over else answers_by_task(report_data)
         line = baseline_line(report_data.facts)
         if answers and line:
             answers.append(line)

@@ -29,6 +29,8 @@ class Interaction(Section, title="How changes act together", open=True):
         Those that are clear stand beside the main effects that hide them.
         """
         facts = report_data.facts
+        if facts.over.form != "each":
+            return []  # They are of single conditions, which are exploratory.
         names = names_of(facts)
         rows = rows_of(report_data.table("interactions"))
         lines = []
@@ -169,11 +171,12 @@ def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> 
 def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     """Returns the rows of a claim that A beats B by more here than there: A and B as lines, the two places along x.
 
-    Nothing where the claim is about a metric that trials do not have as a column.
+    Nothing where the claim is about a metric that trials do not have as a column, or about two conditions, which the
+    figure of conditions has side by side.
     """
     facts = evidence.facts
     less = claim.less
-    if less is None or claim.constant:
+    if less is None or claim.constant or less.condition:
         return pd.DataFrame()
     if any(facts.column_of(metric) not in evidence.trials for metric in claim.metrics):
         return pd.DataFrame()

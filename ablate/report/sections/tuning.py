@@ -156,7 +156,10 @@ class Tuning(
         return warnings
 
     def findings(self, report_data: ReportData) -> list[str]:
-        sentences = [_parity(spent(report_data), table(report_data).facts)]
+        search = table(report_data).facts
+        sentences = [_parity(spent(report_data), search)]
+        if search.at:
+            sentences.append(message("search.tuned_at", search.at))
         runner_ups = report_data.evidence.other_trials(RUNNER_UPS, ("variant", "status"))
         if len(runner_ups):
             sentences.append(_runner_ups(runner_ups, short_names(report_data.facts)))

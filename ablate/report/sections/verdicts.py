@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from ablate.analysis.condition_descriptions import describe_over_conditions
+from ablate.analysis.runs import runs_of
 from ablate.base import wording
 from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.short_names import runner_up_name, short_claim
@@ -16,7 +18,12 @@ from ablate.report.sentences.resolution_words import resolution_column
 from ablate.report.sentences.terms import detectable_meaning
 from ablate.report.sentences.treatment_words import size_column
 from ablate.report.sentences.verdict_words import verdict_column
-from ablate.report.tables.claim_tables import claim_table
+from ablate.report.tables.claim_tables import NOT_TESTED, claim_table, claim_verdict
+from ablate.report.tables.over_conditions import (
+    Descriptions,
+    guide_to_conditions,
+    judged_tables,
+)
 from ablate.report.tables.verdicts import (
     ALSO,
     Names,
@@ -30,7 +37,6 @@ from ablate.report.tables.verdicts import (
     planned_rows,
     reason_column,
     variant_column,
-    verdict_tables,
 )
 from ablate.report.words import (
     NOTHING,
@@ -55,10 +61,29 @@ class Verdicts(Section, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts = report_data.facts
         rows = planned_rows(report_data.comparisons)
-        if rows:
-            yield from verdict_tables(rows, report_data.facts, report_data.table("interactions"))
-            yield Folded(message("verdicts.guide"), [Terms(_guide(rows, report_data.facts))])
+        if not rows:
+            return
+        descriptions = descriptions_of(report_data)
+        yield from judged_tables(
+            report_data.comparisons,
+            facts,
+            interactions=report_data.table("interactions"),
+            conditions=report_data.table("conditions"),
+            descriptions=descriptions,
+        )
+        terms = _guide(rows, facts)
+        if facts.over.form != "each":
+            terms += guide_to_conditions(facts, is_described=bool(descriptions))
+        yield Folded(message("verdicts.guide"), [Terms(terms)])
+
+
+def descriptions_of(report_data: ReportData) -> Descriptions:
+    """Returns the descriptions of what is compared over conditions; none where nothing is."""
+    if report_data.facts.over.form == "each":
+        return {}
+    return describe_over_conditions(runs_of(report_data.evidence))
 
 
 def _guide(rows: Sequence[Row], facts: StudyFacts) -> list[tuple[str, str]]:
@@ -167,14 +192,19 @@ class Claims(Section, title="Claims", needs_trials=False, open=True):
     """One row a claim."""
 
     def answers(self, report_data: ReportData) -> list[str]:
-        """Returns claims about other metrics than those of the verdicts."""
+        """Returns claims about other metrics than those of the verdicts; where claims alone are judged, all of them."""
         facts = report_data.facts
+        are_alone = facts.family != "all"
         claims: dict[str, list[str]] = {}
         for row in rows_of(report_data.claims):
-            if row["metric"] != facts.metric and not is_true(row["exploratory"]):
-                claims.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
-        decided = [verdict for verdict in ("supported", "refuted") if verdict in claims]
-        sentences = [message("verdicts.claimed", verdict, claims[verdict]) for verdict in decided]
+            if (are_alone or row["metric"] != facts.metric) and not is_true(row["exploratory"]):
+                claims.setdefault(claim_verdict(row), []).append(short_claim(row["claim"], facts))
+        told = ["supported", "refuted"]
+        if are_alone:
+            told += ["inconclusive", NOT_TESTED]
+        sentences = [
+            message("verdicts.claimed", verdict, claims[verdict]) for verdict in told if verdict in claims
+        ]
         return [" ".join(sentences)] if sentences else []
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:

@@ -91,7 +91,7 @@ def answer_on_task(
     findings = _findings(judged, metric, facts)
 
     sentences = []
-    if any(_is_apart(row) for row in placebo_rows):
+    if any(is_apart(row) for row in placebo_rows):
         sentences.append(message("answer.placebo"))
     if not_learned:
         sentences += _unlearned_baseline(not_learned, has_findings=bool(findings))
@@ -140,7 +140,7 @@ def _unlearned_baseline(not_learned: str, *, has_findings: bool) -> Iterator[str
     yield message("answer.make_it_learn")
 
 
-def _is_apart(row: Row) -> bool:
+def is_apart(row: Row) -> bool:
     """Returns whether a row has an interval without 0, or a verdict of a difference."""
     return row["verdict"] in (BETTER, WORSE) or bool(apart_from_zero(row))
 
@@ -155,17 +155,17 @@ def _effects(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator
         sizes = []
         for row in rows:
             if row["verdict"] == verdict and number(row["solved_variant"]) is None:
-                size = _amount(abs(row["diff"]), metric, (row["ci_high"] - row["ci_low"]) / 2)
+                size = amount_in_words(abs(row["diff"]), metric, (row["ci_high"] - row["ci_low"]) / 2)
                 sizes.append(message("answer.effect", size, row_name(row, names)))
         if sizes:
             effects.append(message("answer.moved", VERBS[metric.direction][verdict], sizes))
     if effects:
         yield message(
-            "answer.effects", _where(rows, facts), shared_rate(facts), spelled(facts.metric), effects
+            "answer.effects", where_in_words(rows, facts), shared_rate(facts), spelled(facts.metric), effects
         )
 
 
-def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
+def where_in_words(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns `On 5 seeds`: the runs that the comparisons rest on; of main effects, what they are means over."""
     counts = [int(row["n"]) for row in rows if row["n"]]
     code = replication_words(facts.replication).on
@@ -211,7 +211,7 @@ def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Itera
             apart = apart_from_zero(row)
             equivalent.append(f"{name} ({apart})" if apart else name)
     if equivalent:
-        margin = _amount(facts.margin or 0.0, metric)
+        margin = amount_in_words(facts.margin or 0.0, metric)
         averaged = _averaged(rows, facts)
         if averaged:
             yield message("answer.equivalent_on_average", averaged, margin, equivalent)
@@ -232,7 +232,7 @@ def _inconclusive(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
         yield message("answer.inconclusive", groups)
 
 
-def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
+def amount_in_words(value: float, metric: Metric, uncertainty: float | None = None) -> str:
     """Returns `7 points` of a share such as an accuracy, `0.11` of a loss.
 
     To the first digit that the uncertainty touches, or exactly where there is none.

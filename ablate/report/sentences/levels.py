@@ -35,10 +35,15 @@ def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
 
     With looks it is the range over all of them, since each claim stops by itself.
     """
-    if not facts.plan.looks:
-        return level_of(rows)
-    size = family(rows, len(facts.plan.looks))
-    levels = [1 - NOMINAL * weight / size for weight in weights(len(facts.plan.looks))]
+    if facts.family == "all":
+        if not facts.plan.looks:
+            return level_of(rows)
+        size = family(rows, len(facts.plan.looks))
+    else:
+        from ablate.analysis.family import family_size  # Loads numpy, which few studies need here.
+
+        size = max(1, family_size(facts))
+    levels = [1 - NOMINAL * weight / size for weight in weights(len(facts.plan.looks) or 1)]
     if any(claim.metric in DERIVED and DERIVED[claim.metric].kind == "ratio" for claim in facts.claims):
         levels.append(1 - NOMINAL / size)  # What is measured is looked at once.
     return _levels_in_words(levels)

@@ -1,9 +1,9 @@
 """What limits the verdicts of a study, in sentences: warnings that everybody reads, and what the verdicts rest on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ablate.analysis.chosen_values import variants_with_chosen_values
-from ablate.analysis.learning import baseline_learned, convergence
+from ablate.analysis.learning import Learned, baseline_learned, convergence
 from ablate.analysis.runs import runs_of
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
@@ -12,7 +12,7 @@ from ablate.report.sentences.answer import learned_words
 from ablate.report.sentences.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, planned_rows, shared_rate
-from ablate.report.words import message
+from ablate.report.words import Row, message
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:
@@ -86,9 +86,14 @@ def basis(report_data: ReportData) -> Iterator[str]:
     """Yields whether the baseline learned, and what else the verdicts rest on."""
     facts = report_data.facts
     learned = baseline_learned(report_data.evidence)
-    told = [learned_words(one, facts) for one in learned if one.ok]
-    if told:
-        yield message("limits.learned", told)
+    if facts.over.form == "each":
+        told = [learned_words(one, facts) for one in learned if one.ok]
+        if told:
+            yield message("limits.learned", told)
+    else:
+        yield from _conditions_lines(learned, facts)
+    if facts.family != "all":
+        yield from _chance_lines(planned_rows(report_data.comparisons), facts)
     if not learned and facts.replication.has_runs:
         yield message("limits.unknown_learned")
     if facts.plan.left_out:
@@ -100,6 +105,24 @@ def basis(report_data: ReportData) -> Iterator[str]:
     if rests_on:
         yield message(rests_on)
     yield from _data_lines(facts)
+
+
+def _conditions_lines(learned: Sequence[Learned], facts: StudyFacts) -> Iterator[str]:
+    """Yields in how many conditions the baseline learned, and of which conditions the verdicts speak."""
+    num_learned = sum(one.ok for one in learned)
+    if learned:
+        yield message("conditions.learned", num_learned, len(learned))
+    if facts.over.form == "sample":
+        yield message("conditions.like_these")
+    else:
+        yield message("conditions.these_conditions", len(facts.tasks))
+
+
+def _chance_lines(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
+    """Yields how often intervals of rows without a verdict would exclude 0 by chance."""
+    num_rows = len([row for row in rows if row["variant"] not in facts.placebos])
+    if num_rows > 1:
+        yield message("conditions.rows_by_chance", num_rows)
 
 
 def _data_lines(facts: StudyFacts) -> Iterator[str]:

@@ -19,7 +19,8 @@ def search_methods(evidence: Evidence) -> str:
     facts = table.facts
     if evidence.facts.plan.searched == "sweep":
         return message("search.method_of_sweep", _num_settings(table), table.paths)
-    return message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
+    tuning = message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
+    return paragraph(tuning, message("search.method_of_tuning_at", facts.at) if facts.at else "")
 
 
 def _num_settings(table: SearchTable) -> int:

@@ -1,6 +1,7 @@
 """The sentences on methods: what was compared, on which data, how it was judged, and what became of the runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ablate.analysis.family import family_size
@@ -8,6 +9,7 @@ from ablate.analysis.runs import Side, runs_of, solving_metric
 from ablate.core.derived import DERIVED
 from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.report.section import ReportData
+from ablate.report.sentences.conditions_methods import conditions_sentences
 from ablate.report.sentences.data_words import (
     chosen_by_judged,
     pairs_share_data,
@@ -43,6 +45,7 @@ def comparison_sentences(report_data: ReportData) -> Iterator[str]:
         yield from _data(facts)
         yield from _judged_number(report_data)
     yield from _tests(report_data)
+    yield from conditions_sentences(report_data)
     yield from _family(report_data)
     yield from _outcomes(report_data)
     yield from _tuning(facts)
@@ -61,11 +64,14 @@ def _design(facts: StudyFacts) -> str:
         sentence = "methods.trained"
     else:
         sentence = "methods.trained_on_changed_tasks"
-    tasks = len(facts.tasks) if len(facts.tasks) > 1 else 0
+    where = ""
+    if len(facts.tasks) > 1:
+        code = "methods.on_each_task" if facts.over.form == "each" else "conditions.in_each"
+        where = message(code, len(facts.tasks))
     counts = [
         len(facts.seeds_of(variant.name, task.name)) for variant in facts.variants for task in facts.tasks
     ]
-    return message(sentence, _num_variants(facts), from_to(counts), tasks)
+    return message(sentence, _num_variants(facts), from_to(counts), where)
 
 
 def _comparisons(report_data: ReportData) -> Iterator[str]:
@@ -126,9 +132,11 @@ def _tests(report_data: ReportData) -> Iterator[str]:
     """Yields what has solved a task, which tests judge differences, and what their verdicts mean."""
     facts = report_data.facts
     by_rate = [task for task in facts.tasks if task.outcome == "all_or_nothing"]
-    solved: list[str] = []
+    solved: dict[str, None] = {}
     for task in by_rate:
-        solved += _solved(task, facts)
+        # Of conditions that all have one value, this is said once.
+        named = task if facts.over.form == "each" else replace(task, name=message("conditions.its_task"))
+        solved |= dict.fromkeys(_solved(named, facts))
     yield from solved
     if len(by_rate) < len(facts.tasks):
         yield message(_interval_test(report_data))
@@ -164,7 +172,11 @@ def _family(report_data: ReportData) -> Iterator[str]:
     """Yields the level of the intervals, and what is judged otherwise."""
     facts = report_data.facts
     size = family_size(facts)
-    if size > 1:
+    if facts.family == "ordered":
+        yield message("conditions.family_in_order")
+    elif facts.family == "claims":
+        yield message("conditions.family_of_claims", size)
+    elif size > 1:
         share = message("methods.share_of_look") if facts.plan.looks else ""
         num_comparisons = len(planned_rows(report_data.comparisons))
         members = family_in_words(num_comparisons, size, replication_words(facts.replication).comparison)
@@ -174,7 +186,8 @@ def _family(report_data: ReportData) -> Iterator[str]:
     claimed = {DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED}
     if "spread" in claimed:
         yield message("methods.spreads", facts.replication.run_name)
-    yield message("methods.exploratory")
+    if facts.family == "all":
+        yield message("methods.exploratory")
 
 
 def _outcomes(report_data: ReportData) -> Iterator[str]:

@@ -1,14 +1,17 @@
 """The noise of a study in a line a task: how far runs of the baseline are apart, and what is detectable."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
+from statistics import median
 
 from ablate.analysis.noise import noise
 from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.metric import Metric
 from ablate.report.section import ReportData
-from ablate.report.tables.verdicts import direction_of, own_direction, shown_as
-from ablate.report.words import Row, difference, message, rows_of
+from ablate.report.tables.over_conditions import with_conditions
+from ablate.report.tables.verdicts import direction_of, own_direction, planned_rows, shown_as
+from ablate.report.words import Row, difference, message, number, rows_of, significant, text
 
 MATTERS = 0.25
 """The share of the variance over seeds from which on a larger test set is worth a word."""
@@ -23,6 +26,9 @@ def noise_lines(report_data: ReportData) -> list[str]:
     frame = noise(report_data.evidence, report_data.comparisons)
     frame.loc[frame["test_share"] < MATTERS, "test_share"] = None
     frame = frame.astype(object).where(frame.notna(), None)
+    if facts.over.form != "each":
+        planned = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
+        return list(_over_conditions(rows_of(frame), planned, facts))
     lines = []
     for row in rows_of(frame):
         sentences = [_spread(row, facts)]
@@ -36,6 +42,28 @@ def noise_lines(report_data: ReportData) -> list[str]:
             sentences.append(message("noise.placebo", placebo))
         lines.append(message("noise.line", row["task"] if len(frame) > 1 else "", sentences))
     return lines
+
+
+def _over_conditions(rows: Sequence[Row], planned: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
+    """Yields one line: how far the baseline spreads in its conditions, and the smallest detectable mean difference."""
+    spreads = [row["sd"] for row in rows if row["sd"] is not None]
+    if not spreads:
+        return
+    low = significant(min(spreads))
+    high = significant(max(spreads))
+    if low == high:
+        high = ""
+    sentences = [message("conditions.spread", facts.replication.run_name, facts.metric, low, high)]
+    diverged = sum(row["diverged"] for row in rows)
+    if diverged:
+        sentences.append(message("noise.diverged", diverged, sum(row["n"] for row in rows)))
+    sizes = [size for size in (number(row.get("mde")) for row in planned) if size is not None]
+    if sizes and facts.over.form != "every" and math.isfinite(median(sizes)):
+        size = significant(median(sizes))
+        if any(text(row.get("scales")) for row in planned):
+            size = message("conditions.scaled", size)
+        sentences.append(message("conditions.detectable_mean", size))
+    yield " ".join(sentences)
 
 
 def _metric_of(row: Row, facts: StudyFacts) -> Metric:

@@ -1,7 +1,7 @@
 """What planned seeds can tell, in sentences and a table, for `ablate plan`."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from ablate.analysis.power import MAX_SEEDS
@@ -12,23 +12,73 @@ from ablate.report.sentences.reason_words import because
 from ablate.report.words import NOTHING, Column, Table, message, paragraph, significant, tabulated
 
 
-def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:
-    """Yields sentences and tables on what a study with these `labels` can detect."""
+def power_parts(
+    power: Power, labels: Mapping[str, str], *, is_in_every: bool = False
+) -> Iterator[str | Table]:
+    """Yields sentences and tables on what a study with these `labels` can detect.
+
+    is_in_every: whether a verdict is about every condition, of which what is detected in one of them says little.
+    """
     if not power.comparisons:
         if power.asked is not None:
             yield message("plan.nothing")
         return
-    claims = message("plan.claims", power.claims) if power.claims else ""
-    looks = power.looks if power.looks > 1 else 0
-    family = message("plan.family", power.comparisons - power.claims, claims, looks)
-    yield message("plan.level", family, power.level)
-    for outlook in power.tasks:
-        what = message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
-        yield paragraph(_detectable(outlook, power, what, labels), *_asked(outlook, power, what))
+    yield _family(power)
+    outlooks = power.tasks
+    if len(outlooks) > 1 and _are_alike(outlooks):
+        what = message("plan.in_each", outlooks[0].metric, len(outlooks))
+        if not is_in_every:
+            yield _detectable(outlooks[0], power, what, labels)
+        outlooks = []
+    for outlook in outlooks:
+        what = _place(outlook, power)
+        said = [_detectable(outlook, power, what, labels), _test_noise(outlook, power)]
+        sentences = paragraph(*said, *_asked(outlook, power, what))
+        if sentences:
+            yield sentences
         if outlook.prospects and power.source:
             yield prospect_table(outlook, power, what, labels)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
         yield message("plan.spread")
+
+
+def _family(power: Power) -> str:
+    """Returns what shares the level, and the level of each."""
+    if power.claims_in_order:
+        return message("plan.in_order", power.claims_in_order, power.level)
+    members = []
+    if power.comparisons > power.claims:
+        members.append(message("plan.comparisons", power.comparisons - power.claims))
+    if power.claims:
+        members.append(message("plan.claims", power.claims))
+    family = message("plan.family", members, power.looks if power.looks > 1 else 0)
+    return message("plan.level", family, power.level)
+
+
+def _are_alike(outlooks: Sequence[Outlook]) -> bool:
+    """Returns whether the same can be told on each task, as nothing is known of their spread."""
+    told = {(outlook.by_rate, outlook.effect, outlook.metric) for outlook in outlooks}
+    spreads = [prospect.spread for outlook in outlooks for prospect in outlook.prospects]
+    return len(told) == 1 and not outlooks[0].by_rate and all(spread is None for spread in spreads)
+
+
+def _place(outlook: Outlook, power: Power) -> str:
+    """Returns the metric, and the task where there are several, or over how many conditions it is taken together."""
+    if outlook.conditions > 1:
+        return message("plan.over_mean", outlook.metric, outlook.conditions)
+    return message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
+
+
+def _test_noise(outlook: Outlook, power: Power) -> str:
+    """Returns what share of the variance is noise of a fixed test set, where more examples would save seeds."""
+    known = [prospect for prospect in outlook.prospects if prospect.test_share is not None]
+    if not known:
+        return ""
+    share = median(prospect.test_share or 0.0 for prospect in known)
+    needed = math.ceil(median(prospect.seeds_with_more or 0.0 for prospect in known))
+    if needed >= power.seeds:
+        return ""
+    return message("plan.test_noise", round(100 * share), needed, power.seeds)
 
 
 def _seeds_of(power: Power) -> str:

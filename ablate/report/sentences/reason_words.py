@@ -12,7 +12,7 @@ _NAMING_THE_UNIT = (
     ("inconclusive", "few"),
 )
 """The file and code of the sentences that name what repeats a training."""
-UNSAID = ("open", "examples", "folds")
+UNSAID = ("open", "both_signs", "examples", "folds")
 """The reasons that the answer leaves out: nothing is wrong with such a comparison."""
 MAX_NEEDED = 1000
 """The largest number of seeds that is called needed; above it, more than these are."""

@@ -10,6 +10,7 @@ from ablate.analysis.alike import alike_groups
 from ablate.analysis.alike_seeds import judged_alike_seeds
 from ablate.analysis.repeats import is_seed_unheard
 from ablate.analysis.runs import runs_of
+from ablate.core.short_names import runner_up_name
 from ablate.report.tables.verdicts import Names, names_of
 from ablate.report.words import message
 from ablate.study.sections import in_words
@@ -74,5 +75,5 @@ def _lines_of_task(groups: Sequence[pd.DataFrame], task: TaskFacts, evidence: Ev
 
 
 def _named(variants: Iterable[str], names: Names) -> list[str]:
-    """Returns the names of variants, each once."""
-    return [names[variant] for variant in dict.fromkeys(variants)]
+    """Returns the names of variants, and of variants at settings that were tried, each once."""
+    return [runner_up_name(variant, names) for variant in dict.fromkeys(variants)]

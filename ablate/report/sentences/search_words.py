@@ -14,7 +14,9 @@ def sweep_words(facts: SearchFacts, winners: int, trials: int) -> str:
 
 def tuning_words(facts: SearchFacts, variants: int, trials: int) -> str:
     """Returns how variants are tuned, and what is judged after it; `trials`: the most that are trained."""
-    return message("plan.tuning", _settings(facts), variants, _goal(facts, trials), message("plan.chosen"))
+    return message(
+        "plan.tuning", _settings(facts), variants, _goal(facts, trials), message("plan.chosen", facts.at)
+    )
 
 
 def _settings(facts: SearchFacts) -> str:

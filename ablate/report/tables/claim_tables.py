@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ablate.core.facts import StudyFacts
+from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim, short_names
 from ablate.report.sentences.lost_runs import left_out_of_claims_column
 from ablate.report.sentences.replication_words import replication_words
@@ -19,13 +20,23 @@ from ablate.report.tables.verdicts import (
 )
 from ablate.report.words import Column, Row, Table, count, is_true, message, rows_of, tabulated, text
 
+NOT_TESTED = "not tested"
+"""The word for a claim that stands after one which is not decided, of claims that are judged in order."""
+
+
+def claim_verdict(row: Row) -> str:
+    """Returns the verdict of a claim, or that it was not tested."""
+    reason = Reason.parse(text(row.get("reason")))
+    is_tested = reason is None or reason.code != "not_tested"
+    return text(row["verdict"]) if is_tested else NOT_TESTED
+
 
 def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
     """Returns the claims of a study, judged; `level` is that of their intervals."""
     rows = rows_of(claims)
     columns = [
         Column("claim", "Claim", words=True, show=lambda row: text(short_claim(row["claim"], facts))),
-        Column("verdict", "Verdict"),
+        Column("verdict", "Verdict", show=claim_verdict),
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
         treatment_column(),

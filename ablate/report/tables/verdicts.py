@@ -100,7 +100,10 @@ def shared_rate(facts: StudyFacts) -> str:
 
 
 def planned_rows(comparisons: Any) -> list[Row]:
-    """Returns the rows of a frame, or of a sequence of mappings, that the study planned: those that have a verdict."""
+    """Returns the rows of a frame, or of mappings, that the study planned: those of its verdicts.
+
+    Where claims alone are judged, they have none.
+    """
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
@@ -114,18 +117,28 @@ def verdict_tables(comparisons: Any, facts: StudyFacts, interactions: Any = ()) 
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
         judged = [row for row in rows if row["task"] == task and row["metric"] == metric]
         caption = _caption(judged, facts, task=text(task) if has_several else "")
-        caption += _corrected(rows, facts)
-        if any(ALSO in text(row.get("settings")) for row in judged):
-            caption += message("verdicts.over_settings")
-        caption += _unseen(judged)
-        caption += treatment_in_caption(judged, facts)
-        caption += marks_in_caption(judged)
-        columns = _verdict_columns(judged, facts)
+        caption += notes_in_caption(rows, judged, facts)
+        columns = verdict_columns(judged, facts)
         columns.append(dependence_column(facts, rows_of(interactions), names_of(facts)))
         yield tabulated(columns, judged, caption, "comparisons.csv")
 
 
-def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
+def notes_in_caption(rows: Sequence[Row], shown: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns the end of a caption: of what its numbers are corrected for, and what they hold at.
+
+    rows: all that are judged; shown: those of the table.
+    """
+    caption = _corrected(rows, facts)
+    if facts.family != "all":
+        caption += message("verdicts.claims_alone")
+    if any(ALSO in text(row.get("settings")) for row in shown):
+        caption += message("verdicts.over_settings")
+    caption += _unseen(shown)
+    caption += treatment_in_caption(shown, facts)
+    return caption + marks_in_caption(shown)
+
+
+def verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
     """Returns the columns of a table of verdicts."""
     is_rated = all(number(row.get("solved_variant")) is not None for row in rows)
     heading = (
@@ -147,16 +160,20 @@ def _verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
 def _caption(rows: Sequence[Row], facts: StudyFacts, *, task: str) -> str:
     """Returns what the rows of a table compare, in which metric, and over how many seeds or runs."""
     first = rows[0]
-    against = compared_with(facts)
-    if facts.compare == BASELINE != text(first["baseline"]):
-        compared = message("verdicts.each_level")
-    elif against:
-        compared = message("verdicts.each_variant", against)
-    else:
-        compared = message("verdicts.every_pair")
     sample = message(replication_words(facts.replication).over, num_pairs(rows), of_which(rows))
     better = better_word(direction_of(facts, first["task"], first["metric"]))
+    compared = compared_in_words(first, facts)
     return message("verdicts.caption", compared, spelled(text(first["metric"])), task, sample, better)
+
+
+def compared_in_words(row: Row, facts: StudyFacts) -> str:
+    """Returns what a table like that of this row compares: `Each variant against the baseline`."""
+    against = compared_with(facts)
+    if facts.compare == BASELINE != text(row["baseline"]):
+        return message("verdicts.each_level")
+    if against:
+        return message("verdicts.each_variant", against)
+    return message("verdicts.every_pair")
 
 
 def num_pairs(rows: Sequence[Row]) -> str:
@@ -312,7 +329,7 @@ def difference_column(facts: StudyFacts, heading: str) -> Column:
 
 
 def difference_of(row: Row, direction: Direction) -> str:
-    """Returns variant minus baseline with its interval; of rates the seeds that solved the task on each side."""
+    """Returns the difference of a row with its interval; of success rates, how many seeds succeeded on each side."""
     if number(row.get("solved_variant")) is None:
         turned = own_direction(row, direction)
         return difference(turned.get("diff"), turned.get("ci_low"), turned.get("ci_high"))

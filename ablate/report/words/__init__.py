@@ -160,13 +160,15 @@ class Table:
     """Strings by column key, ready to be escaped for their medium; the first column names its row.
 
     `title` of a row is what its name stands for, shown by the page on hover; `source` is the file of the study's folder
-    that holds the numbers, in full.
+    that holds the numbers, in full; `across` is the word for what each spare column stands for, where they are of one
+    kind, so that some that have no room are missed.
     """
 
     columns: list[Column]
     rows: list[dict[str, str]]
     caption: str = ""
     source: str = ""
+    across: str = ""
 
 
 def tabulated(columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "") -> Table:

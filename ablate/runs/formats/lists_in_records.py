@@ -73,11 +73,13 @@ def unfolded(records: Records, places: Sequence[str], options: AnalysisOptions) 
     runs = UnfoldedRecords()
     summaries: dict[str, None] = {}
     lists: list[_UnfoldedList] = []
+    passed_over: dict[str, None] = {}
     for record, place in zip(records.objects, places, strict=True):
         for of_run, nested in runs_within(record, place, options, summaries):
             row = flat_row(nested, of_run)
             found = _list_in(row, of_run, records, options)
             if found is None:
+                passed_over |= dict.fromkeys(_lists_with(options.metric, row))
                 runs.rows.append(row)
                 runs.places.append(of_run)
                 continue
@@ -89,7 +91,24 @@ def unfolded(records: Records, places: Sequence[str], options: AnalysisOptions) 
     runs.notes += _notes_on(lists)
     if summaries:
         runs.notes.append(message("analyse.summary_keys", [*summaries]))
+    if passed_over:
+        runs.notes.append(message("analyse.passed_over_within", [*passed_over]))
     return runs
+
+
+def _lists_with(metric: str, row: Row) -> list[str]:
+    """Returns the lists in a row of which an object, at any depth, has the metric: they may be runs."""
+    last = metric.rpartition(".")[2]
+    return [name for name, value in row.items() if isinstance(value, list) and last and _holds(value, last)]
+
+
+def _holds(values: object, name: str) -> bool:
+    """Returns whether an object within some values, at any depth, has a name."""
+    if isinstance(values, list):
+        return any(_holds(value, name) for value in values)
+    if not isinstance(values, dict):
+        return False
+    return name in values or any(_holds(value, name) for value in values.values())
 
 
 def _list_in(row: Row, place: str, records: Records, options: AnalysisOptions) -> _UnfoldedList | None:

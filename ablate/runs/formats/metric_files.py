@@ -20,6 +20,7 @@ from ablate.runs.formats.flat_objects import cells_of, flat_row
 from ablate.runs.formats.runs_in_records import runs_by_seed
 from ablate.runs.formats.tables import read_table_file
 from ablate.runs.roles import STEPS
+from ablate.runs.run_tree import PROGRESS
 from ablate.runs.settings import is_seed
 
 _MAX_BYTES = 2**28
@@ -27,6 +28,10 @@ _MAX_DEPTH = 40
 _OF_TABLES = (".csv", ".tsv")
 _SETTINGS = re.compile(r"(?:config|args|hparams|hyperparameters|hyperparams|params)\.(.+)")
 """A setting that stands beside results, as Ray Tune repeats it."""
+_Points = tuple[list[object], list[object]]
+"""The steps of a metric, and its value at each of them."""
+_NAMES_OF_POINTS = (("steps", "values"), ("x", "y"))
+"""The names of the steps and of the values of a metric: those of Sacred, and those of ClearML."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def rows_of(file: Path, metric: str = "") -> MetricRows:
         raise Invalid("", f"{file}: {error}") from None
     if not content.strip():
         return MetricRows([])
-    if file.suffix.lower() in _OF_TABLES:
+    if file.suffix.lower() in _OF_TABLES or file.name == PROGRESS:
         return _rows_of_table(file)
     try:
         text = content.decode("utf-8-sig")
@@ -161,14 +166,15 @@ def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
     """Returns an object for each step, and what stands beside them.
 
     Steps are the objects of a list, those of the only list of an object, those under whole numbers, the places in
-    lists of one length, a list a metric, as Keras has them, or the lists of steps that Sacred has beside the values.
+    lists of one length, a list a metric, as Keras has them, or the lists of steps beside values of Sacred and ClearML.
     """
     if isinstance(document, list):
         return document, {}
     if not isinstance(document, dict):
         return [document], {}
-    if document and all(_is_series(value) for value in document.values()):
-        return _by_steps(document), {}
+    series = _series_in(document)
+    if series:
+        return _by_steps(series), {}
     lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
     of_objects = [name for name, value in lists.items() if all(isinstance(each, dict) for each in value)]
     beside = {name: value for name, value in document.items() if name not in lists}
@@ -183,19 +189,37 @@ def _history_in(document: object) -> tuple[list[object], dict[str, object]]:
     return [document], {}
 
 
-def _is_series(value: object) -> bool:
-    """Returns whether a value has a list of steps, and one of as many values."""
-    if not isinstance(value, dict):
-        return False
-    steps, values = value.get("steps"), value.get("values")
-    return isinstance(steps, list) and isinstance(values, list) and len(steps) == len(values)
+def _series_in(values: Mapping[str, object], prefix: str = "") -> dict[str, _Points] | None:
+    """Returns the points under each dotted name of nested objects; None where anything else stands among them."""
+    series: dict[str, _Points] = {}
+    for name, value in values.items():
+        if not isinstance(value, dict) or not value:
+            return None
+        points = _points_of(value)
+        if points is not None:
+            series[f"{prefix}{name}"] = points
+            continue
+        below = _series_in(value, f"{prefix}{name}.")
+        if below is None:
+            return None
+        series |= below
+    return series
 
 
-def _by_steps(series: Mapping[str, Mapping[str, Sequence[object]]]) -> list[object]:
+def _points_of(value: Mapping[str, object]) -> _Points | None:
+    """Returns the steps of an object and as many values; None of another object."""
+    for name_of_steps, name_of_values in _NAMES_OF_POINTS:
+        steps, values = value.get(name_of_steps), value.get(name_of_values)
+        if isinstance(steps, list) and isinstance(values, list) and len(steps) == len(values):
+            return steps, values
+    return None
+
+
+def _by_steps(series: Mapping[str, _Points]) -> list[object]:
     """Returns an object for each value of each metric, with its step."""
     rows: list[object] = []
-    for name, points in series.items():
-        for step, value in zip(points["steps"], points["values"], strict=True):
+    for name, (steps, values) in series.items():
+        for step, value in zip(steps, values, strict=True):
             rows.append({"step": step, name: value})
     return rows
 

@@ -27,6 +27,8 @@ from ablate.runs.steps import LAST
 Row = Mapping[str, str]
 History = dict[float, dict[str, str]]
 """Step → the last value of each metric until then, in the order of the steps."""
+NO_NUMBER = "has no number"
+"""Why a run has failed in which nothing was measured, although nothing says so."""
 _MAX_CELLS = 40_000_000
 
 
@@ -181,7 +183,7 @@ def _named_runs(
 def _end_of(run: RunHistory, *, is_failed: bool) -> Ending:
     """Returns how a run ended; one without a number that nothing is known of has failed."""
     if is_failed and run.ended.what_counts == "its number":
-        return Ending("failed", "has no number", run.ended.source)
+        return Ending("failed", NO_NUMBER, run.ended.source)
     return run.ended
 
 

@@ -15,7 +15,7 @@ from ablate.base.numerals import whole_in
 from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.seeds_in_names import seed_matches
-from ablate.runs.settings import is_fold, is_remark, is_seed
+from ablate.runs.settings import FOLDERS, is_fold, is_remark, is_seed
 
 CONFIG = "config."
 """What the names of columns with settings begin with."""
@@ -37,8 +37,6 @@ _MOST = 0.5
 """The share of names above which one without a seed is a stray."""
 _CROSSED = 0.75
 """The share of variants and folders that have runs from which on folders are tasks."""
-_FOLDER = "folders"
-"""The column with what the folders of a run say beside its variant and seed."""
 _REPEATS = {"rep", "repeat", "repetition", "replicate"}
 """Words in the names of settings that number repeats."""
 _LEVEL = "folder_"
@@ -146,15 +144,15 @@ def _add_folders(
     """
     if len({*folders}) < 2:
         return
-    result.columns[_FOLDER] = [*folders]
+    result.columns[FOLDERS] = [*folders]
     if seeds is None or "task" in result.roles or any("=" in folder or not folder for folder in folders):
         return
     runs = pd.DataFrame({"variant": variants, "folder": folders, "seed": seeds}).drop_duplicates()
     counts = runs.groupby(["variant", "folder"]).size()
     num_cells = runs["variant"].nunique() * runs["folder"].nunique()
     if runs["variant"].nunique() > 1 and len(counts) >= _CROSSED * num_cells and (counts > 1).all():
-        result.roles["task"] = [_FOLDER]
-        result.notes.append(message("analyse.tasks_of_folders", [*dict.fromkeys(folders)], _FOLDER))
+        result.roles["task"] = [FOLDERS]
+        result.notes.append(message("analyse.tasks_of_folders", [*dict.fromkeys(folders)], FOLDERS))
 
 
 def names_by_folder(files: Iterable[Path], root: Path) -> dict[Path, str]:

@@ -40,6 +40,8 @@ _OF_SEED = re.compile(r"(seed|s|run|rep|trial)[ _=-]?(\d+)", re.IGNORECASE)
 _METRIC_OF_SEED = re.compile(rf"(.+?)[ _./-]+{_OF_SEED.pattern}", re.IGNORECASE)
 _METRIC_OF_FOLD = re.compile(r"(split|fold)[ _-]?(\d+)[ _./-]+(.+)", re.IGNORECASE)
 """A column of the results of a search by scikit-learn: `split0_test_score`."""
+_MARKS = " _./-"
+"""What stands between the names of a variant and a metric in the name of a column: `wide acc`, `wide_acc`."""
 _METRIC, _VALUE = "metric", "value"
 """The columns of a table that has a row for each metric of a run."""
 
@@ -81,6 +83,9 @@ def _shaped(read: ReadTable, options: AnalysisOptions) -> RunsFound:
             return _of_metrics_and_seeds(read, of_metrics)
         if f"{metric}.{baseline}" in names:
             return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric, baseline)
+        for mark in _MARKS if metric and baseline else "":
+            if f"{baseline}{mark}{metric}" in names and not _begins_with_another(names, mark, metric):
+                return _of_variant_columns(_of_one_metric(read, mark, metric), metric, baseline)
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value", baseline)
     is_of_wandb = "Name" in names and "State" in names
@@ -218,6 +223,22 @@ def _of_long(read: ReadTable) -> RunsFound:
         rows.setdefault(run, row[others].to_dict())[row[_METRIC]] = row[_VALUE]
     table = pd.DataFrame([*rows.values()], index=[*places.values()]).fillna("")
     return RunsFound(table, f"{read.kind} with a row for each metric", metrics=metrics, notes=read.notes)
+
+
+def _begins_with_another(names: Sequence[str], mark: str, metric: str) -> bool:
+    """Returns whether a column before a metric may be of another metric: `base_val_acc` beside `base_acc`."""
+    variants = [name.removesuffix(mark + metric) for name in names if name.endswith(mark + metric)]
+    return any(f"{name}{mark}" in other for name in variants for other in variants)
+
+
+def _of_one_metric(read: ReadTable, mark: str, metric: str) -> ReadTable:
+    """Returns the columns of one metric, `base acc` as `base`, beside those that hold seeds."""
+    renamed: dict[str, str] = {}
+    for name in map(str, read.table):
+        if name.endswith(mark + metric) or "seed" in name.lower():
+            put_once(renamed, name.removesuffix(mark + metric), name)
+    table = read.table[[*renamed.values()]].set_axis([*renamed], axis=1)
+    return replace(read, table=table)
 
 
 def _with_names_of_variants(read: ReadTable, prefix: str) -> ReadTable:

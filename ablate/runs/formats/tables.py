@@ -47,6 +47,8 @@ _NO_TABLES = {
     b"<html": ("a page of HTML", _AS_CSV),
 }
 """How files begin that hold tables in a format that is not read → what they are, and what to do."""
+_NO_JSON = {".yaml": "YAML", ".yml": "YAML", ".toml": "TOML"}
+"""Endings of files whose names of variants, seeds and metrics stand within one another, as in JSON → what they are."""
 _OF_NOTEBOOK = {"cells", "nbformat"}
 _MAX_CELLS = 20_000_000
 _ROWS_AT_ONCE = 4096
@@ -88,6 +90,9 @@ def read_table_file(path: Path, options: AnalysisOptions = NO_OPTIONS) -> ReadTa
         raise Invalid("RUNS", "is empty", str(path))
     if text.lstrip()[0] in "[{":
         return _from_json(path, text, options)
+    if path.suffix.lower() in _NO_JSON:
+        hint = "Save it as JSON, with the same names within one another"
+        raise Invalid("RUNS", f"is {_NO_JSON[path.suffix.lower()]}", str(path), hint=hint)
     return _from_columns(path, text, options.baseline)
 
 

@@ -10,8 +10,9 @@ from ablate.runs.steps import LAST
 
 Call = Mapping[str, str]
 """Option → its value as text; options that are not given are missing."""
-_OF_THRESHOLDS = ("margin", "claim", "floor", "ceiling", "resolution")
-"""The options that set what counts as small, or what is claimed: where they do not decide, the tested numbers stay."""
+_OF_THRESHOLDS = ("margin", "claim", "floor", "ceiling", "resolution", "along")
+"""The options that set what counts as small, or what is claimed, or shown as a trend: where they do not decide, the
+tested numbers stay."""
 NOT_GIVEN = "none"
 
 
@@ -34,6 +35,10 @@ def call_of(options: AnalysisOptions, roles: Mapping[str, Sequence[str]]) -> dic
         "where": "; ".join(sorted({*options.where})),
         "at": "" if options.at == LAST else options.at,
         "compare": options.compare,
+        "over": "" if options.over == "each" else options.over,
+        "scale": options.scale,
+        "along": options.along,
+        "independent-seeds": "on" if options.independent_seeds else "",
         "read": "; ".join(sorted(f"{name}={pattern}" for name, pattern in options.read.items())),
         "experiment": options.experiment,
         "replicates": "on" if options.replicates else "",
@@ -70,7 +75,7 @@ def differ_in_columns_alone(one: Call, other: Call) -> bool:
 
 
 def tested(call: Call, deciding: Call) -> tuple[tuple[str, str], ...]:
-    """Returns what a call tests, without what it calls small, or claims.
+    """Returns what a call tests, without what it calls small, claims, or shows as a trend.
 
     deciding: the thresholds that change the tested numbers, with what they are.
     """

@@ -9,6 +9,8 @@ from pydantic import (
     FiniteFloat,
     PlainSerializer,
     PositiveFloat,
+    SerializerFunctionWrapHandler,
+    model_serializer,
     model_validator,
 )
 
@@ -130,6 +132,16 @@ class TuneSection(_BaseSection):
     seeds: NumSeeds = MIN_TUNING_SEEDS
     """Tuning seeds of each setting, never those of a verdict; studies of one baseline share them. Which setting few
     seeds choose is luck, so that settings near the chosen one are judged with it."""
+    at: str | None = None
+    "The condition, or the task, in which variants are tuned for all; not given: in each of them."
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leaves out `at` where it is not given: plans that were dated without it stay as they are."""
+        data: dict[str, Any] = dump(self)
+        if self.at is None:
+            del data["at"]
+        return data
 
 
 class SweepConfig(StageConfig):

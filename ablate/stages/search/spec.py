@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ablate.analysis.runner_ups import MAX_RUNNER_UPS
 from ablate.analysis.search_table import Objective, SearchFacts, winner_names
-from ablate.base.errors import listed
+from ablate.base.errors import listed, nearest
 from ablate.base.registry import PartConfig
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description
@@ -54,7 +54,9 @@ def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) ->
     num_problems = len(problems)
     _check_conflicts(draft, key, section)
     space = _read_space(draft, key, section)
-    description = draft.workload.describe(draft.design.variants[0].configs[0])
+    at = _condition_of(draft, section)
+    index = draft.tasks.index(at) if at else 0
+    description = draft.workload.describe(draft.design.variants[0].configs[index])
     objectives = read_objectives(draft, key, section, description)
     trials = _num_trials(draft, key, section, space)
     _check_sampler(draft, key, section, space=space, objectives=len(objectives))
@@ -70,8 +72,9 @@ def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) ->
         sampler=_label(section.sampler),
         pruner=_label(section.pruner),
         trials=trials,
-        seeds=seeds[0],
+        seeds=seeds[index],
         batch=section.batch,
+        at=at,
     )
     has_runner_ups = isinstance(section, TuneSection) and not section.each_seed
     return SearchSpec(
@@ -109,6 +112,21 @@ def _check_conflicts(draft: Draft, key: str, section: SearchSection | TuneSectio
                 f"is compared by the study ({listed(conflicts)}); tuning would overwrite it",
                 hint="Tune another path",
             )
+
+
+def _condition_of(draft: Draft, section: SearchSection | TuneSection) -> str:
+    """Returns the condition in which variants are tuned for all; empty where in each, and where it is refused."""
+    if not isinstance(section, TuneSection) or section.at is None:
+        return ""
+    if section.at in draft.tasks:
+        return section.at
+    names = [name for name in draft.tasks if name]
+    rule = "is not a condition of the study"
+    if not names:
+        rule = "names a condition, and the study has none"
+    hint = nearest(section.at, names) or "Remove it, or add `conditions`"
+    draft.document.refuse(("tune", "at"), rule, section.at, listed(names), hint)
+    return ""
 
 
 def _read_space(draft: Draft, key: str, section: SearchSection | TuneSection) -> Space | None:

@@ -55,8 +55,7 @@ class SweepStage(SearchStage):
             return
         self._spec = read_search(draft, "search", self._section)
         if len(draft.design.variants[0].configs) > 1:
-            rule = "searches on one task, and the study has several"
-            draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")
+            _refuse_several(draft)
 
     def extra_variants(self, study: Study) -> Sequence[str]:
         """Returns the names of the winners, where the study has no other variant that could be judged."""
@@ -134,3 +133,13 @@ class SweepStage(SearchStage):
         """Returns the most trainings that judge the baseline, what is chosen, and the placebo."""
         variants = 1 + len(self.variant_names()) + study.config.placebo
         return study.config.seeds.count * len(study.tasks) * variants * (1 + study.companions_per_cell)
+
+
+def _refuse_several(draft: Draft) -> None:
+    """Refuses a sweep of a study with several conditions, of which it would search one."""
+    rule = "searches on one task, and the study has several"
+    hint = "Give `task`, one study for each"
+    if draft.config.conditions:
+        rule = "searches in one condition, and the study has several"
+        hint = "Remove `conditions`, or use `tune`"
+    draft.document.refuse(("search",), rule, hint=hint)

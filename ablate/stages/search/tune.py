@@ -12,7 +12,7 @@ from ablate.stages.search.section import TuneConfig, TuneSection
 from ablate.study.stage_config import config_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ablate.analysis.search_table import SearchTable
     from ablate.core.facts import Evidence
@@ -33,14 +33,18 @@ class TuneStage(SearchStage):
 
     Config = TuneConfig
 
-    def __init__(self, section: TuneSection, *, selects: bool) -> None:
+    def __init__(self, section: TuneSection, *, selects: bool, conditions: Collection[str] = ()) -> None:
+        """`conditions`: those that a run asks for; empty: all."""
         super().__init__(selects=selects)
         self._section = section
+        self._conditions = conditions
 
     @classmethod
     def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         section = config_of(study, TuneConfig).tune
-        return cls(section, selects=not options.sweep) if section is not None else None
+        if section is None:
+            return None
+        return cls(section, selects=not options.sweep, conditions=options.condition)
 
     def varied_paths(self) -> Mapping[str, Sequence[str]]:
         return {"tune": [*self._section.over]}
@@ -52,7 +56,7 @@ class TuneStage(SearchStage):
 
     def max_trials(self, study: Study, judged: int) -> int:
         spec = self._spec_of(study)
-        return _max_tried(study, spec) + _max_judged(study, spec, len(study.variants))
+        return self._max_tried(study, spec) + self._max_judged(study, spec, len(study.variants))
 
     def preview(self, study: Study, store: Store) -> Preview:
         from ablate.report.sentences.search_words import space_words, tuning_words
@@ -60,11 +64,11 @@ class TuneStage(SearchStage):
 
         spec = self._spec_of(study)
         num_variants = len(_searched(study.variants))
-        sentences = [tuning_words(spec.facts, num_variants, _max_tried(study, spec))]
+        sentences = [tuning_words(spec.facts, num_variants, self._max_tried(study, spec))]
         sentences += space_words(spec.facts.parameters)
         if spec.max_runner_ups:
             # The runner-ups of the baseline are always judged, those of others where a verdict depends on tuning.
-            least = study.config.seeds.count * len(study.tasks) * spec.max_runner_ups
+            least = study.config.seeds.count * len(self._searched_at(study)) * spec.max_runner_ups
             most = least * len(study.variants)
             sentences.append(message("plan.rivals", spec.max_runner_ups, least, most))
         return Preview(sentences)
@@ -82,8 +86,9 @@ class TuneStage(SearchStage):
         searches: list[Search] = []
         for variant in _searched(kept):
             prefix = f"{variant.name} · "
-            searches += [search_of(study, spec, variant, index, prefix) for index in range(len(study.tasks))]
-        table, cells = self._tried(spec, searches, session, _max_judged(study, spec, len(kept)))
+            for task in dict.fromkeys(self._searched_at(study).values()):
+                searches.append(search_of(study, spec, variant, study.tasks.index(task), prefix))
+        table, cells = self._tried(spec, searches, session, self._max_judged(study, spec, len(kept)))
 
         variants = self._tuned(study, session, spec, table, kept)
         chosen = study.judging(variants, study.design.paths, Selection("tuning", cells))
@@ -97,12 +102,21 @@ class TuneStage(SearchStage):
         from ablate.analysis.runner_ups import runner_ups
         from ablate.stages.search.tuned import tuned_variant
 
+        searched_at = self._searched_at(study)
         places: dict[str, Mapping[str, Sequence[int]]] = {}
-        for task in study.tasks:
-            places[task] = {} if self._section.each_seed else runner_ups(table, task)
+        for task, searched_task in searched_at.items():
+            places[task] = {} if self._section.each_seed else runner_ups(table, searched_task)
         variants: list[Variant] = []
         for variant in kept:
-            tuned = tuned_variant(study, spec, table, variant, runner_up_places=places, warn=session.warn)
+            tuned = tuned_variant(
+                study,
+                spec,
+                table,
+                variant,
+                searched_at=searched_at,
+                runner_up_places=places,
+                warn=session.warn,
+            )
             variants.append(tuned)
         return variants
 
@@ -137,19 +151,25 @@ class TuneStage(SearchStage):
         seeds = [*study.config.seeds.values]
         return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=[seeds] * len(study.tasks))
 
+    def _searched_at(self, study: Study) -> dict[str, str]:
+        """Returns condition that is judged → the one in which its settings are searched."""
+        at = self._checked.facts.at
+        judged = [task for task in study.tasks if not self._conditions or task in self._conditions]
+        return {task: at or task for task in judged}
+
+    def _max_tried(self, study: Study, spec: SearchSpec) -> int:
+        """Returns the most trainings of the searches, one for each variant and condition that is searched."""
+        searched_tasks = {*self._searched_at(study).values()}
+        num_searches = len(_searched(study.variants)) * len(searched_tasks)
+        return num_searches * spec.facts.trials * len(spec.facts.seeds)
+
+    def _max_judged(self, study: Study, spec: SearchSpec, kept: int) -> int:
+        """Returns the most trainings that judge what is chosen; `kept`: the number of variants."""
+        num_tasks = len(self._searched_at(study))
+        trials_per_cell = 1 + study.companions_per_cell + spec.max_runner_ups
+        return study.config.seeds.count * num_tasks * kept * trials_per_cell
+
 
 def _searched(variants: Sequence[Variant]) -> list[Variant]:
     """Returns the variants that are searched: a placebo has the settings of the baseline."""
     return [variant for variant in variants if not variant.placebo]
-
-
-def _max_tried(study: Study, spec: SearchSpec) -> int:
-    """Returns the most trainings of the searches, one for each variant and task."""
-    num_searches = len(_searched(study.variants)) * len(study.tasks)
-    return num_searches * spec.facts.trials * len(spec.facts.seeds)
-
-
-def _max_judged(study: Study, spec: SearchSpec, kept: int) -> int:
-    """Returns the most trainings that judge what is chosen; `kept`: the number of variants."""
-    trials_per_cell = 1 + study.companions_per_cell + spec.max_runner_ups
-    return study.config.seeds.count * len(study.tasks) * kept * trials_per_cell

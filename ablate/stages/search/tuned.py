@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ablate.analysis.search_table import SearchTable
+from ablate.base.errors import AblateError, Invalid
 from ablate.base.locks import Say
 from ablate.core.facts import BASELINE
 from ablate.core.trial import RUNNER_UP, Cell
@@ -27,13 +28,16 @@ def tuned_variant(
     table: SearchTable,
     variant: Variant,
     *,
+    searched_at: Mapping[str, str],
     runner_up_places: Mapping[str, Mapping[str, Sequence[int]]],
     warn: Say,
 ) -> Variant:
     """Returns a variant with its best settings, a placebo with the baseline's.
 
-    It stays as it was given on a task where no setting has a value, of which it warns. runner_up_places: task → variant
-    → the places of its runner-ups in the table. What is chosen is marked in the table.
+    It stays as it was given on a task where no setting has a value, of which it warns, and on tasks that are not
+    searched. searched_at: task → the one in which its settings were searched. runner_up_places: task → variant → the
+    places of its runner-ups in the table. What is chosen is marked in the table. Raises `AblateError` for a setting
+    that was chosen on another task, and cannot be built.
     """
     from ablate.report.words import message
 
@@ -43,25 +47,40 @@ def tuned_variant(
     runner_ups: dict[str, Mapping[str, Config]] = {}
     by_seed: dict[str, Sequence[Config]] = {}
     for index, task in enumerate(study.tasks):
-        places = table.best(owner, task)
+        if task not in searched_at:
+            continue
+        searched_task = searched_at[task]
+        places = table.best(owner, searched_task)
         if not places:
             warn(message("search.no_setting", f"{variant.name}{study.on(task)}"))
             continue
         if spec.section.each_seed:
-            places = [table.best(owner, task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
+            places = [table.best(owner, searched_task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
         table.trials.loc[places, "chosen"] = owner
         others = runner_up_places[task].get(owner, ())
-        settings: dict[int, _Setting] = {}
-        for place in (*places, *others):
-            point = table.point(place)
-            config = study.patched(variant.configs[index], spec.space.patches(point), index)
-            settings[place] = _Setting(spec.space.labels(point), config)
+        try:
+            settings = _settings_at(study, spec, table, variant, index, [*places, *others])
+        except Invalid as error:
+            where = f"{variant.name}{study.on(task)}"
+            raise AblateError(message("search.not_buildable", where, searched_task, str(error))) from None
         # With a setting for each seed, the one that most of them chose.
         configs[index] = settings[max(places, key=places.count)].config
         by_seed[task] = [settings[place].config for place in places] if spec.section.each_seed else []
         tuned[task] = _joined_labels([settings[place].labels for place in places])
         runner_ups[task] = _named(variant, [settings[place] for place in others])
     return replace(variant, configs=configs, tuned=tuned, runner_ups=runner_ups, by_seed=by_seed)
+
+
+def _settings_at(
+    study: Study, spec: SearchSpec, table: SearchTable, variant: Variant, index: int, places: Sequence[int]
+) -> dict[int, _Setting]:
+    """Returns place in the table → the setting that was tried there, on the task of this index; raises `Invalid`."""
+    settings: dict[int, _Setting] = {}
+    for place in places:
+        point = table.point(place)
+        config = study.patched(variant.configs[index], spec.space.patches(point), index)
+        settings[place] = _Setting(spec.space.labels(point), config)
+    return settings
 
 
 def _named(variant: Variant, settings: Sequence[_Setting]) -> dict[str, Config]:

@@ -63,6 +63,7 @@ def test_the_list_has_every_claim_what_contradicts_first(cards):
     assert [row["verdict"] for row in rows[:3]] == ["refuted", "refuted", "supported"]
 
 
+@pytest.mark.slow
 def test_its_figure_has_an_interval_and_a_tick_for_each_claim(cards):
     shown = shown_claims(cards)
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):

@@ -65,6 +65,7 @@ def test_each_line_has_its_name_at_its_end_in_its_colour(drawn, facets):
             assert sorted(places, key=places.get) == sorted(places, key=ends.get), "in the order of the ends"
 
 
+@pytest.mark.slow
 def test_a_line_is_the_mean_of_the_completed_runs_between_their_extremes(drawn, evidence):
     points = curves(evidence, "recall", "validation_accuracy")
     for variant, title in (("training.lr=0.3", "learning rate"), (BASELINE, "position")):
@@ -81,6 +82,7 @@ def test_a_line_is_the_mean_of_the_completed_runs_between_their_extremes(drawn, 
             assert (at_step.min(), at_step.max()) == pytest.approx((low, high))
 
 
+@pytest.mark.slow
 def test_a_run_that_diverged_does_not_flatten_the_others_and_ends_in_a_cross(drawn):
     axes = by_title(drawn(LOSS))
     assert all(ax.get_ylim()[1] < 10 for ax in axes.values())
@@ -92,6 +94,7 @@ def test_a_run_that_diverged_does_not_flatten_the_others_and_ends_in_a_cross(dra
     assert sum(map(len, crosses.values())) == 1, "the run that failed"
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_over_the_names_of_lines(drawn):
     figure = drawn(METRIC)
     named = [text for ax in figure.axes for text in ax.texts]
@@ -103,6 +106,7 @@ def test_nothing_is_drawn_over_the_names_of_lines(drawn):
     assert not words & REFERENCES
 
 
+@pytest.mark.slow
 def test_ticks_are_written_once_a_row_and_once_a_column(drawn):
     axes = drawn(METRIC).axes
     written = [any(label.get_visible() for label in ax.get_yticklabels()) for ax in axes]

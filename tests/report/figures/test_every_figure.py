@@ -21,6 +21,7 @@ from ablate.report.page import figures
 from figures.looks import COLUMN, assert_readable, settings
 
 KINDS = {
+    "conditions": "over_mean",
     "cost": "",
     "forest": "",
     "seeds": "",
@@ -29,6 +30,7 @@ KINDS = {
     "cost-1-recall": "many_timed",
     "interaction": "factorial",
     "tasks": "several_tasks",
+    "trend": "ladder",
     "learning-rates": "stressed",
     "settings": "tuned",
     "speed": "only_timed",
@@ -39,7 +41,13 @@ KINDS = {
     "sweep-slices": "swept",
 }
 """A figure of each kind → the study of `reports.MADE` that it is of."""
-MORE = [("forest", "rates"), ("forest", "factorial"), ("forest", "troubled"), ("seeds", "losses")]
+MORE = [
+    ("forest", "rates"),
+    ("forest", "factorial"),
+    ("forest", "troubled"),
+    ("seeds", "losses"),
+    ("conditions", "ladder"),
+]
 WHOLE = [*KINDS.items(), *MORE]
 TOOLS = {"facets", "line_names", "rows", "saving", "scales", "theme", "summary", "atlas"}
 QUICK = [("forest", "factorial"), ("interaction", "factorial"), ("sweep-slices", "swept"), ("cost", "tuned")]

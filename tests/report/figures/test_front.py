@@ -33,6 +33,7 @@ def test_settings_over_two_objectives_with_a_line_along_the_front():
     assert any(label.get_text() == "2k" for label in ax.get_xticklabels())
 
 
+@pytest.mark.slow
 def test_the_front_of_a_sweep_is_that_of_its_table(drawn, of_study):
     data = of_study("swept")["sweep-front"].data
     (ax,) = drawn("sweep-front", "swept").axes

@@ -5,6 +5,7 @@ from ablate.report.figures.history import history
 from ablate.report.figures.theme import theme
 
 
+@pytest.mark.slow
 def test_every_setting_in_its_order_and_the_best_so_far(drawn, of_study):
     data = of_study("swept")["sweep-history"].data
     (ax,) = drawn("sweep-history", "swept").axes

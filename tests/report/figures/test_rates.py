@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 from matplotlib.colors import to_hex
 
 from ablate.report.figures.theme import colour
 
 
+@pytest.mark.slow
 def test_the_loss_of_each_variant_over_rates_with_its_band(drawn, of_study):
     picture = of_study("stressed")["learning-rates"]
     (ax,) = drawn("learning-rates", "stressed").axes

@@ -1,5 +1,7 @@
 import re
 
+import pytest
+
 from ablate.report.figures.saving import inlined, saved
 from ablate.report.figures.theme import PAPER, new_axes, theme
 
@@ -24,6 +26,7 @@ def test_an_svg_in_a_page_keeps_what_is_seen_and_shares_no_identifier():
     assert "font-family" not in first, "that of the page"
 
 
+@pytest.mark.slow
 def test_files_of_a_paper_have_their_letters_inside_and_no_date():
     with theme(PAPER):
         files = saved(plotted(), "x", ("pdf", "svg"))

@@ -28,6 +28,7 @@ def test_a_line_a_variant_and_a_panel_a_measure_on_logarithmic_axes(drawn, of_st
     assert all(tick.get_text().endswith(" MB") for tick in memory.get_yticklabels())
 
 
+@pytest.mark.slow
 def test_one_legend_for_both(drawn, of_study):
     (legend,) = drawn("scaling", "only_timed").legends
     names = [text.get_text() for text in legend.get_texts()]
@@ -35,6 +36,7 @@ def test_one_legend_for_both(drawn, of_study):
     assert len(names) == len(LOGS)
 
 
+@pytest.mark.slow
 def test_few_variants_are_named_at_their_ends(of_study):
     picture = of_study("only_timed")["scaling"]
     measures, names, size = picture.options

@@ -1,11 +1,13 @@
 import numpy as np
 import pandas as pd
+import pytest
 
 from ablate.report.figures.slices import slices
 from ablate.report.figures.theme import theme
 from figures.looks import words
 
 
+@pytest.mark.slow
 def test_a_panel_a_path_named_in_words_without_quotes(drawn, of_study):
     data, (names, log, label) = (
         of_study("swept")["sweep-slices"].data,

@@ -7,6 +7,7 @@ from ablate.report.figures.theme import colour, theme
 from figures.looks import beside, intervals
 
 
+@pytest.mark.slow
 def test_ratios_stand_around_one_with_what_two_copies_differ_by(drawn, of_study):
     picture = of_study("only_timed")["speed"]
     assert len(picture.data) == 3

@@ -6,6 +6,7 @@ from ablate.report.figures.theme import MARKS, colour, theme
 from figures.looks import intervals
 
 
+@pytest.mark.slow
 def test_a_panel_a_variant_and_a_row_a_task(of_study, drawn):
     data = of_study("several_tasks")["tasks"].data
     assert data["label"].value_counts().to_dict() == {"a": 2, "b": 2}
@@ -27,6 +28,7 @@ def test_one_task_has_no_such_figure(of_study):
     assert "tasks" not in of_study("losses")
 
 
+@pytest.mark.slow
 def test_of_many_variants_the_first_have_panels(of_study):
     data = of_study("several_tasks")["tasks"].data
     rows = data[data["label"] == "a"]

@@ -175,6 +175,7 @@ def test_a_trial_that_reports_other_values_than_it_records_is_trained_whole(writ
     pd.testing.assert_frame_equal(frame_of(finished(experiment)), expected)
 
 
+@pytest.mark.slow
 def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     text = SWEEP.replace("seeds: 2", "seeds: 8").replace("trials: 8", "trials: 10\n  pruner: WilcoxonPruner")
     experiment = prepared(write(text))

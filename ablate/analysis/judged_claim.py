@@ -1,0 +1,175 @@
+"""A claim as it was judged: at each place that it is about, and at all of them together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import assert_never
+
+from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
+from ablate.analysis.claim_row import ClaimRow
+from ablate.analysis.contrast import unseen
+from ablate.analysis.judge import ALPHA, Judged
+from ablate.analysis.looks import Look
+from ablate.analysis.over_conditions import EveryClaim, claim_in_every
+from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.seeds_to_settle import with_needed_seeds
+from ablate.core.facts import Claim, ClaimKind, is_likeness
+from ablate.core.reason import Reason
+from ablate.core.treatment import Treatment
+from ablate.core.unequal_run import UnequalRun, as_text
+
+RUNS = ("seeds", "folds", "runs")
+"""Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
+
+
+@dataclass(frozen=True)
+class ClaimAt:
+    """The judgement of a claim by one estimate at one look: on a task, or over conditions."""
+
+    place: str
+    """The task or, of several, how they are taken together."""
+    tasks: Sequence[str]
+    estimate: Estimated
+    x: float
+    """What the claim names, in the units of the estimate."""
+    judged: Judged
+    treatment: Treatment | None
+    """The first difference in how the sides were treated; None where they were alike."""
+    unequal_runs: Sequence[UnequalRun] = ()
+    """The runs that ended before the others of their variant, or after them."""
+    is_seedless: bool = False
+    """Whether more seeds would show nothing new."""
+    must_agree: tuple[bool, bool] = (False, False)
+    """As `Judged.must_agree`; both of an estimate to which each side is added on some tasks and not on others."""
+    unit: float = 1.0
+    """The number of units that are shown in one of the estimate."""
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim at the look that decides it, else at the last of its runs."""
+
+    claim: Claim
+    look: Look
+    places: Sequence[ClaimAt]
+    plan: str
+    """The mark of its variants in a plan that was changed after results; see `PlanChanges.mark`."""
+    measured: bool
+    """Whether the estimates are logs of ratios, shown as shares.
+
+    The processes of a measurement are looked at once, whatever seeds do.
+    """
+    is_reached: bool = True
+    """Whether it gets a verdict: of claims in order, whether all before it are decided."""
+
+    @cached_property
+    def _in_every(self) -> EveryClaim | None:
+        """The judgement at all places together; None where no task can tell it."""
+        by_place = {at.place: at.judged for at in self.places}
+        return claim_in_every(by_place) if by_place else None
+
+    @property
+    def judged(self) -> Judged:
+        """The judgement at all places together, whether or not it is reached."""
+        if self._in_every is None:
+            return Judged(1.0, 1.0, ALPHA, Reason("unknown"))
+        return self._in_every.judged
+
+    @property
+    def settled(self) -> bool:
+        """True where the numbers decide the claim at this look, whether or not it is reached."""
+        return self.judged.outcome != "inconclusive"
+
+    @property
+    def decided(self) -> bool:
+        """True where the claim is supported or refuted at this look."""
+        return self.is_reached and self.settled
+
+    @property
+    def open(self) -> bool:
+        """True where more seeds may decide the claim: no trial failed or is missing."""
+        if self.settled or self.measured:
+            return False
+        reasons = [at.judged.why for at in self.places]
+        return not any(why is not None and why.code == "incomplete" for why in reasons)
+
+    def row(self) -> ClaimRow:
+        """Returns the row of the table, with the numbers of the task that decides the claim."""
+        claim = self.claim
+        row = ClaimRow(
+            claim=claim.text,
+            hash=claim.hash,
+            declared=claim.declared,
+            exploratory=claim.exploratory,
+            metric=claim.metric,
+            plan=self.plan,
+        )
+        if self._in_every is None:
+            return row
+        (at,) = [at for at in self.places if at.place == self._in_every.deciding]
+        estimate = at.estimate
+        diff = estimate.mean * at.unit
+        ci_low, ci_high = estimate.interval(at.judged.alpha) or (NAN, NAN)
+        ci_low *= at.unit
+        ci_high *= at.unit
+        if self.measured:
+            diff = math.expm1(diff)
+            ci_low = math.expm1(ci_low)
+            ci_high = math.expm1(ci_high)
+        return replace(
+            row,
+            verdict=self.judged.outcome if self.is_reached else "inconclusive",
+            diff=diff,
+            ci_low=ci_low,
+            ci_high=ci_high,
+            n=estimate.n,
+            reason=str(self._reason(at) or ""),
+            task=at.place,
+            treatment=str(at.treatment or ""),
+            resolution=binding_resolution(estimate) * at.unit,
+            unequal_runs=as_text(at.unequal_runs),
+        )
+
+    def _reason(self, at: ClaimAt) -> Reason | None:
+        """Returns why the claim is open, with the seeds that would settle it; None where it is decided.
+
+        Of a supported likeness, the share of runs that may fail without having been seen.
+        """
+        estimate = at.estimate
+        if not self.is_reached:
+            return Reason("not_tested")
+        if self.decided:
+            supported = self.judged.outcome == "supported"
+            if supported and is_likeness(self.claim.kind) and not self.measured and _repeats_runs(estimate):
+                return Reason("unseen", {"failures": unseen(estimate.n)})
+            return None
+        why = at.judged.reason or self.judged.why
+        if self.measured:
+            return why
+        if at.is_seedless and why == Reason("open"):
+            return Reason("seedless")
+        margin, x = _to_be_shown(self.claim.kind, at.x, estimate.mean)
+        return with_needed_seeds(why, estimate, alpha=at.judged.alpha, margin=margin, x=x)
+
+
+def _repeats_runs(estimate: Estimated) -> bool:
+    differences = main_estimate(estimate)
+    return isinstance(differences, Differences) and differences.unit in RUNS
+
+
+def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None]:
+    """Returns (margin, value): a claim asks that a difference lies within the margin, and differs from the value.
+
+    Either is None where the claim does not ask it. x: the number in the claim; mean: of the difference.
+    """
+    match kind:
+        case "beats" | "interaction" | "gains":
+            return None, x
+        case "matches":
+            inside = abs(mean) < x
+            return x, None if inside else math.copysign(x, mean)
+        case "does_not_lose":
+            return None, -x
+        case _:
+            assert_never(kind)

@@ -1,0 +1,245 @@
+"""The verdicts over conditions: of their mean, and of every one.
+
+Mean. The row is judged as any other (`judge.row`), on an estimate of `over_tasks`. Beside its word stand k
+and j, the conditions of T that are better and worse by their own intervals at 1 − 0.05/T, and *varies*: by those
+intervals a condition lies on the other side of 0 than the verdict, or two lie on opposite sides. That is said in at
+most 0.011 of studies whose conditions have one effect; where it is not said, they may still differ.
+
+Every. A row is `better`, `worse` or `equivalent` where each condition supports that at the level of one comparison,
+else `inconclusive`: an intersection-union test (Berger 1982, Technometrics 24, 295–300). A claim is supported by the
+largest p, and refuted by T times the smallest.
+
+Settings that were tuned in one condition for all are varied in all at once: `agreeing.over_settings` with an estimate
+over conditions in the place of one on a task.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+import numpy as np
+
+from ablate.analysis.agreeing import Estimated
+from ablate.analysis.conditions import Condition, blocking_condition, on_added_seeds, scales_of
+from ablate.analysis.judge import (
+    ALPHA,
+    ClaimOutcome,
+    Judged,
+    Row,
+    Verdict,
+    judge,
+    row,
+)
+from ablate.analysis.paired import NAN, Differences
+from ablate.core.reason import Reason
+
+HEAVY = 0.5
+"""The share of the variance of a mean above which its condition is named."""
+Side = Literal["better", "worse", ""]
+
+
+@dataclass(frozen=True)
+class MeanVerdict:
+    """The verdict of a comparison by its mean over conditions."""
+
+    row: Row
+    scales: Sequence[float]
+    """u_t of each condition."""
+    better: int
+    """The conditions that are better by their own intervals, at 1 − 0.05/T."""
+    worse: int
+    """The conditions that are worse by theirs."""
+    varies: bool
+    """Whether conditions differ in the direction of the difference, as the module says."""
+    heaviest: str
+    """The condition with more than half of the variance; empty where none has it."""
+    blocking: str
+    """The condition that gives the reason of the verdict; empty where none does."""
+
+
+@dataclass(frozen=True)
+class InCondition:
+    """A comparison in one condition, as `judge_every` takes it."""
+
+    name: str
+    estimate: Estimated
+    margin: float | None = None
+    """The margin of equivalence, in the units of the estimate."""
+
+
+@dataclass(frozen=True)
+class EveryVerdict:
+    """The verdict of a comparison by every condition."""
+
+    row: Row
+    """Its p is the largest of one direction; its reason that of the condition that decides.
+
+    Where a condition is better and another worse it is that, and no number of seeds will change it.
+    """
+    deciding: str
+    """The condition furthest from the verdict; of an open one, from the verdict that most conditions support."""
+    conditions: Sequence[Row]
+    """The verdict of each condition at the level of one comparison."""
+    better: int
+    """The conditions that support `better`."""
+    worse: int
+    """The conditions that support `worse`."""
+
+
+@dataclass(frozen=True)
+class EveryClaim:
+    """The judgement of a claim in every condition."""
+
+    judged: Judged
+    deciding: str
+    """The condition that stands against the claim most; its numbers are shown."""
+
+
+def judge_mean(
+    estimate: Estimated,
+    conditions: Sequence[Condition],
+    margin: float | None,
+    alpha: float = ALPHA,
+) -> MeanVerdict:
+    """Returns the verdict of a mean over conditions, of which `estimate` was made; margin: in the scaled unit."""
+    verdict = row(estimate, margin, alpha)
+    sides = [side_of_zero(one.differences, ALPHA / len(conditions)) for one in conditions]
+    better = sides.count("better")
+    worse = sides.count("worse")
+    is_against = (verdict.verdict == "better" and worse > 0) or (verdict.verdict == "worse" and better > 0)
+    return MeanVerdict(
+        verdict,
+        scales_of(conditions) or [],
+        better,
+        worse,
+        varies=is_against or (better > 0 and worse > 0),
+        heaviest=_heaviest(conditions),
+        blocking=blocking_condition(conditions, verdict.reason),
+    )
+
+
+def scaled_margin(conditions: Sequence[Condition], margin: float) -> float:
+    """Returns a declared margin in the scaled unit.
+
+    Where all conditions share a metric and its scale, it is declared in units of the metric; else in the scaled unit.
+    """
+    return margin / shared_scale(conditions)
+
+
+def shared_scale(conditions: Sequence[Condition]) -> float:
+    """Returns the scale of all conditions, where they share it and their metric; else 1."""
+    scales = scales_of(conditions)
+    if scales is None or len({*scales}) > 1 or len({one.metric_name for one in conditions}) > 1:
+        return 1.0
+    return scales[0]
+
+
+def side_of_zero(differences: Differences, alpha: float) -> Side:
+    """Returns on which side of 0 the interval at 1 − `alpha` lies; empty where it holds 0, or there is none."""
+    low, high = differences.interval(alpha)
+    if low > 0:
+        return "better"
+    return "worse" if high < 0 else ""
+
+
+def _heaviest(conditions: Sequence[Condition]) -> str:
+    """Returns the condition with more than half of the sum of the variances of d̄_t/u_t; empty where none has it."""
+    scales = scales_of(conditions)
+    if scales is None:
+        return ""
+    errors = [max(error.se for error in one.errors) for one in on_added_seeds(conditions)]
+    variances = (np.array(errors) / np.array(scales)) ** 2
+    if len(conditions) < 2 or not variances.max() > HEAVY * variances.sum():
+        return ""
+    return conditions[int(variances.argmax())].name
+
+
+def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> EveryVerdict:
+    """Returns the verdict of a comparison in every condition; each is judged at `alpha`."""
+    p_by_verdict = _p_by_verdict(conditions, alpha)
+    supported = [verdict for verdict, p_values in p_by_verdict.items() if max(p_values) <= alpha]
+    verdict = supported[0] if supported else _nearest(p_by_verdict, alpha)
+    against = int(np.argmax(p_by_verdict[verdict]))
+    rows = [row(one.estimate, one.margin, alpha) for one in conditions]
+    better = sum(p <= alpha for p in p_by_verdict["better"])
+    worse = sum(p <= alpha for p in p_by_verdict["worse"])
+    reason = Reason("varies") if better and worse else rows[against].reason or Reason("open")
+    return EveryVerdict(
+        Row(
+            verdict if supported else "inconclusive",
+            p=_p_in_every(conditions),
+            reason=None if supported else reason,
+        ),
+        deciding=conditions[against].name,
+        conditions=rows,
+        better=better,
+        worse=worse,
+    )
+
+
+def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
+    """Returns verdict → the p of each condition for it; where all support two verdicts, the first one is given."""
+    equivalent = []
+    better = []
+    worse = []
+    for one in conditions:
+        beats = judge(one.estimate, "beats", alpha=alpha)
+        better.append(beats.supported)
+        worse.append(beats.refuted)
+        if one.margin is None:
+            equivalent.append(1.0)
+        else:
+            equivalent.append(judge(one.estimate, "matches", one.margin, alpha).supported)
+    return {"equivalent": equivalent, "better": better, "worse": worse}
+
+
+def _nearest(p_by_verdict: Mapping[Verdict, Sequence[float]], alpha: float) -> Verdict:
+    """Returns the verdict that most conditions support; where several tie, the one with the smallest sum of p."""
+
+    def distance(verdict: Verdict) -> tuple[int, float]:
+        p_values = p_by_verdict[verdict]
+        return sum(p > alpha for p in p_values), sum(p_values)
+
+    return min(p_by_verdict, key=distance)
+
+
+def _p_in_every(conditions: Sequence[InCondition]) -> float:
+    """Returns the two-sided p of a difference with the same sign in every condition; blocks do not count."""
+    if min(one.estimate.n for one in conditions) < 2:
+        return NAN
+    above = max(one.estimate.above(0.0) for one in conditions)
+    below = max(one.estimate.below(0.0) for one in conditions)
+    return min(1.0, 2 * min(above, below))
+
+
+def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
+    """Returns the judgement of a claim in every condition, of at least one.
+
+    It is supported by the largest p, and refuted by as many times the smallest as there are conditions. judged:
+    condition → the judgement in it.
+    """
+    conditions = [*judged.values()]
+    combined = conditions[0]
+    if len(conditions) > 1:
+        combined = replace(
+            combined,
+            supported=max(one.supported for one in conditions),
+            refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
+            why=next(one.why for one in conditions if one.why),
+        )
+    return EveryClaim(combined, _against(judged, combined.outcome))
+
+
+def _against(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
+    """Returns the condition that stands against a claim of this outcome most."""
+    match outcome:
+        case "refuted":
+            return min(judged, key=lambda name: judged[name].refuted)
+        case "supported":
+            return max(judged, key=lambda name: judged[name].supported)
+        case "inconclusive":
+            return max(
+                judged, key=lambda name: (judged[name].outcome == "inconclusive", judged[name].supported)
+            )
+        case _:
+            assert_never(outcome)

@@ -1,0 +1,72 @@
+"""What is kept of verdicts over conditions, and what commands make of families of claims."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_evidence import claim, study
+from rich.console import Console
+
+from ablate.commands.list import overview
+from ablate.core.metric import Metric
+from ablate.core.over import Over
+from ablate.pipeline.confirm import _decided_comparisons
+from ablate.pipeline.judging import judge_evidence, verdicts_of
+from ablate.pipeline.next_steps import print_places
+from ablate.pipeline.without_effect import in_all_tasks
+from ablate.records.folder import StudyFolder
+
+GAINS = np.array(
+    [(0.01, 0.03, 0.06), (0.02, 0.03, 0.05), (0, 0.02, 0.07), (0.01, 0.04, 0.04), (0.02, 0.02, 0.06)]
+)
+ALONG = Over("mean", "model.d_model", {"short": 64, "middle": 128, "long": 512})
+
+
+def judged(results, over, family="all"):
+    """A folder with the verdicts of a study of three conditions, in each of which `a` is better."""
+    names = ("short", "middle", "long")
+    base = {name: 0.5 + np.random.default_rng(1).normal(0, 0.1, 5) for name in names}
+    values = {"baseline": base, "a": {name: base[name] + GAINS[:, t] for t, name in enumerate(names)}}
+    made = study(
+        values,
+        metric="score",
+        tasks={name: {"score": Metric("max")} for name in names},
+        claims=[claim("beats", metric="score")],
+    )
+    plan = replace(made.facts.plan, source="../x.yaml")
+    folder = StudyFolder(results, "made")
+    facts = replace(made.facts, study="made", over=over, family=family, provenance=plan)
+    folder.save_evidence(replace(made, facts=facts))
+    verdicts = verdicts_of(judge_evidence(folder), folder)
+    folder.save_verdicts(verdicts.tables, verdicts.answer)
+    (results / "x.yaml").write_text("name: x\n")
+    return folder
+
+
+def test_the_tables_stand_beside_the_verdicts_and_go_with_them(tmp_path):
+    folder = judged(tmp_path, ALONG)
+    (conditions,) = folder.beside("conditions.csv")
+    assert (conditions["over"], conditions["conditions"], conditions["varies"]) == ("mean", "3", "False")
+    (trend,) = folder.beside("trends.csv")
+    assert float(trend["diff"]) == pytest.approx(0.01457142857)
+    judged(tmp_path, Over())
+    assert not [*folder.path.glob("conditions.csv"), *folder.path.glob("trends.csv")]
+
+
+@pytest.mark.parametrize(("family", "count"), [("all", "1 better"), ("claims", "1 supported")])
+def test_claims_alone_are_listed_confirmed_and_followed(tmp_path, monkeypatch, family, count):
+    monkeypatch.chdir(tmp_path)
+    folder = judged(tmp_path, ALONG, family)
+    decided = _decided_comparisons(folder, folder.facts())
+    assert decided == ({("a", "baseline")} if family == "all" else set())
+    (row,) = overview(tmp_path).rows
+    assert row["verdicts"] == count
+    buffer = io.StringIO()
+    print_places(folder, folder.facts(), Console(file=buffer, width=200))
+    assert "--confirm" in buffer.getvalue()
+
+
+def test_over_conditions_a_variant_that_does_something_in_one_is_trained_in_all():
+    places = {("idle", "short"), ("idle", "long"), ("some", "short")}
+    assert in_all_tasks(places, ["short", "long"]) == {("idle", "short"), ("idle", "long")}
