@@ -107,6 +107,14 @@ def test_varies_stands_beside_the_word_and_reasons_name_their_condition():
     assert over.rows[1]["heaviest"] == "game4 has more than half of the variance"
 
 
+def test_what_all_rows_were_planned_after_is_in_the_caption_alone():
+    data = made_over.report_data(made_over.evidence("mean", names=NAMES))
+    data.comparisons["plan"] = "added"
+    over, _ = tables(data)
+    assert over.caption.count("added after results") == 1
+    assert "added after results" not in str(over.rows)
+
+
 def test_scales_are_said_once():
     data = made_over.report_data(made_over.evidence("mean", names=NAMES, over=Over("mean", scales=SCALES)))
     over, single = tables(data)

@@ -132,7 +132,7 @@ def over_table(rows: Sequence[Row], facts: StudyFacts, descriptions: Description
     if facts.over.form != "every" and any(split_in_words(row) for row in rows):
         level = 1 - NOMINAL / num_conditions(rows, facts)
         caption += message("conditions.counted_alone", level_word(level))
-    replaced = {"verdict": [_verdict_column(facts)], "reason": [_reason_column(facts)]}
+    replaced = {"verdict": [_verdict_column(facts)]}
     replaced["difference"] = [
         difference_column(facts, f"Difference [{level_of(rows)}]"),
         Column("split", "Conditions", words=True, show=split_in_words),
@@ -141,6 +141,8 @@ def over_table(rows: Sequence[Row], facts: StudyFacts, descriptions: Description
     ]
     columns: list[Column] = []
     for column in verdict_columns(rows, facts):
+        if column.key == "reason":
+            column = _reason_in_condition(column, facts)
         columns += replaced.get(column.key, [column])
     columns += [
         Column("heaviest", "Heaviest", below=True, show=_heaviest),
@@ -220,9 +222,8 @@ def _description_columns(rows: Sequence[Row], facts: StudyFacts, descriptions: D
     ]
 
 
-def _reason_column(facts: StudyFacts) -> Column:
+def _reason_in_condition(column: Column, facts: StudyFacts) -> Column:
     """Returns the column of reasons, each with the condition that gives it."""
-    column = reason_column(facts)
     show = column.show
     assert show is not None
 
@@ -231,7 +232,7 @@ def _reason_column(facts: StudyFacts) -> Column:
         condition = "" if facts.over.form == "every" else text(row.get("deciding"))
         return message("conditions.reason_in", words, condition) if words and condition else words
 
-    return Column("reason", "Reason", below=True, show=reason)
+    return replace(column, show=reason)
 
 
 def _heaviest(row: Row) -> str:
