@@ -77,7 +77,8 @@ def _conditions(report_data: ReportData) -> pd.DataFrame:
     facts = report_data.facts
     rows = planned_rows(report_data.comparisons)
     points = condition_points(report_data, _scales(report_data))
-    variants = {row_name(row, names_of(facts)): row["variant"] for row in rows}
+    names = names_of(facts)
+    variants = {row_name(row, names): row["variant"] for row in rows}
     return pd.DataFrame({"variant": points["label"].map(variants), "difference": points["value"]})
 
 
