@@ -9,7 +9,7 @@ import pandas as pd
 
 from ablate.analysis.condition_descriptions import conditions_of
 from ablate.analysis.conditions import Condition, Refusal, fitted_at, have_as_many_examples, scales_of
-from ablate.analysis.family import pairs
+from ablate.analysis.family import planned_pairs
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import NAN
@@ -229,17 +229,12 @@ def trend_points(report_data: ReportData, rows: Sequence[Row]) -> tuple[pd.DataF
     facts = report_data.facts
     names = names_of(facts)
     runs = runs_of(report_data.evidence)
-    sides = {(pair.name, pair.against): (pair.a, pair.b) for pair in pairs(facts)}
+    sides = {(pair.name, pair.against): (pair.a, pair.b) for pair in planned_pairs(facts)}
     points: list[Row] = []
     line: list[Row] = []
     for row in rows[:MAX_PANELS]:
-        groups = sides.get((row["variant"], row["baseline"]))
-        if groups is None:
-            continue
         label = row_name(row, names)
-        conditions = [one for one in conditions_of(runs, groups) if one.name in facts.over.sizes]
-        if scales_of(conditions) is None:
-            continue
+        conditions = conditions_of(runs, sides[row["variant"], row["baseline"]])
         points += [{"label": label, **point} for point in _points(conditions, facts)]
         line += [{"label": label, **point} for point in _line(conditions, facts)]
     columns = ["label", "size", *ENDS]
