@@ -14,10 +14,11 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections import HEADLINE
 from ablate.report.sections.conditions import condition_points, drawn_scales
-from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
+from ablate.report.sections.differences import forest_rows, seed_pairs
 from ablate.report.sentences.data_words import stated_of
+from ablate.report.tables.directions import better_side, is_share
 from ablate.report.tables.over_conditions import with_conditions
-from ablate.report.tables.verdicts import is_share, names_of, planned_rows, row_name
+from ablate.report.tables.verdicts import names_of, planned_rows, row_name
 from ablate.report.words import message
 
 NAME = "summary"

@@ -23,15 +23,12 @@ from ablate.report.sentences.levels import family, family_in_words, level_of
 from ablate.report.sentences.margin_words import margin_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.verdict_words import EQUIVALENT, apart_from_zero
+from ablate.report.tables.directions import better_word, direction_of, is_share, own_direction
 from ablate.report.tables.verdicts import (
-    better_word,
     compared_with,
     difference_of,
-    direction_of,
-    is_share,
     names_of,
     num_pairs,
-    own_direction,
     planned_rows,
     row_name,
 )

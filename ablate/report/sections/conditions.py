@@ -16,7 +16,6 @@ from ablate.analysis.paired import NAN
 from ablate.analysis.runs import runs_of
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
-from ablate.core.metric import Metric
 from ablate.core.spelling import spelled
 from ablate.report.figures.conditions import (
     MAX_VARIANTS,
@@ -29,6 +28,13 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.figures.trend import MAX_PANELS, trend
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.sentences.levels import level_of
+from ablate.report.tables.directions import (
+    better_side,
+    difference_label,
+    direction_of,
+    own_direction,
+    primary_metric,
+)
 from ablate.report.tables.over_conditions import (
     over_verdict,
     rows_in_conditions,
@@ -37,14 +43,7 @@ from ablate.report.tables.over_conditions import (
     trend_table,
     with_conditions,
 )
-from ablate.report.tables.verdicts import (
-    compared_with,
-    direction_of,
-    names_of,
-    own_direction,
-    planned_rows,
-    row_name,
-)
+from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name
 from ablate.report.words import Row, decimals, message, number, paragraph, rows_of, text
 
 ENDS = {"value": "diff", "low": "ci_low", "high": "ci_high"}
@@ -64,12 +63,12 @@ def over_pictures(report_data: ReportData) -> Iterator[Picture]:
         return
     shown = _most_important(data)
     single = single[single["label"].isin(shown["label"])]
-    metric = _metric_of(facts)
+    metric = primary_metric(facts)
     verdicts = data.loc[~data["placebo"], "verdict"].value_counts()
     counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
     # In the metric's own unit it is as wide in each condition as the scale of that is.
     margin = None if scales and facts.over.form == "every" and not facts.over.scales else facts.margin
-    label = f"difference in {spelled(facts.metric)}, {_better_side(metric)} is better"
+    label = difference_label(facts.metric, metric)
     if scales:
         label = message("conditions.axis", label)
     yield Picture(
@@ -166,7 +165,7 @@ def _caption(
     """Returns the caption: what the marks of the figure mean, and what it leaves out."""
     code = "conditions.figure_every" if facts.over.form == "every" else "conditions.figure_mean"
     sentences = [
-        message(code, facts.metric, compared_with(facts), level_of(rows), _better_side(_metric_of(facts)))
+        message(code, facts.metric, compared_with(facts), level_of(rows), better_side(primary_metric(facts)))
     ]
     if has_lines(shown, conditions):
         sentences.append(message("conditions.figure_intervals"))
@@ -179,16 +178,6 @@ def _caption(
     if len(shown) < len(data):
         sentences.append(message("figures.largest", len(shown), len(data)))
     return paragraph(*sentences)
-
-
-def _metric_of(facts: StudyFacts) -> Metric:
-    """Returns the primary metric, as the first condition that has it declares it."""
-    return next(task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics)
-
-
-def _better_side(metric: Metric) -> str:
-    """Returns the side of an axis on which a difference is better, in the metric's own direction."""
-    return "right" if metric.direction == "max" else "left"
 
 
 class Trend(Section, title="Trend", open=True):

@@ -19,14 +19,8 @@ from ablate.report.sentences.reason_words import because
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
 from ablate.report.sentences.verdict_words import apart_from_zero
-from ablate.report.tables.verdicts import (
-    compared_with,
-    is_share,
-    names_of,
-    planned_rows,
-    row_name,
-    shared_rate,
-)
+from ablate.report.tables.directions import is_share
+from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, decimals_of, from_to, is_rounding_error, message, number, rows_of, text
 
 BETTER = "better"

@@ -20,6 +20,7 @@ from ablate.report.sentences.answer import (
     where_in_words,
 )
 from ablate.report.sentences.margin_words import margin_words
+from ablate.report.tables.directions import primary_metric
 from ablate.report.tables.over_conditions import num_conditions, scales_in, split_in_words, with_conditions
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, is_true, message, number, text
@@ -74,7 +75,7 @@ def _on_average(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
     for verdict in (WORSE, BETTER):
         sizes = [_mean_effect(row, facts) for row in rows if row["verdict"] == verdict]
         if sizes:
-            effects.append(message("answer.moved", VERBS[_metric(facts).direction][verdict], sizes))
+            effects.append(message("answer.moved", VERBS[primary_metric(facts).direction][verdict], sizes))
     if effects:
         where = _where(rows, facts)
         yield message("answer.effects", where, shared_rate(facts), spelled(facts.metric), effects)
@@ -121,8 +122,8 @@ def _mean_effect(row: Row, facts: StudyFacts) -> str:
 def _amount(value: float, row: Row, facts: StudyFacts, uncertainty: float | None = None) -> str:
     """Returns a difference in words; where conditions have scales, in these."""
     if not scales_in(row) or facts.over.form == "every":
-        return amount_in_words(value, _metric(facts), uncertainty)
-    unitless = Metric(_metric(facts).direction)
+        return amount_in_words(value, primary_metric(facts), uncertainty)
+    unitless = Metric(primary_metric(facts).direction)
     return message("conditions.scaled", amount_in_words(value, unitless, uncertainty))
 
 
@@ -190,8 +191,3 @@ def _open_in_every(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
             )
         groups.append(message("conditions.open_in_every", variants, reason))
     return groups
-
-
-def _metric(facts: StudyFacts) -> Metric:
-    """Returns the primary metric, as the first condition that has it declares it."""
-    return next(task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics)

@@ -18,16 +18,14 @@ from ablate.report.sentences.levels import level_of
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
 from ablate.report.sentences.verdict_words import verdict_of
+from ablate.report.tables.directions import better_word, direction_of, own_direction
 from ablate.report.tables.verdicts import (
-    better_word,
     compared_in_words,
     difference_column,
     difference_of,
-    direction_of,
     names_of,
     notes_in_caption,
     num_pairs,
-    own_direction,
     planned_rows,
     reason_column,
     row_name,
