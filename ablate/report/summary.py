@@ -16,8 +16,8 @@ from ablate.report.sections import HEADLINE
 from ablate.report.sections.conditions import condition_points, drawn_scales
 from ablate.report.sections.differences import forest_rows, seed_pairs
 from ablate.report.sentences.data_words import stated_of
+from ablate.report.tables.condition_rows import with_conditions
 from ablate.report.tables.directions import better_side, is_share
-from ablate.report.tables.over_conditions import with_conditions
 from ablate.report.tables.verdicts import names_of, planned_rows, row_name
 from ablate.report.words import message
 

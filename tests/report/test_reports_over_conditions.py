@@ -28,7 +28,8 @@ from ablate.report.sections.verdicts import Verdicts, descriptions_of
 from ablate.report.sentences.over_answer import answer_over_conditions
 from ablate.report.summary import summary_picture
 from ablate.report.tables.claim_tables import claim_table
-from ablate.report.tables.over_conditions import MAX_COLUMNS, judged_tables
+from ablate.report.tables.over_conditions import judged_tables
+from ablate.report.tables.single_conditions import MAX_COLUMNS
 from ablate.report.words import Table, rows_of
 
 NAMES = [f"game{i}" for i in range(6)]

@@ -28,6 +28,7 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.figures.trend import MAX_PANELS, trend
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.sentences.levels import level_of
+from ablate.report.tables.condition_rows import rows_in_conditions, scales_in, with_conditions
 from ablate.report.tables.directions import (
     better_side,
     difference_label,
@@ -35,14 +36,8 @@ from ablate.report.tables.directions import (
     own_direction,
     primary_metric,
 )
-from ablate.report.tables.over_conditions import (
-    over_verdict,
-    rows_in_conditions,
-    scales_in,
-    trend_difference,
-    trend_table,
-    with_conditions,
-)
+from ablate.report.tables.over_conditions import over_verdict
+from ablate.report.tables.trends import trend_difference, trend_table
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name
 from ablate.report.words import Row, decimals, message, number, paragraph, rows_of, text
 

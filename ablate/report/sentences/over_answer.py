@@ -20,8 +20,9 @@ from ablate.report.sentences.answer import (
     where_in_words,
 )
 from ablate.report.sentences.margin_words import margin_words
+from ablate.report.tables.condition_rows import num_conditions, scales_in, with_conditions
 from ablate.report.tables.directions import primary_metric
-from ablate.report.tables.over_conditions import num_conditions, scales_in, split_in_words, with_conditions
+from ablate.report.tables.over_conditions import split_in_words
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, is_true, message, number, text
 
