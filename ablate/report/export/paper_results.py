@@ -104,9 +104,10 @@ def means_by_condition(report_data: ReportData, *, percent: bool) -> Table:
     columns = [Column("condition", "Condition")]
     columns += [Column(f"c{place}", names[v.name], True) for place, v in enumerate(facts.variants)]
     better = better_word(tasks[0].metrics[facts.metric].direction)
-    in_percent = " in percent" if scale != 1.0 else ""
     caption = message("paper.means", facts.metric, "", better, from_to(runs), facts.replication.run_name)
-    return tabulated(columns, table_rows, f"{caption}{in_percent}")
+    if scale != 1.0:
+        caption += f" {message('paper.in_percent')}"
+    return tabulated(columns, table_rows, caption)
 
 
 def _variants(
