@@ -36,7 +36,7 @@ from ablate.report.tables.directions import (
     own_direction,
     primary_metric,
 )
-from ablate.report.tables.over_conditions import over_verdict
+from ablate.report.tables.over_conditions import with_varies
 from ablate.report.tables.trends import trend_difference, trend_table
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name
 from ablate.report.words import Row, decimals, message, number, paragraph, rows_of, text
@@ -134,7 +134,7 @@ def _value(row: Row, column: str) -> float:
 
 def _verdict_label(row: Row, facts: StudyFacts) -> str:
     """Returns the verdict of a row with its difference: `better (varies) +0.050`."""
-    words = over_verdict({**row, "ci_low": None}, facts)
+    words = with_varies(text(row["verdict"]), row)
     if facts.over.form == "every" or number(row.get("diff")) is None:
         return words
     places = decimals(row["ci_low"], row["ci_high"])

@@ -99,7 +99,8 @@ def over_table(rows: Sequence[Row], facts: StudyFacts, descriptions: Description
             case "difference":
                 columns.append(difference_column(facts, f"Difference [{level_of(rows)}]"))
                 columns.append(Column("split", "Conditions", words=True, show=split_in_words))
-                columns += _deciding_column(facts)
+                if facts.over.form == "every":
+                    columns.append(Column("deciding", "Decides", words=True))
                 columns += _description_columns(rows, facts, descriptions)
             case "reason":
                 columns.append(_reason_in_condition(column, facts))
@@ -135,12 +136,11 @@ def _over_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
 
 def _verdict_column(facts: StudyFacts) -> Column:
     """Returns the column of verdicts, with `varies` beside the word."""
-    return Column("verdict", "Verdict", words=True, show=lambda row: over_verdict(row, facts))
+    return Column("verdict", "Verdict", words=True, show=lambda row: with_varies(verdict_of(row, facts), row))
 
 
-def over_verdict(row: Row, facts: StudyFacts) -> str:
-    """Returns the verdict of a row over conditions: `better (varies)`."""
-    verdict = verdict_of(row, facts)
+def with_varies(verdict: str, row: Row) -> str:
+    """Returns a verdict with whether conditions differ in direction: `better (varies)`."""
     return message("conditions.varies", verdict) if verdict and is_true(row.get("varies")) else verdict
 
 
@@ -151,11 +151,6 @@ def split_in_words(row: Row) -> str:
     counts = [number(row.get(name)) for name in ("better", "worse", "conditions")]
     known = [int(count) for count in counts if count is not None]
     return message("conditions.split", *known) if len(known) == len(counts) else ""
-
-
-def _deciding_column(facts: StudyFacts) -> list[Column]:
-    """Returns the column of the condition that decides, where verdicts are about every one."""
-    return [Column("deciding", "Decides", words=True)] if facts.over.form == "every" else []
 
 
 def _description_columns(rows: Sequence[Row], facts: StudyFacts, descriptions: Descriptions) -> list[Column]:
