@@ -9,11 +9,12 @@ import made_over
 import numpy as np
 import pytest
 from figures.looks import COLUMN, assert_readable, intervals, labels, settings, words
-from made_evidence import claim
+from made_evidence import claim, study
 from markupsafe import Markup
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.core.metric import Metric
 from ablate.core.over import Over
 from ablate.report.export.paper import Wanted, for_paper
 from ablate.report.export.paper_methods import methods
@@ -94,6 +95,16 @@ def test_every_names_the_condition_that_decides(ladder):
     assert over.rows[0]["difference"] == "+0.016 [−0.007, 0.039]", "in the direction of the metric"
     assert "each doubling of w" in trends.caption
     assert cells(trends, "difference")[0] == "+0.030 [0.009, 0.051]"
+
+
+def test_rates_of_every_condition_stand_under_the_heading_of_rates():
+    solving = {"score": Metric("max", 0.01, 0.0, 1.0, solved=0.9)}
+    tasks = {"x": solving, "y": solving}
+    values = {"baseline": [1.0] * 8, "a": [*[0.1] * 7, 1.0]}
+    made = study(values, metric="score", tasks=tasks, outcome="all_or_nothing")
+    over, _ = tables(made_over.report_data(replace(made, facts=replace(made.facts, over=Over("every")))))
+    assert cells(over, "difference") == ["1 of 8, baseline 8"]
+    assert columns(over)[2] == "Seeds solved"
 
 
 def test_varies_stands_beside_the_word_and_reasons_name_their_condition():

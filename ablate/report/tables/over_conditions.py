@@ -13,7 +13,6 @@ from ablate.analysis.chances import NOMINAL
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import spelled
-from ablate.report.sentences.levels import level_of
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
 from ablate.report.sentences.verdict_words import verdict_of
@@ -23,7 +22,6 @@ from ablate.report.tables.single_conditions import MAX_COLUMNS, single_table
 from ablate.report.tables.trends import trend_table
 from ablate.report.tables.verdicts import (
     compared_in_words,
-    difference_column,
     notes_in_caption,
     num_pairs,
     planned_rows,
@@ -97,7 +95,7 @@ def over_table(rows: Sequence[Row], facts: StudyFacts, descriptions: Description
             case "verdict":
                 columns.append(_verdict_column(facts))
             case "difference":
-                columns.append(difference_column(facts, f"Difference [{level_of(rows)}]"))
+                columns.append(column)
                 columns.append(Column("split", "Conditions", words=True, show=split_in_words))
                 if facts.over.form == "every":
                     columns.append(Column("deciding", "Decides", words=True))
