@@ -16,6 +16,7 @@ from ablate.analysis.paired import NAN
 from ablate.analysis.runs import runs_of
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
+from ablate.core.over import common_scales
 from ablate.core.spelling import spelled
 from ablate.report.figures.conditions import (
     MAX_VARIANTS,
@@ -84,14 +85,12 @@ def drawn_scales(rows: Sequence[Row], facts: StudyFacts) -> dict[str, float]:
     """
     if facts.over.form != "every":
         return scales_in(rows[0]) if rows else {}
-    scales = {}
-    for task in facts.tasks:
-        if facts.metric in task.metrics:
-            scale = facts.over.scales.get(task.name) or task.metrics[facts.metric].span
-            if not scale:
-                return {}
-            scales[task.name] = scale
-    return scales if len({*scales.values()}) > 1 else {}
+    spans = {
+        task.name: task.metrics[facts.metric].span for task in facts.tasks if facts.metric in task.metrics
+    }
+    declared = [facts.over.scales.get(name) or span for name, span in spans.items()]
+    scales = common_scales(declared, one_metric=True) or []
+    return dict(zip(spans, scales, strict=True)) if len({*scales}) > 1 else {}
 
 
 def over_points(rows: Sequence[Row], facts: StudyFacts, scales: Mapping[str, float]) -> pd.DataFrame:
