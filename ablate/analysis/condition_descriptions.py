@@ -13,7 +13,7 @@ import numpy as np
 
 from ablate.analysis.agreeing import Groups
 from ablate.analysis.conditions import Condition, scales_of
-from ablate.analysis.family import pairs
+from ablate.analysis.family import planned_pairs
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import ROUNDING, Floats
@@ -50,12 +50,12 @@ def chance_of_better(differences: Sequence[Floats]) -> float:
 
 
 def describe_over_conditions(runs: Runs) -> dict[tuple[str, str], Description]:
-    """Returns (variant, baseline) → the description of their comparison over all conditions.
+    """Returns (variant, baseline) → the description of their planned comparison over all conditions.
 
     Nothing below `LEAST_DESCRIBED` conditions, of runs that nobody has, and of a pair that has no runs in a condition
     or whose conditions have no common scale.
     """
-    compared = {(pair.name, pair.against): (pair.a, pair.b) for pair in pairs(runs.facts)}
+    compared = {(pair.name, pair.against): (pair.a, pair.b) for pair in planned_pairs(runs.facts)}
     descriptions = {}
     for names, groups in compared.items():
         description = _described(conditions_of(runs, groups))

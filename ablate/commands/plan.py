@@ -141,13 +141,13 @@ def plan_blocks(plan: StudyPlan, width: int) -> Iterator[str | Table]:
         for part in preview.parts:
             yield f"\n{part}" if isinstance(part, str) else part
     yield from _expected_work(plan)
-    if plan.over_conditions is not None:
-        yield costs_in_words(plan.over_conditions)
     over = plan.over_conditions
+    if over is not None:
+        yield costs_in_words(over)
     is_in_every = over is not None and over.form == "every" and over.effects is not None
     power = [*power_parts(plan.power, plan.study.config.labels, is_in_every=is_in_every)]
-    if plan.over_conditions is not None:
-        power += forms_in_words(plan.over_conditions)
+    if over is not None:
+        power += forms_in_words(over)
     yield from _list_under(message("plan.power"), power, width)
     limitations = [*filter(None, [plan.changes]), *plan.limitations]
     yield from _list_under(message("plan.cautions"), limitations, width)

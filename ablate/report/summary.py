@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -14,10 +15,11 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections import HEADLINE
 from ablate.report.sections.conditions import condition_points, drawn_scales
-from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
+from ablate.report.sections.differences import forest_rows, seed_pairs
 from ablate.report.sentences.data_words import stated_of
-from ablate.report.tables.over_conditions import with_conditions
-from ablate.report.tables.verdicts import is_share, names_of, planned_rows, row_name
+from ablate.report.tables.condition_rows import with_conditions
+from ablate.report.tables.directions import better_side, is_share
+from ablate.report.tables.verdicts import names_of, planned_rows, row_name
 from ablate.report.words import message
 
 NAME = "summary"
@@ -54,13 +56,14 @@ def summary_picture(report_data: ReportData) -> Picture | None:
         return None
     task = tasks[0]
     is_over = facts.over.form != "each"
+    # A row over conditions has their form in the place of a task.
     rows = _rows(report_data, replace(task, name=facts.over.form) if is_over else task)
-    has_scales = is_over and bool(_scales(report_data))
-    if rows.empty or (has_scales and facts.over.form == "every"):
+    scales = _scales(report_data) if is_over else {}
+    if rows.empty or (scales and facts.over.form == "every"):
         return None  # The numbers of `every` are in the units of each condition, which one axis cannot show.
     metric = task.metrics[facts.metric]
-    dots = _conditions(report_data) if is_over else seed_pairs(report_data.evidence, task)
-    unit = "points" if is_share(metric) and not has_scales else ""
+    dots = _conditions(report_data, scales) if is_over else seed_pairs(report_data.evidence, task)
+    unit = "points" if is_share(metric) and not scales else ""
     scale = 100.0 if unit else 1.0
     ends = ["value", "low", "high"]
     rows[ends] *= scale
@@ -72,12 +75,13 @@ def summary_picture(report_data: ReportData) -> Picture | None:
     return Picture(NAME, "Summary", "", alt, rows, summary, options)
 
 
-def _conditions(report_data: ReportData) -> pd.DataFrame:
+def _conditions(report_data: ReportData, scales: Mapping[str, float]) -> pd.DataFrame:
     """Returns the difference of each variant in each condition, in units of its scale: variant and difference."""
     facts = report_data.facts
     rows = planned_rows(report_data.comparisons)
-    points = condition_points(report_data, _scales(report_data))
-    variants = {row_name(row, names_of(facts)): row["variant"] for row in rows}
+    points = condition_points(report_data, scales)
+    names = names_of(facts)
+    variants = {row_name(row, names): row["variant"] for row in rows}
     return pd.DataFrame({"variant": points["label"].map(variants), "difference": points["value"]})
 
 

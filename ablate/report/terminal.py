@@ -107,13 +107,14 @@ def _notes(table: Table) -> Iterator[str]:
     for row_name, note in notes:
         names_by_note.setdefault(note, []).append(row_name)
 
+    shared: set[str] = set()
     for row_name, note in notes:
-        names = names_by_note.get(note, [])
-        if 0 < len(names) < MANY_ROWS:
+        names = names_by_note[note]
+        if len(names) < MANY_ROWS:
             yield f"{row_name}: {note}"
-        elif names:
+        elif note not in shared:
+            shared.add(note)
             yield f"{joined([*dict.fromkeys(names)])}: {note}"
-            del names_by_note[note]
 
 
 def _width(shown: RichTable, console: Console) -> int:

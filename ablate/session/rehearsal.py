@@ -42,9 +42,12 @@ class Rehearsal(Session):
         *,
         later: int = 0,
         wanted: Callable[[Cell], bool] = lambda cell: True,
-        **ignored: object,
+        fresh: bool = False,
     ) -> Mapping[str, Record]:
-        """Returns the records that a plan asks for, by trial id. Raises `NextBatch` where the store lacks one."""
+        """Returns the records that a plan asks for, by trial id. Raises `NextBatch` where the store lacks one.
+
+        fresh: not heeded, since what is finished is no batch.
+        """
         return rehearse(plan, self.store, wanted=wanted, later=later)
 
     def enlist(self, cells: Sequence[Cell]) -> None:

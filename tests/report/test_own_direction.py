@@ -16,7 +16,8 @@ from ablate.report.sections import HEADLINE
 from ablate.report.sections.headline import noise_lines
 from ablate.report.sections.verdicts import Comparisons, Verdicts, stability_table
 from ablate.report.tables.claim_tables import claim_table
-from ablate.report.tables.verdicts import direction_of, less_is_better, own_direction, verdict_tables
+from ablate.report.tables.directions import direction_of, less_is_better, own_direction
+from ablate.report.tables.verdicts import verdict_tables
 from ablate.report.words import Table, number, rows_of
 
 LOSS = Metric("min", 0.001)

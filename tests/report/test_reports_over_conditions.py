@@ -9,11 +9,12 @@ import made_over
 import numpy as np
 import pytest
 from figures.looks import COLUMN, assert_readable, intervals, labels, settings, words
-from made_evidence import claim
+from made_evidence import claim, study
 from markupsafe import Markup
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.core.metric import Metric
 from ablate.core.over import Over
 from ablate.report.export.paper import Wanted, for_paper
 from ablate.report.export.paper_methods import methods
@@ -28,7 +29,8 @@ from ablate.report.sections.verdicts import Verdicts, descriptions_of
 from ablate.report.sentences.over_answer import answer_over_conditions
 from ablate.report.summary import summary_picture
 from ablate.report.tables.claim_tables import claim_table
-from ablate.report.tables.over_conditions import MAX_COLUMNS, judged_tables
+from ablate.report.tables.over_conditions import judged_tables
+from ablate.report.tables.single_conditions import MAX_COLUMNS
 from ablate.report.words import Table, rows_of
 
 NAMES = [f"game{i}" for i in range(6)]
@@ -95,6 +97,16 @@ def test_every_names_the_condition_that_decides(ladder):
     assert cells(trends, "difference")[0] == "+0.030 [0.009, 0.051]"
 
 
+def test_rates_of_every_condition_stand_under_the_heading_of_rates():
+    solving = {"score": Metric("max", 0.01, 0.0, 1.0, solved=0.9)}
+    tasks = {"x": solving, "y": solving}
+    values = {"baseline": [1.0] * 8, "a": [*[0.1] * 7, 1.0]}
+    made = study(values, metric="score", tasks=tasks, outcome="all_or_nothing")
+    over, _ = tables(made_over.report_data(replace(made, facts=replace(made.facts, over=Over("every")))))
+    assert cells(over, "difference") == ["1 of 8, baseline 8"]
+    assert columns(over)[2] == "Seeds solved"
+
+
 def test_varies_stands_beside_the_word_and_reasons_name_their_condition():
     data = made_over.report_data(made_over.evidence("mean", names=NAMES))
     about = data.table("conditions")
@@ -105,6 +117,14 @@ def test_varies_stands_beside_the_word_and_reasons_name_their_condition():
     assert cells(over, "verdict") == ["better (varies)", "inconclusive", "worse"]
     assert over.rows[1]["reason"].endswith("(in game3)")
     assert over.rows[1]["heaviest"] == "game4 has more than half of the variance"
+
+
+def test_what_all_rows_were_planned_after_is_in_the_caption_alone():
+    data = made_over.report_data(made_over.evidence("mean", names=NAMES))
+    data.comparisons["plan"] = "added"
+    over, _ = tables(data)
+    assert over.caption.count("added after results") == 1
+    assert "added after results" not in str(over.rows)
 
 
 def test_scales_are_said_once():

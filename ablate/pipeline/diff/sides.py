@@ -13,7 +13,8 @@ from ablate.base.wording import joined
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
-from ablate.report.tables.verdicts import direction_of, names_of, own_direction, row_name
+from ablate.report.tables.directions import direction_of, own_direction
+from ablate.report.tables.verdicts import names_of, row_name
 from ablate.report.words import NOTHING, Row, decimals, difference, fixed, message, number, text
 from ablate.study.document import read_document
 from ablate.study.sections import in_words

@@ -12,6 +12,9 @@ from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study
 
+MOST_ADVICE = 2
+"""Sentences of advice on single tasks above which the others are counted."""
+
 
 def print_limitations(study: Study, selecting: Sequence[Stage], session: Session) -> None:
     """Prints how a run differs from its study, and the limitations of its verdicts."""
@@ -23,10 +26,6 @@ def print_limitations(study: Study, selecting: Sequence[Stage], session: Session
         notes += standing_code_notes(on_code, stored_runs(study, session.store))
     for note in notes:
         session.say(f"note: {note}.")
-
-
-MOST_ADVICE = 2
-"""Sentences of advice on single tasks above which the others are counted."""
 
 
 def limitations(study: Study, *, selects: bool) -> list[str]:

@@ -172,12 +172,7 @@ def plan_study(
         seconds=seconds,
         capacity=capacity,
         overhead=folder.usual_overhead() or guessed(RUN_PER_PLAN * (time.monotonic() - BEGAN)),
-        power=power(
-            study,
-            judged,
-            known_pairs,
-            detect=detect,
-        ),
+        power=power(study, judged, known_pairs, detect=detect),
         limitations=[
             *advice(study),
             *limitations(study, selects=any(stage.chooses for stage in selecting)),

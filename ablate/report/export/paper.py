@@ -20,7 +20,7 @@ from ablate.report.section import Picture, ReportData, failed, slug
 from ablate.report.sections import pictures, shown
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
-from ablate.report.tables.verdicts import is_share
+from ablate.report.tables.directions import is_share
 
 METHODS = "methods"
 """The name of the paragraph on methods, as one of a table."""

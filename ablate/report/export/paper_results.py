@@ -23,15 +23,12 @@ from ablate.report.sentences.levels import family, family_in_words, level_of
 from ablate.report.sentences.margin_words import margin_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.verdict_words import EQUIVALENT, apart_from_zero
+from ablate.report.tables.directions import better_word, direction_of, is_share, own_direction
 from ablate.report.tables.verdicts import (
-    better_word,
     compared_with,
     difference_of,
-    direction_of,
-    is_share,
     names_of,
     num_pairs,
-    own_direction,
     planned_rows,
     row_name,
 )
@@ -107,9 +104,10 @@ def means_by_condition(report_data: ReportData, *, percent: bool) -> Table:
     columns = [Column("condition", "Condition")]
     columns += [Column(f"c{place}", names[v.name], True) for place, v in enumerate(facts.variants)]
     better = better_word(tasks[0].metrics[facts.metric].direction)
-    in_percent = " in percent" if scale != 1.0 else ""
     caption = message("paper.means", facts.metric, "", better, from_to(runs), facts.replication.run_name)
-    return tabulated(columns, table_rows, f"{caption}{in_percent}")
+    if scale != 1.0:
+        caption += f" {message('paper.in_percent')}"
+    return tabulated(columns, table_rows, caption)
 
 
 def _variants(

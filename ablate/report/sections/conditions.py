@@ -9,7 +9,7 @@ import pandas as pd
 
 from ablate.analysis.condition_descriptions import conditions_of
 from ablate.analysis.conditions import Condition, Refusal, have_as_many_examples, scales_of
-from ablate.analysis.family import pairs
+from ablate.analysis.family import planned_pairs
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import NAN
@@ -17,7 +17,7 @@ from ablate.analysis.runs import runs_of
 from ablate.analysis.sums_of_conditions import fitted_at
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
-from ablate.core.metric import Metric
+from ablate.core.over import common_scales
 from ablate.core.spelling import spelled
 from ablate.report.figures.conditions import (
     MAX_VARIANTS,
@@ -30,22 +30,17 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.figures.trend import MAX_PANELS, trend
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.sentences.levels import level_of
-from ablate.report.tables.over_conditions import (
-    over_verdict,
-    rows_in_conditions,
-    scales_in,
-    trend_difference,
-    trend_table,
-    with_conditions,
-)
-from ablate.report.tables.verdicts import (
-    compared_with,
+from ablate.report.tables.condition_rows import rows_in_conditions, scales_in, with_conditions
+from ablate.report.tables.directions import (
+    better_side,
+    difference_label,
     direction_of,
-    names_of,
     own_direction,
-    planned_rows,
-    row_name,
+    primary_metric,
 )
+from ablate.report.tables.over_conditions import with_varies
+from ablate.report.tables.trends import trend_difference, trend_table
+from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name
 from ablate.report.words import Row, decimals, message, number, paragraph, rows_of, text
 
 ENDS = {"value": "diff", "low": "ci_low", "high": "ci_high"}
@@ -65,12 +60,12 @@ def over_pictures(report_data: ReportData) -> Iterator[Picture]:
         return
     shown = _most_important(data)
     single = single[single["label"].isin(shown["label"])]
-    metric = _metric_of(facts)
+    metric = primary_metric(facts)
     verdicts = data.loc[~data["placebo"], "verdict"].value_counts()
     counts = [f"{count} {verdict}" for verdict, count in verdicts.items()]
     # In the metric's own unit it is as wide in each condition as the scale of that is.
     margin = None if scales and facts.over.form == "every" and not facts.over.scales else facts.margin
-    label = f"difference in {spelled(facts.metric)}, {_better_side(metric)} is better"
+    label = difference_label(facts.metric, metric)
     if scales:
         label = message("conditions.axis", label)
     yield Picture(
@@ -91,14 +86,12 @@ def drawn_scales(rows: Sequence[Row], facts: StudyFacts) -> dict[str, float]:
     """
     if facts.over.form != "every":
         return scales_in(rows[0]) if rows else {}
-    scales = {}
-    for task in facts.tasks:
-        if facts.metric in task.metrics:
-            scale = facts.over.scales.get(task.name) or task.metrics[facts.metric].span
-            if not scale:
-                return {}
-            scales[task.name] = scale
-    return scales if len({*scales.values()}) > 1 else {}
+    spans = {
+        task.name: task.metrics[facts.metric].span for task in facts.tasks if facts.metric in task.metrics
+    }
+    declared = [facts.over.scales.get(name) or span for name, span in spans.items()]
+    scales = common_scales(declared, one_metric=True) or []
+    return dict(zip(spans, scales, strict=True)) if len({*scales}) > 1 else {}
 
 
 def over_points(rows: Sequence[Row], facts: StudyFacts, scales: Mapping[str, float]) -> pd.DataFrame:
@@ -141,7 +134,7 @@ def _value(row: Row, column: str) -> float:
 
 def _verdict_label(row: Row, facts: StudyFacts) -> str:
     """Returns the verdict of a row with its difference: `better (varies) +0.050`."""
-    words = over_verdict({**row, "ci_low": None}, facts)
+    words = with_varies(text(row["verdict"]), row)
     if facts.over.form == "every" or number(row.get("diff")) is None:
         return words
     places = decimals(row["ci_low"], row["ci_high"])
@@ -167,7 +160,7 @@ def _caption(
     """Returns the caption: what the marks of the figure mean, and what it leaves out."""
     code = "conditions.figure_every" if facts.over.form == "every" else "conditions.figure_mean"
     sentences = [
-        message(code, facts.metric, compared_with(facts), level_of(rows), _better_side(_metric_of(facts)))
+        message(code, facts.metric, compared_with(facts), level_of(rows), better_side(primary_metric(facts)))
     ]
     if has_lines(shown, conditions):
         sentences.append(message("conditions.figure_intervals"))
@@ -180,16 +173,6 @@ def _caption(
     if len(shown) < len(data):
         sentences.append(message("figures.largest", len(shown), len(data)))
     return paragraph(*sentences)
-
-
-def _metric_of(facts: StudyFacts) -> Metric:
-    """Returns the primary metric, as the first condition that has it declares it."""
-    return next(task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics)
-
-
-def _better_side(metric: Metric) -> str:
-    """Returns the side of an axis on which a difference is better, in the metric's own direction."""
-    return "right" if metric.direction == "max" else "left"
 
 
 class Trend(Section, title="Trend", open=True):
@@ -230,17 +213,12 @@ def trend_points(report_data: ReportData, rows: Sequence[Row]) -> tuple[pd.DataF
     facts = report_data.facts
     names = names_of(facts)
     runs = runs_of(report_data.evidence)
-    sides = {(pair.name, pair.against): (pair.a, pair.b) for pair in pairs(facts)}
+    sides = {(pair.name, pair.against): (pair.a, pair.b) for pair in planned_pairs(facts)}
     points: list[Row] = []
     line: list[Row] = []
     for row in rows[:MAX_PANELS]:
-        groups = sides.get((row["variant"], row["baseline"]))
-        if groups is None:
-            continue
         label = row_name(row, names)
-        conditions = [one for one in conditions_of(runs, groups) if one.name in facts.over.sizes]
-        if scales_of(conditions) is None:
-            continue
+        conditions = conditions_of(runs, sides[row["variant"], row["baseline"]])
         points += [{"label": label, **point} for point in _points(conditions, facts)]
         line += [{"label": label, **point} for point in _line(conditions, facts)]
     columns = ["label", "size", *ENDS]

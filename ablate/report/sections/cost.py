@@ -84,9 +84,11 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
     placebos = facts.placebos
     rows: list[dict[str, Any]] = []
     for side in runs_of(evidence).sides():
+        if side.task.name != task or side.variant in placebos:
+            continue
         values = side.values(facts.metric)
         values = np.sort(values[~np.isnan(values)])
-        if side.task.name != task or not len(values) or side.variant in placebos:
+        if not len(values):
             continue
         mean, (low, high) = mean_interval(values)
         row: dict[str, Any] = {"variant": side.variant, "label": names[side.variant]}

@@ -11,7 +11,6 @@ import pandas as pd
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
-from ablate.core.spelling import spelled
 from ablate.report.figures.facets import cells_of, entries, figure_names
 from ablate.report.figures.forest import forest, forest_limits, solved_seeds
 from ablate.report.figures.rows import MAX_ROWS, largest
@@ -24,7 +23,8 @@ from ablate.report.sections.conditions import over_pictures
 from ablate.report.sentences.data_words import pairs_share_data
 from ablate.report.sentences.levels import level_of
 from ablate.report.sentences.replication_words import replication_words
-from ablate.report.tables.verdicts import compared_with, names_of, own_direction, row_name
+from ablate.report.tables.directions import better_side, difference_label, own_direction
+from ablate.report.tables.verdicts import compared_with, names_of, row_name
 from ablate.report.words import decimals, message, number, paragraph, rows_of, text
 
 MAIN_EFFECTS = "main effects"
@@ -97,16 +97,6 @@ def _level_of_shown(rows: pd.DataFrame) -> str:
     """Returns the level of the intervals that some rows show; "" where they show none."""
     shown = rows[rows["low"].notna()]
     return level_of(rows_of(shown)) if len(shown) else ""
-
-
-def difference_label(name: str, metric: Metric) -> str:
-    """Returns the label of an axis of differences in a metric, in its own direction."""
-    return f"difference in {spelled(name)}, {better_side(metric)} is better"
-
-
-def better_side(metric: Metric) -> str:
-    """Returns the side of an axis on which a difference is better, in the metric's own direction."""
-    return "right" if metric.direction == "max" else "left"
 
 
 def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:

@@ -16,7 +16,8 @@ from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.sentences.dependence import MOST_ANSWERED, is_clear
-from ablate.report.tables.verdicts import Names, difference_of, direction_of, less_is_better, names_of
+from ablate.report.tables.directions import direction_of, less_is_better
+from ablate.report.tables.verdicts import Names, difference_of, names_of
 from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
 
 

@@ -24,7 +24,7 @@ from ablate.report.figures.slices import slices
 from ablate.report.section import Block, Folded, Picture, ReportData, Section, Terms, Text
 from ablate.report.sections.tuning import FILE, OfSearch, ended_words, named, space_table, table, value
 from ablate.report.sentences.data_words import measured_on_judged, stated_of
-from ablate.report.tables.verdicts import better_word
+from ablate.report.tables.directions import better_word
 from ablate.report.words import (
     NOTHING,
     Column,

@@ -19,19 +19,13 @@ from ablate.report.sentences.terms import detectable_meaning
 from ablate.report.sentences.treatment_words import size_column
 from ablate.report.sentences.verdict_words import verdict_column
 from ablate.report.tables.claim_tables import NOT_TESTED, claim_table, claim_verdict
-from ablate.report.tables.over_conditions import (
-    Descriptions,
-    guide_to_conditions,
-    judged_tables,
-)
+from ablate.report.tables.directions import direction_of, less_in_caption, less_is_better
+from ablate.report.tables.over_conditions import Descriptions, guide_to_conditions, judged_tables
 from ablate.report.tables.verdicts import (
     ALSO,
     Names,
     difference_column,
     difference_of,
-    direction_of,
-    less_in_caption,
-    less_is_better,
     mean_columns,
     names_of,
     planned_rows,

@@ -19,14 +19,8 @@ from ablate.report.sentences.reason_words import because
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
 from ablate.report.sentences.verdict_words import apart_from_zero
-from ablate.report.tables.verdicts import (
-    compared_with,
-    is_share,
-    names_of,
-    planned_rows,
-    row_name,
-    shared_rate,
-)
+from ablate.report.tables.directions import is_share
+from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, decimals_of, from_to, is_rounding_error, message, number, rows_of, text
 
 BETTER = "better"
@@ -202,14 +196,8 @@ def _solved(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
 
 
 def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Iterator[str]:
-    """Yields the sentence on what is equivalent, each with the difference that its interval still shows."""
-    names = names_of(facts)
-    equivalent = []
-    for row in rows:
-        if row["verdict"] == EQUIVALENT:
-            name = row_name(row, names)
-            apart = apart_from_zero(row)
-            equivalent.append(f"{name} ({apart})" if apart else name)
+    """Yields the sentence on what is equivalent."""
+    equivalent = equivalent_names(rows, facts)
     if equivalent:
         margin = amount_in_words(facts.margin or 0.0, metric)
         averaged = _averaged(rows, facts)
@@ -219,17 +207,43 @@ def _equivalent(rows: Sequence[Row], metric: Metric, facts: StudyFacts) -> Itera
         yield message("answer.equivalent", margin, compared_with(facts) or "one another", equivalent)
 
 
-def _inconclusive(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
-    """Yields the sentence on what is open, by the reasons why."""
+def equivalent_names(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
+    """Returns the variants that are equivalent, each with the difference that its interval still shows."""
     names = names_of(facts)
-    variants_by_reason: dict[str, list[str]] = {}
+    equivalent = []
+    for row in rows:
+        if row["verdict"] == EQUIVALENT:
+            name = row_name(row, names)
+            apart = apart_from_zero(row)
+            equivalent.append(f"{name} ({apart})" if apart else name)
+    return equivalent
+
+
+def _inconclusive(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
+    """Yields the sentence on what is open."""
+    groups = open_groups(rows, facts)
+    if groups:
+        yield message("answer.inconclusive", groups)
+
+
+def open_groups(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
+    """Returns the variants that are open, by the reasons why: `a and b (too few seeds)`."""
+    names = names_of(facts)
+    groups = []
+    for reason, rows_of_reason in open_rows(rows, facts).items():
+        variants = [row_name(row, names) for row in rows_of_reason]
+        groups.append(message("answer.open", variants, reason))
+    return groups
+
+
+def open_rows(rows: Sequence[Row], facts: StudyFacts) -> dict[str, list[Row]]:
+    """Returns reason in words → the rows that are open for it."""
+    rows_by_reason: dict[str, list[Row]] = {}
     for row in rows:
         if row["verdict"] == INCONCLUSIVE:
             reason = because(text(row["reason"]), short=True, unit=facts.replication.run_name)
-            variants_by_reason.setdefault(reason, []).append(row_name(row, names))
-    groups = [message("answer.open", variants, reason) for reason, variants in variants_by_reason.items()]
-    if groups:
-        yield message("answer.inconclusive", groups)
+            rows_by_reason.setdefault(reason, []).append(row)
+    return rows_by_reason
 
 
 def amount_in_words(value: float, metric: Metric, uncertainty: float | None = None) -> str:

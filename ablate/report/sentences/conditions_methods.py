@@ -5,7 +5,7 @@ from typing import assert_never
 
 from ablate.core.spelling import spelled
 from ablate.report.section import ReportData
-from ablate.report.tables.over_conditions import scales_in
+from ablate.report.tables.condition_rows import scales_in
 from ablate.report.words import message, rows_of
 
 

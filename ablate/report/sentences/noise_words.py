@@ -9,8 +9,9 @@ from ablate.base.once_per import once_per_owner
 from ablate.core.facts import StudyFacts
 from ablate.core.metric import Metric
 from ablate.report.section import ReportData
-from ablate.report.tables.over_conditions import with_conditions
-from ablate.report.tables.verdicts import direction_of, own_direction, planned_rows, shown_as
+from ablate.report.tables.condition_rows import with_conditions
+from ablate.report.tables.directions import direction_of, own_direction
+from ablate.report.tables.verdicts import planned_rows, shown_as
 from ablate.report.words import Row, difference, message, number, rows_of, significant, text
 
 MATTERS = 0.25

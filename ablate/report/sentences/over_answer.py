@@ -10,17 +10,19 @@ from ablate.report.section import ReportData
 from ablate.report.sentences.answer import (
     BETTER,
     EQUIVALENT,
-    INCONCLUSIVE,
     VERBS,
     WORSE,
     amount_in_words,
+    equivalent_names,
     is_apart,
+    open_groups,
+    open_rows,
     where_in_words,
 )
 from ablate.report.sentences.margin_words import margin_words
-from ablate.report.sentences.reason_words import because
-from ablate.report.sentences.verdict_words import apart_from_zero
-from ablate.report.tables.over_conditions import num_conditions, scales_in, split_in_words, with_conditions
+from ablate.report.tables.condition_rows import num_conditions, scales_in, with_conditions
+from ablate.report.tables.directions import primary_metric
+from ablate.report.tables.over_conditions import split_in_words
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, is_true, message, number, text
 
@@ -74,18 +76,20 @@ def _on_average(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
     for verdict in (WORSE, BETTER):
         sizes = [_mean_effect(row, facts) for row in rows if row["verdict"] == verdict]
         if sizes:
-            effects.append(message("answer.moved", VERBS[_metric(facts).direction][verdict], sizes))
+            effects.append(message("answer.moved", VERBS[primary_metric(facts).direction][verdict], sizes))
     if effects:
         where = _where(rows, facts)
         yield message("answer.effects", where, shared_rate(facts), spelled(facts.metric), effects)
-    equivalent = _equivalent(rows, facts)
+    on_average = _on_which_average(rows, facts)
+    equivalent = equivalent_names(rows, facts)
     if equivalent:
         against = compared_with(facts) or "one another"
-        on_average = _on_which_average(rows, facts)
         yield message(
             "conditions.equivalent_on_average", on_average, _margin(rows, facts), against, equivalent
         )
-    yield from _open_on_average(rows, facts)
+    groups = open_groups(rows, facts)
+    if groups:
+        yield message("conditions.inconclusive_on_average", on_average, groups)
     varying = [row_name(row, names) for row in rows if is_true(row.get("varies"))]
     if varying:
         yield message("conditions.vary", varying)
@@ -119,39 +123,14 @@ def _mean_effect(row: Row, facts: StudyFacts) -> str:
 def _amount(value: float, row: Row, facts: StudyFacts, uncertainty: float | None = None) -> str:
     """Returns a difference in words; where conditions have scales, in these."""
     if not scales_in(row) or facts.over.form == "every":
-        return amount_in_words(value, _metric(facts), uncertainty)
-    unitless = Metric(_metric(facts).direction)
+        return amount_in_words(value, primary_metric(facts), uncertainty)
+    unitless = Metric(primary_metric(facts).direction)
     return message("conditions.scaled", amount_in_words(value, unitless, uncertainty))
 
 
 def _margin(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns the margin in words."""
     return _amount(facts.margin or 0.0, rows[0], facts)
-
-
-def _equivalent(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
-    """Returns the variants that are equivalent, each with the difference that its interval still shows."""
-    names = names_of(facts)
-    told = []
-    for row in rows:
-        if row["verdict"] == EQUIVALENT:
-            apart = "" if facts.over.form == "every" else apart_from_zero(row)
-            name = row_name(row, names)
-            told.append(f"{name} ({apart})" if apart else name)
-    return told
-
-
-def _open_on_average(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
-    """Yields the sentence on what is open, by the reasons why."""
-    names = names_of(facts)
-    variants_by_reason: dict[str, list[str]] = {}
-    for row in rows:
-        if row["verdict"] == INCONCLUSIVE:
-            reason = because(text(row["reason"]), short=True, unit=facts.replication.run_name)
-            variants_by_reason.setdefault(reason, []).append(row_name(row, names))
-    groups = [message("answer.open", variants, reason) for reason, variants in variants_by_reason.items()]
-    if groups:
-        yield message("conditions.inconclusive_on_average", _on_which_average(rows, facts), groups)
 
 
 # Every one
@@ -168,7 +147,8 @@ def _in_every(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
         where = where_in_words(rows, facts)
         count = num_conditions(rows, facts)
         yield message("conditions.effects_in_every", where, spelled(facts.metric), count, effects)
-    equivalent = _equivalent(rows, facts)
+    names = names_of(facts)
+    equivalent = [row_name(row, names) for row in rows if row["verdict"] == EQUIVALENT]
     if equivalent:
         against = compared_with(facts) or "one another"
         yield message("conditions.equivalent_in_every", _margin(rows, facts), against, equivalent)
@@ -202,19 +182,13 @@ def _effect_in_every(row: Row, facts: StudyFacts) -> str:
 def _open_in_every(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
     """Returns the variants that are open, by the reasons why: `a (0 better, 2 worse of 3; w256 decides)`."""
     names = names_of(facts)
-    variants_by_reason: dict[str, list[str]] = {}
-    for row in rows:
-        if row["verdict"] == INCONCLUSIVE:
-            reason = because(text(row["reason"]), short=True, unit=facts.replication.run_name)
+    groups = []
+    for reason, rows_of_reason in open_rows(rows, facts).items():
+        variants = []
+        for row in rows_of_reason:
             deciding = "" if row["reason"] == "varies" else text(row.get("deciding"))
-            told = message("conditions.open_in", row_name(row, names), split_in_words(row), deciding)
-            variants_by_reason.setdefault(reason, []).append(told)
-    return [
-        message("conditions.open_in_every", variants, reason)
-        for reason, variants in variants_by_reason.items()
-    ]
-
-
-def _metric(facts: StudyFacts) -> Metric:
-    """Returns the primary metric, as the first condition that has it declares it."""
-    return next(task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics)
+            variants.append(
+                message("conditions.open_in", row_name(row, names), split_in_words(row), deciding)
+            )
+        groups.append(message("conditions.open_in_every", variants, reason))
+    return groups

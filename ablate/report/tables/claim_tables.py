@@ -11,13 +11,8 @@ from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.resolution_words import resolution_column
 from ablate.report.sentences.treatment_words import treatment_column
 from ablate.report.sentences.unequal_runs import unequal_column
-from ablate.report.tables.verdicts import (
-    are_marked_alike,
-    difference_column,
-    less_in_caption,
-    marks_in_caption,
-    reason_column,
-)
+from ablate.report.tables.directions import less_in_caption
+from ablate.report.tables.verdicts import are_marked_alike, difference_column, marks_in_caption, reason_column
 from ablate.report.words import Column, Row, Table, count, is_true, message, rows_of, tabulated, text
 
 NOT_TESTED = "not tested"

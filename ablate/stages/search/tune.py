@@ -104,8 +104,8 @@ class TuneStage(SearchStage):
 
         searched_at = self._searched_at(study)
         places: dict[str, Mapping[str, Sequence[int]]] = {}
-        for task, searched_task in searched_at.items():
-            places[task] = {} if self._section.each_seed else runner_ups(table, searched_task)
+        for searched_task in dict.fromkeys(searched_at.values()):
+            places[searched_task] = {} if self._section.each_seed else runner_ups(table, searched_task)
         variants: list[Variant] = []
         for variant in kept:
             tuned = tuned_variant(

@@ -35,9 +35,9 @@ def tuned_variant(
     """Returns a variant with its best settings, a placebo with the baseline's.
 
     It stays as it was given on a task where no setting has a value, of which it warns, and on tasks that are not
-    searched. searched_at: task → the one in which its settings were searched. runner_up_places: task → variant → the
-    places of its runner-ups in the table. What is chosen is marked in the table. Raises `AblateError` for a setting
-    that was chosen on another task, and cannot be built.
+    searched. searched_at: task → the one in which its settings were searched. runner_up_places: task that was searched
+    → variant → the places of its runner-ups in the table. What is chosen is marked in the table. Raises `AblateError`
+    for a setting that was chosen on another task, and cannot be built.
     """
     from ablate.report.words import message
 
@@ -50,14 +50,12 @@ def tuned_variant(
         if task not in searched_at:
             continue
         searched_task = searched_at[task]
-        places = table.best(owner, searched_task)
+        places = _best_places(spec, table, owner, searched_task)
         if not places:
             warn(message("search.no_setting", f"{variant.name}{study.on(task)}"))
             continue
-        if spec.section.each_seed:
-            places = [table.best(owner, searched_task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
         table.trials.loc[places, "chosen"] = owner
-        others = runner_up_places[task].get(owner, ())
+        others = runner_up_places[searched_task].get(owner, ())
         try:
             settings = _settings_at(study, spec, table, variant, index, [*places, *others])
         except Invalid as error:
@@ -69,6 +67,14 @@ def tuned_variant(
         tuned[task] = _joined_labels([settings[place].labels for place in places])
         runner_ups[task] = _named(variant, [settings[place] for place in others])
     return replace(variant, configs=configs, tuned=tuned, runner_ups=runner_ups, by_seed=by_seed)
+
+
+def _best_places(spec: SearchSpec, table: SearchTable, owner: str, task: str) -> list[int]:
+    """Returns the place of the best setting, or of the best on each seed; none where no setting has a value."""
+    places = table.best(owner, task)
+    if places and spec.section.each_seed:
+        return [table.best(owner, task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
+    return places
 
 
 def _settings_at(

@@ -11,7 +11,8 @@ from ablate.core.metric import Metric
 from ablate.report.figures import forest as module
 from ablate.report.figures.forest import forest, solved_seeds
 from ablate.report.figures.theme import EXPLORATORY, MARKS, colour, theme
-from ablate.report.sections.differences import CELLS, MAIN_EFFECTS, difference_label, forest_rows, seed_pairs
+from ablate.report.sections.differences import CELLS, MAIN_EFFECTS, forest_rows, seed_pairs
+from ablate.report.tables.directions import difference_label
 from ablate.report.tables.verdicts import planned_rows
 from figures.looks import COLUMN, arrows, beside, intervals, labels, settings
 
