@@ -1,4 +1,4 @@
-"""Verdicts over conditions on made evidence: comparisons, claims, the tables beside them, looks and families."""
+"""Verdicts over conditions on made evidence: comparisons, claims, the tables beside them, and looks."""
 
 from dataclasses import replace
 
@@ -11,8 +11,7 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.conditions_tables import conditions_table, trends
-from ablate.analysis.further_runs import depends_on_tuning, unsettled
-from ablate.analysis.search_table import SearchFacts
+from ablate.analysis.further_runs import unsettled
 from ablate.core.facts import Less
 from ablate.core.metric import Metric, Sampling
 from ablate.core.over import Over
@@ -323,111 +322,3 @@ def test_looks_are_taken_at_all_conditions_until_the_mean_is_decided():
         (variant, task) for variant in ("baseline", "a") for task in ("c0", "c1", "c2")
     }
     assert first(still)["reason"].startswith("open seeds=")
-
-
-# Families
-
-
-def in_family(family, p_values, *, late=()):
-    """Evidence of claims about variants whose differences from the baseline have these two-sided p, of 6 seeds."""
-    z = np.array([-1.2, -0.7, -0.1, 0.3, 0.6, 1.1])
-    z = (z - z.mean()) / z.std(ddof=1)
-    base = 0.5 + np.random.default_rng(2).normal(0, 0.1, 6)
-    values = {"baseline": base}
-    claims = []
-    for place, p in enumerate(p_values):
-        name = "abcdefgh"[place]
-        t = stats.t.ppf(1 - p / 2, 5)
-        values[name] = base + 0.02 * (z + t / np.sqrt(6))
-        claims.append(claim("beats", name, metric="score", exploratory=place in late))
-    evidence = study(values, metric="score", metrics={"score": SCORE}, claims=claims)
-    return replace(evidence, facts=replace(evidence.facts, family=family))
-
-
-def test_claims_in_order_are_tested_until_one_is_open():
-    evidence = in_family("ordered", (0.03, 0.04, 0.06, 0.001))
-    rows = judge_claims(evidence)
-    assert rows["verdict"].tolist() == ["supported", "supported", "inconclusive", "inconclusive"]
-    assert rows["reason"].tolist()[:2] == ["", ""]
-    assert rows["reason"][2].startswith("open")
-    assert rows["reason"][3] == "not_tested"
-    assert np.isfinite(rows["ci_low"]).all(), "it has an interval"
-    table = compare(evidence)
-    assert set(table["verdict"]) == {""}
-    assert set(table["level"]) == {0.95}
-    assert set(table["exploratory"]) == {False}
-    assert unsettled(evidence) == {("baseline", "recall"), ("c", "recall")}, "d is settled once c is"
-
-
-def test_after_a_claim_that_nothing_can_decide_none_needs_seeds():
-    evidence = in_family("ordered", (0.3, 0.3))
-    lost = evidence.trials[~((evidence.trials["variant"] == "a") & (evidence.trials["seed"] == 2))]
-    assert unsettled(evidence) == {(name, "recall") for name in ("baseline", "a", "b")}
-    assert unsettled(replace(evidence, trials=lost)) == set()
-
-
-def test_a_family_of_claims_judges_no_row_and_its_late_claims_among_all():
-    evidence = in_family("claims", (0.02, 0.024, 0.012, 0.3), late=(2,))
-    rows = judge_claims(evidence)
-    assert rows["verdict"].tolist()[2] == "inconclusive", "0.012 is above 0.05/(4 rows + 4 claims)"
-    widths = (rows["ci_high"] - rows["ci_low"]).to_numpy()
-    expected = [stats.t.ppf(1 - alpha / 2, 5) for alpha in (0.05 / 3, 0.05 / 3, 0.05 / 8, 0.05 / 3)]
-    assert widths / widths[0] == pytest.approx(np.array(expected) / expected[0])
-    assert set(compare(evidence)["verdict"]) == {""}
-    places = unsettled(evidence)
-    assert ("d", "recall") in places, "its claim is open"
-    without = replace(evidence, facts=replace(evidence.facts, claims=[]))
-    assert unsettled(without) == set(), "rows alone ask for no seeds"
-
-
-# Settings that were tuned
-
-
-def tuned(at="", num_conditions=2):
-    """Evidence of conditions in each of which the baseline has a runner-up, and its values by condition."""
-    rng = np.random.default_rng(4)
-    names = [f"c{t}" for t in range(num_conditions)]
-    chosen = {name: 0.5 + rng.normal(0, 0.05, 6) for name in names}
-    other = {name: chosen[name] + 0.03 * (-0.5) ** t + rng.normal(0, 0.01, 6) for t, name in enumerate(names)}
-    made = {name: chosen[name] + 0.05 + rng.normal(0, 0.01, 6) for name in names}
-    tasks = {name: {"score": SCORE} for name in names}
-    evidence = study({"baseline": chosen, "a": made}, metric="score", tasks=tasks)
-    beside = study({"baseline at lr=2": other}, metric="score", tasks=tasks).trials
-    baseline, variant = evidence.facts.variants
-    rivals = {name: ["baseline at lr=2"] for name in names}
-    facts = replace(evidence.facts, over=Over("mean"), variants=[replace(baseline, rivals=rivals), variant])
-    evidence = replace(evidence, facts=facts, frames={"rivals": beside})
-    search = SearchFacts([], [], "grid", "none", 2, [0, 1, 2], 2, at=at)
-    return evidence.having(search), chosen, other, made
-
-
-def test_a_mean_holds_at_the_runner_ups_of_each_condition_in_all_combinations():
-    evidence, chosen, other, made = tuned()
-    p_values = []
-    for first_setting in (chosen, other):
-        for second_setting in (chosen, other):
-            gains = (made["c0"] - first_setting["c0"] + made["c1"] - second_setting["c1"]) / 2
-            p_values.append(stats.ttest_1samp(gains, 0).pvalue)
-    row = first(evidence)
-    assert row["p"] == pytest.approx(max(p_values))
-    assert row["verdict"] == "better"
-    assert depends_on_tuning(evidence) == {("baseline", "c0"), ("baseline", "c1")}
-
-
-def test_settings_that_were_tuned_in_one_condition_are_varied_in_all_at_once():
-    evidence, chosen, other, made = tuned(at="c0")
-    p_values = []
-    for setting in (chosen, other):
-        gains = (made["c0"] - setting["c0"] + made["c1"] - setting["c1"]) / 2
-        p_values.append(stats.ttest_1samp(gains, 0).pvalue)
-    assert first(evidence)["p"] == pytest.approx(max(p_values))
-    without = replace(evidence, frames={})
-    assert first(without)["reason"] == "incomplete pairs=0 missing=6"
-
-
-@pytest.mark.slow
-def test_too_many_combinations_of_settings_are_refused_unless_one_condition_chose_for_all():
-    many, *_ = tuned(num_conditions=13)
-    assert first(many)["reason"] == "combinations"
-    at_one, *_ = tuned(at="c0", num_conditions=13)
-    assert first(at_one)["verdict"] == "better"
