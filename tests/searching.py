@@ -112,14 +112,13 @@ def points(frame: pd.DataFrame, paths: list[str]) -> list[tuple[Any, ...]]:
 
 def spec_of(experiment: Study, kind: str) -> SearchSpec:
     """The search of a prepared study at one of its keys."""
-    parts = (experiment.config, experiment.workload, experiment.resolve, experiment.document)
-    config, workload, resolve, document = parts
-    conditions = read_conditions(*parts)
+    config = experiment.config
+    workload = experiment.workload
+    resolve = experiment.resolve
+    document = experiment.document
+    conditions = read_conditions(config, workload, resolve, document)
     draft = Draft(workload, config, experiment.design, resolve, document, conditions=conditions)
-    sections = {
-        "search": config_of(experiment.config, SweepConfig).search,
-        "tune": config_of(experiment.config, TuneConfig).tune,
-    }
+    sections = {"search": config_of(config, SweepConfig).search, "tune": config_of(config, TuneConfig).tune}
     section = sections[kind]
     assert section is not None
     spec = read_search(draft, kind, section)

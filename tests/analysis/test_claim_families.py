@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_conditions import conditions
+from made_conditions import SCORE, conditions
 from made_evidence import ACCURACY, claim, study
+from scipy import stats
 
 from ablate.analysis.claim_families import (
     PlacedClaim,
@@ -16,7 +17,10 @@ from ablate.analysis.claim_families import (
     seeds_of_family,
     size_of_claims,
 )
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
 from ablate.analysis.family import family_size
+from ablate.analysis.further_runs import unsettled
 from ablate.analysis.judge import ALPHA, Judged, judge
 from ablate.core.facts import Claim, Less
 from ablate.core.over import Over
@@ -110,3 +114,55 @@ def test_seeds_of_claims_are_those_of_the_reference():
     """In order, at most one more: the reference has 13 and 17, of claims that share their noise in part."""
     assert [seeds_of_family(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 17]
     assert [seeds_in_order(num_claims, 1.0) for num_claims in (1, 3, 8)] == [10, 14, 18]
+
+
+def in_family(family, p_values, *, late=()):
+    """Evidence of claims about variants whose differences from the baseline have these two-sided p, of 6 seeds."""
+    z = np.array([-1.2, -0.7, -0.1, 0.3, 0.6, 1.1])
+    z = (z - z.mean()) / z.std(ddof=1)
+    base = 0.5 + np.random.default_rng(2).normal(0, 0.1, 6)
+    values = {"baseline": base}
+    claims = []
+    for place, p in enumerate(p_values):
+        name = "abcdefgh"[place]
+        t = stats.t.ppf(1 - p / 2, 5)
+        values[name] = base + 0.02 * (z + t / np.sqrt(6))
+        claims.append(claim("beats", name, metric="score", exploratory=place in late))
+    evidence = study(values, metric="score", metrics={"score": SCORE}, claims=claims)
+    return replace(evidence, facts=replace(evidence.facts, family=family))
+
+
+def test_claims_in_order_are_tested_until_one_is_open():
+    evidence = in_family("ordered", (0.03, 0.04, 0.06, 0.001))
+    rows = judge_claims(evidence)
+    assert rows["verdict"].tolist() == ["supported", "supported", "inconclusive", "inconclusive"]
+    assert rows["reason"].tolist()[:2] == ["", ""]
+    assert rows["reason"][2].startswith("open")
+    assert rows["reason"][3] == "not_tested"
+    assert np.isfinite(rows["ci_low"]).all(), "it has an interval"
+    table = compare(evidence)
+    assert set(table["verdict"]) == {""}
+    assert set(table["level"]) == {0.95}
+    assert set(table["exploratory"]) == {False}
+    assert unsettled(evidence) == {("baseline", "recall"), ("c", "recall")}, "d is settled once c is"
+
+
+def test_after_a_claim_that_nothing_can_decide_none_needs_seeds():
+    evidence = in_family("ordered", (0.3, 0.3))
+    lost = evidence.trials[~((evidence.trials["variant"] == "a") & (evidence.trials["seed"] == 2))]
+    assert unsettled(evidence) == {(name, "recall") for name in ("baseline", "a", "b")}
+    assert unsettled(replace(evidence, trials=lost)) == set()
+
+
+def test_a_family_of_claims_judges_no_row_and_its_late_claims_among_all():
+    evidence = in_family("claims", (0.02, 0.024, 0.012, 0.3), late=(2,))
+    rows = judge_claims(evidence)
+    assert rows["verdict"].tolist()[2] == "inconclusive", "0.012 is above 0.05/(4 rows + 4 claims)"
+    widths = (rows["ci_high"] - rows["ci_low"]).to_numpy()
+    expected = [stats.t.ppf(1 - alpha / 2, 5) for alpha in (0.05 / 3, 0.05 / 3, 0.05 / 8, 0.05 / 3)]
+    assert widths / widths[0] == pytest.approx(np.array(expected) / expected[0])
+    assert set(compare(evidence)["verdict"]) == {""}
+    places = unsettled(evidence)
+    assert ("d", "recall") in places, "its claim is open"
+    without = replace(evidence, facts=replace(evidence.facts, claims=[]))
+    assert unsettled(without) == set(), "rows alone ask for no seeds"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_conditions import SCORE, blocked, conditions, other_seeds, with_examples
+from made_conditions import GROWING, SCALED, SCORE, blocked, conditions, other_seeds, with_examples
 from made_evidence import ACCURACY, LOSS
 from scipy import stats
 
@@ -20,14 +20,9 @@ from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.summary import Summary
 
-GAMES = np.array([(0.10, 2), (0.04, 1), (0.07, -1), (0.05, 3), (0.09, 0.5)])
-LADDER = np.array(
-    [(0.01, 0.03, 0.06), (0.02, 0.03, 0.05), (0, 0.02, 0.07), (0.01, 0.04, 0.04), (0.02, 0.02, 0.06)]
-)
-
 
 def test_the_mean_over_conditions_is_that_of_the_reference():
-    mean = mean_over(conditions(GAMES, [1, 20]))
+    mean = mean_over(conditions(SCALED, [1, 20]))
     (error,) = mean.errors
     assert (mean.n, mean.mean) == (5, pytest.approx(0.0625, rel=1e-12))
     assert (mean.mean / error.se, error.df) == (pytest.approx(3.638891, abs=5e-7), 4)
@@ -35,7 +30,7 @@ def test_the_mean_over_conditions_is_that_of_the_reference():
 
 
 def test_the_mean_of_independent_conditions_is_that_of_the_reference():
-    mean = mean_of_independent(other_seeds(conditions(GAMES, [1, 20])))
+    mean = mean_of_independent(other_seeds(conditions(SCALED, [1, 20])))
     (error,) = mean.errors
     assert (mean.mean, error.se**2) == (pytest.approx(0.0625), pytest.approx(0.00032, rel=1e-12))
     assert error.df == pytest.approx(4.892937, abs=5e-7)
@@ -75,21 +70,21 @@ def test_of_unpaired_runs_each_side_adds_its_variance():
 
 
 def test_a_trend_is_that_of_the_reference():
-    trend = trend_along(conditions(LADDER), [64, 128, 512])
+    trend = trend_along(conditions(GROWING), [64, 128, 512])
     (error,) = trend.errors
     assert trend.mean == pytest.approx(0.01457142857, abs=5e-12)
     assert trend.mean / error.se == pytest.approx(5.479596155, abs=5e-10)
     assert p_of(trend) == pytest.approx(0.005400046408, abs=5e-13)
-    slopes = [stats.linregress(np.log2([64, 128, 512]), row).slope for row in LADDER]
+    slopes = [stats.linregress(np.log2([64, 128, 512]), row).slope for row in GROWING]
     assert trend.interval() == pytest.approx(tuple(stats.ttest_1samp(slopes, 0).confidence_interval()))
     assert judge(trend, "beats", x=0.005).outcome == "supported"
     assert judge(trend, "beats", x=0.02).outcome == "inconclusive"
 
 
 def test_a_trend_over_two_conditions_is_by_more_at():
-    here, there = conditions(GAMES, [1, 20])
+    here, there = conditions(SCALED, [1, 20])
     more = by_more_at(here, there)
-    assert p_of(more) == pytest.approx(stats.ttest_1samp(GAMES @ [1, -1 / 20], 0).pvalue)
+    assert p_of(more) == pytest.approx(stats.ttest_1samp(SCALED @ [1, -1 / 20], 0).pvalue)
     assert trend_along([here, there], [1, 2]) == Refusal("few", ["c0", "c1"])
 
 
@@ -137,26 +132,26 @@ def test_shared_examples_count_for_independent_conditions_too():
 
 
 def test_seeds_are_matched_by_their_numbers():
-    first, second = conditions(GAMES, [1, 20])
+    first, second = conditions(SCALED, [1, 20])
     order = [3, 0, 4, 1]
     shuffled = replace(second, seeds=order, difference=second.difference.on(np.array(order)))
     found = mean_over([first, shuffled])
-    kept = np.delete(GAMES, 2, axis=0) @ [0.5, 0.025]
+    kept = np.delete(SCALED, 2, axis=0) @ [0.5, 0.025]
     assert (found.n, p_of(found)) == (4, pytest.approx(stats.ttest_1samp(kept, 0).pvalue))
 
 
 def test_scales_are_declared_or_the_range_or_one_where_all_share_a_metric():
-    plain = conditions(GAMES)
-    assert mean_over(plain).mean == pytest.approx(GAMES.mean())
-    assert mean_over(conditions(GAMES, metric=ACCURACY)).mean == pytest.approx(GAMES.mean() / 0.9)
-    assert mean_over(conditions(GAMES, [1, 20], metric=ACCURACY)).mean == pytest.approx(0.0625)
+    plain = conditions(SCALED)
+    assert mean_over(plain).mean == pytest.approx(SCALED.mean())
+    assert mean_over(conditions(SCALED, metric=ACCURACY)).mean == pytest.approx(SCALED.mean() / 0.9)
+    assert mean_over(conditions(SCALED, [1, 20], metric=ACCURACY)).mean == pytest.approx(0.0625)
     first, second = plain
     assert mean_over([first, replace(second, metric=ACCURACY)]) == Refusal("scales", ["c0"])
     assert mean_over([first, replace(second, metric_name="loss")]) == Refusal("scales", ["c0", "c1"])
 
 
 def test_what_cannot_be_added_is_refused():
-    first, second = conditions(GAMES)
+    first, second = conditions(SCALED)
     assert mean_over([first, replace(second, metric=LOSS)]) == Refusal("directions", ["c0", "c1"])
     rate = Rate((1, 0), 5, 1.0, second.difference, second.difference)
     assert mean_over([first, replace(second, difference=rate)]) == Refusal("all_or_nothing", ["c1"])
@@ -164,18 +159,18 @@ def test_what_cannot_be_added_is_refused():
     assert mean_over([first, replace(second, difference=documents)]) == Refusal("sources", ["c1"])
     assert mean_over(other_seeds([first, second])) == Refusal("seeds", ["c0", "c1"])
     assert mean_over([first, replace(second, seeds=())]) == Refusal("seeds", ["c1"])
-    unpaired = Unpaired.of_runs(GAMES[:, 0], GAMES[:, 1], 0.0, known=False)
+    unpaired = Unpaired.of_runs(SCALED[:, 0], SCALED[:, 1], 0.0, known=False)
     assert mean_over([replace(first, difference=unpaired), second]) == Refusal("seeds", ["c0"])
     assert mean_of_independent([first, second]) == Refusal("shared_seeds", ["c0", "c1"])
-    few = conditions(GAMES[:4])
+    few = conditions(SCALED[:4])
     assert mean_of_independent(other_seeds(few)) == Refusal("few_seeds", ["c0", "c1"], 4)
-    three = conditions(LADDER)
+    three = conditions(GROWING)
     assert trend_along(three, [0, 1, 2]) == Refusal("sizes", ["c0", "c1", "c2"])
     assert trend_along(three, [1, 1, 2]) == Refusal("sizes", ["c0", "c1", "c2"])
 
 
 def test_one_condition_at_its_ceiling_blocks_only_likeness_and_all_block_everything():
-    first, second = conditions(LADDER[:, 1:])
+    first, second = conditions(GROWING[:, 1:])
     ceiling = Block(Reason("ceiling", {"n": 5}))
     one = mean_over([first, blocked(second, ceiling)])
     assert judge(one, "beats").outcome == "supported"
@@ -188,7 +183,7 @@ def test_one_condition_at_its_ceiling_blocks_only_likeness_and_all_block_everyth
 
 
 def test_a_condition_near_a_bound_blocks_trends_and_differences_and_not_the_mean():
-    ladder = conditions(LADDER)
+    ladder = conditions(GROWING)
     ladder[1] = replace(ladder[1], near_bound=True)
     assert trend_along(ladder, [64, 128, 512]).blocks == [Block(Reason("scale"))]
     assert by_more_at(*ladder[:2]).blocks == [Block(Reason("scale"))]
@@ -199,7 +194,7 @@ def test_equal_differences_vary_by_the_resolution_at_least():
     values = np.full(5, 0.5)
     made = [
         replace(one, difference=Differences.between(values, 0 * values, 0.25), metric=Metric("max", 0.25))
-        for one in conditions(LADDER)
+        for one in conditions(GROWING)
     ]
     assert mean_over(made).sd == pytest.approx(0.25 / 3**0.5)
     assert mean_over(made).binding_resolution == pytest.approx(0.25 / 3**0.5)

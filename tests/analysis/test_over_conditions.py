@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_conditions import SCORE, blocked, conditions
+from made_conditions import REVERSED, SCORE, blocked, conditions
 from made_evidence import ACCURACY, study
 from scipy import stats
 
@@ -22,10 +22,6 @@ from ablate.analysis.paired import Differences
 from ablate.analysis.runs import runs_of
 from ablate.analysis.sums_of_conditions import mean_over
 from ablate.core.reason import Block, Reason
-
-REVERSED = np.array(
-    [(0.03, 0.02, -0.02), (0.05, 0.03, -0.03), (0.04, 0.02, -0.01), (0.02, 0.04, -0.02), (0.04, 0.03, -0.02)]
-)
 
 
 def by_mean(d, margin=None, alpha=0.05):

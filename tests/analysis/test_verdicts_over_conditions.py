@@ -1,47 +1,24 @@
-"""Verdicts over conditions on made evidence: comparisons, claims, the tables beside them, looks and families."""
+"""Verdicts over conditions on made evidence: comparisons, claims, the tables beside them, and looks."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_conditions import GROWING, REVERSED, SCALED, SCORE, study_over
 from made_evidence import ACCURACY, claim, study
 from scipy import stats
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.conditions_tables import conditions_table, trends
-from ablate.analysis.further_runs import depends_on_tuning, unsettled
-from ablate.analysis.search_table import SearchFacts
+from ablate.analysis.further_runs import unsettled
 from ablate.core.facts import Less
 from ablate.core.metric import Metric, Sampling
 from ablate.core.over import Over
 from ablate.core.provenance import Given, Planned
 from ablate.core.replication import GivenSeeds
 
-SCORE = Metric("max")
-REVERSED = np.array(
-    [(0.03, 0.02, -0.02), (0.05, 0.03, -0.03), (0.04, 0.02, -0.01), (0.02, 0.04, -0.02), (0.04, 0.03, -0.02)]
-)
-SCALED = np.array([(0.10, 2), (0.04, 1), (0.07, -1), (0.05, 3), (0.09, 0.5)])
-GROWING = np.array(
-    [(0.01, 0.03, 0.06), (0.02, 0.03, 0.05), (0, 0.02, 0.07), (0.01, 0.04, 0.04), (0.02, 0.02, 0.06)]
-)
 SIZES = {"c0": 64.0, "c1": 128.0, "c2": 512.0}
-
-
-def over(d, form="mean", *, metric=SCORE, family="all", noise=0.1, **options):
-    """Evidence in which `a` differs from the baseline by `d`, shape (seeds, conditions), under the same seeds."""
-    d = np.asarray(d, float)
-    rng = np.random.default_rng(1)
-    kept = {name: options.pop(name, {}) for name in ("sizes", "scales")}
-    along = options.pop("along", "")
-    names = [f"c{t}" for t in range(d.shape[1])]
-    base = {name: 0.5 + rng.normal(0, noise, len(d)) for name in names}
-    made = {name: base[name] + d[:, t] for t, name in enumerate(names)}
-    values = {"baseline": base, "a": made, **options.pop("others", {})}
-    evidence = study(values, metric="score", tasks={name: {"score": metric} for name in names}, **options)
-    taken = Over(form, along, kept["sizes"], kept["scales"])
-    return replace(evidence, facts=replace(evidence.facts, over=taken, family=family))
 
 
 def first(evidence):
@@ -60,7 +37,7 @@ def beats(a="a", b="baseline", **options):
 
 
 def test_the_mean_and_varies_are_those_of_the_reference():
-    evidence = over(REVERSED)
+    evidence = study_over(REVERSED)
     row = first(evidence)
     assert (row["task"], row["verdict"], row["n"], row["exploratory"]) == ("mean", "better", 5, False)
     assert row["p"] == pytest.approx(0.0003881713, abs=5e-11)
@@ -76,7 +53,7 @@ def test_the_mean_and_varies_are_those_of_the_reference():
 
 
 def test_scales_are_those_of_the_reference_and_are_named():
-    evidence = over(SCALED, scales={"c0": 1.0, "c1": 20.0})
+    evidence = study_over(SCALED, scales={"c0": 1.0, "c1": 20.0})
     row = first(evidence)
     assert row["diff"] == pytest.approx(0.0625)
     assert row["p"] == pytest.approx(0.0219862, abs=5e-8)
@@ -87,16 +64,16 @@ def test_scales_are_those_of_the_reference_and_are_named():
 def test_the_means_of_both_sides_are_of_the_seeds_whose_differences_are_added():
     d = np.array([*REVERSED, (0.03, 0.02, 0.5)])
     d[5, 1] = np.nan  # A run of `a` is missing in one condition.
-    row = first(over(d))
+    row = first(study_over(d))
     assert (row["n"], row["reason"]) == (5, "incomplete pairs=5 missing=1")
     assert row["diff"] == pytest.approx(REVERSED.mean())
     assert row["diff"] == pytest.approx(row["mean_variant"] - row["mean_baseline"])
-    assert beside(over(d))["heaviest"] == "c0", "the sixth seed, on which c2 is far off, is not added"
+    assert beside(study_over(d))["heaviest"] == "c0", "the sixth seed, on which c2 is far off, is not added"
 
 
 def test_a_condition_in_which_all_runs_have_one_value_does_not_widen_the_mean():
     d = np.column_stack([np.zeros(5), REVERSED[:, :2]])
-    evidence = over(d)
+    evidence = study_over(d)
     solved = evidence.trials["task"] == "c0"
     evidence = replace(
         evidence, trials=evidence.trials.assign(score=evidence.trials["score"].mask(solved, 1.0))
@@ -113,12 +90,15 @@ def test_a_condition_in_which_all_runs_have_one_value_does_not_widen_the_mean():
 
 def test_a_shared_scale_leaves_the_unit_of_the_metric():
     d = REVERSED[:, :2]
-    plain = first(over(d, noise=0.02))
-    ranged = first(over(d, metric=Metric("max", floor=0.1, ceiling=1.0), noise=0.02))
+    plain = first(study_over(d, noise=0.02))
+    ranged = first(study_over(d, metric=Metric("max", floor=0.1, ceiling=1.0), noise=0.02))
     for column in ("diff", "ci_low", "ci_high", "p", "mde", "mean_variant"):
         assert ranged[column] == pytest.approx(plain[column]), column
-    assert first(over(d, margin=0.05)).verdict == "equivalent"
-    assert first(over(d, margin=0.05, metric=Metric("max", floor=0.1, ceiling=1.0))).verdict == "equivalent"
+    assert first(study_over(d, margin=0.05)).verdict == "equivalent"
+    assert (
+        first(study_over(d, margin=0.05, metric=Metric("max", floor=0.1, ceiling=1.0))).verdict
+        == "equivalent"
+    )
 
 
 def test_of_26_games_and_5_seeds_t_of_the_mean_is_that_of_the_table_of_runs():
@@ -128,7 +108,7 @@ def test_of_26_games_and_5_seeds_t_of_the_mean_is_that_of_the_table_of_runs():
         + 0.2 * rng.normal(size=(5, 26))
         + 0.02 * rng.normal(size=(5, 1))
     )
-    evidence = over(gains)
+    evidence = study_over(gains)
     row = first(evidence)
     table = evidence.trials.pivot_table(index=["task", "seed"], columns="variant", values="score")
     by_seed = (table["a"] - table["baseline"]).groupby("seed").mean()
@@ -138,7 +118,7 @@ def test_of_26_games_and_5_seeds_t_of_the_mean_is_that_of_the_table_of_runs():
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
     assert (row["n"], row["verdict"]) == (5, "better")
     assert len(compare(evidence)) == 27
-    each = compare(over(gains, "each"))
+    each = compare(study_over(gains, "each"))
     assert set(each["level"].round(12)) == {round(1 - 0.05 / 26, 12)}
     assert (each["verdict"] == "better").sum() < 13, "alone most games stay open"
 
@@ -147,13 +127,13 @@ def test_a_condition_that_lacks_runs_leaves_the_mean_incomplete_and_is_named():
     d = REVERSED[:, :2].copy()
     d[:, 1] = np.nan
     for form in ("mean", "every"):
-        row = first(over(d, form))
+        row = first(study_over(d, form))
         assert (row["verdict"], row["reason"]) == ("inconclusive", "incomplete pairs=0 missing=5"), form
-        assert beside(over(d, form))["deciding"] == "c1"
-        assert unsettled(over(d, form)) == set(), "no seed makes it good"
+        assert beside(study_over(d, form))["deciding"] == "c1"
+        assert unsettled(study_over(d, form)) == set(), "no seed makes it good"
     d = REVERSED[:, :2].copy()
     d[3, 1] = np.nan
-    row = first(over(d))
+    row = first(study_over(d))
     assert (row["verdict"], row["reason"], row["n"]) == ("inconclusive", "incomplete pairs=4 missing=1", 4)
     assert np.isfinite(row["diff"])
 
@@ -180,7 +160,7 @@ def test_what_solves_or_does_not_has_no_mean_and_is_judged_in_every_condition():
 
 
 def test_conditions_without_a_common_seed_have_no_mean():
-    evidence = over(REVERSED[:, :2])
+    evidence = study_over(REVERSED[:, :2])
     trials = evidence.trials.copy()
     trials.loc[trials["task"] == "c1", "seed"] += 5
     seeds = {"c0": [*range(5)], "c1": [*range(5, 10)]}
@@ -196,7 +176,8 @@ def test_conditions_without_a_common_seed_have_no_mean():
     known = stats.ttest_1samp(REVERSED[:, :2].mean(axis=1), 0).pvalue
     assert about["p_shared"] == pytest.approx(known)
     shared = replace(
-        over(REVERSED), facts=replace(over(REVERSED).facts, over=Over("mean", independent_seeds=True))
+        study_over(REVERSED),
+        facts=replace(study_over(REVERSED).facts, over=Over("mean", independent_seeds=True)),
     )
     assert first(shared)["reason"] == "shared_seeds"
 
@@ -215,9 +196,9 @@ def test_test_examples_that_conditions_share_widen_the_mean():
 
 
 def test_a_sample_of_conditions_takes_eight():
-    assert first(over(REVERSED, "sample"))["reason"] == "few conditions=3 least=8"
+    assert first(study_over(REVERSED, "sample"))["reason"] == "few conditions=3 least=8"
     rng = np.random.default_rng(3)
-    row = first(over(rng.normal(0.05, 0.02, (5, 10)), "sample"))
+    row = first(study_over(rng.normal(0.05, 0.02, (5, 10)), "sample"))
     assert (row["task"], row["n"], row["verdict"]) == ("sample", 10, "better")
 
 
@@ -235,19 +216,19 @@ def test_a_sample_of_conditions_takes_eight():
 )
 def test_seeds_needed_are_those_of_the_verdict_that_the_other_condition_supports(shifts, reason):
     noise = 0.001 * np.array([-1.0, 0.2, 1.1, -0.6, 0.3, 0.0])
-    row = first(over(np.array(shifts) + noise[:, None], "every", margin=0.01))
+    row = first(study_over(np.array(shifts) + noise[:, None], "every", margin=0.01))
     assert (row["verdict"], row["reason"]) == ("inconclusive", reason)
 
 
 def test_every_shows_the_condition_that_decides():
     d = REVERSED[:, :2]
-    evidence = over(d, "every")
+    evidence = study_over(d, "every")
     row = first(evidence)
     p = stats.ttest_1samp(d, 0).pvalue
     assert (row["task"], row["verdict"], row["p"]) == ("every", "better", pytest.approx(p.max()))
     assert row["diff"] == pytest.approx(d[:, p.argmax()].mean())
     assert beside(evidence)["deciding"] == f"c{p.argmax()}"
-    mixed = over(REVERSED, "every")
+    mixed = study_over(REVERSED, "every")
     row, about = first(mixed), beside(mixed)
     assert (row["verdict"], row["reason"]) == ("inconclusive", "varies")
     assert (about["deciding"], about["better"], about["worse"], about["varies"]) == ("c2", 2, 1, True)
@@ -258,9 +239,9 @@ def test_every_needs_the_seeds_of_the_condition_that_needs_most_and_none_where_s
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 1, (6, 2))
     noise = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1)
-    alike = over(0.1 + noise * [0.1, 0.3], "every")
+    alike = study_over(0.1 + noise * [0.1, 0.3], "every")
     assert first(alike)["reason"] == "open seeds=73", "d_z is one third in the condition that decides"
-    opposed = over(np.array([0.1, -0.05]) + noise * [0.1, 0.1], "every")
+    opposed = study_over(np.array([0.1, -0.05]) + noise * [0.1, 0.1], "every")
     assert first(opposed)["reason"] == "both_signs"
     assert unsettled(opposed), "looks go on: a sign may be by chance"
     within = replace(opposed, facts=replace(opposed.facts, margin=0.2))
@@ -272,14 +253,14 @@ def test_every_needs_the_seeds_of_the_condition_that_needs_most_and_none_where_s
 
 def test_a_claim_follows_its_study():
     asked = [beats(), replace(beats(), condition="c2", text="a beats baseline on score at c2")]
-    mean = judge_claims(over(REVERSED, claims=asked))
-    row = first(over(REVERSED, claims=asked))
+    mean = judge_claims(study_over(REVERSED, claims=asked))
+    row = first(study_over(REVERSED, claims=asked))
     assert mean["verdict"].tolist() == ["supported", "refuted"]
     assert mean["task"].tolist() == ["mean", "c2"]
     for column in ("diff", "ci_low", "ci_high", "n"):
         assert mean[column][0] == pytest.approx(row[column]), "it is about the row"
     assert row["level"] == pytest.approx(1 - 0.05 / 2), "the other is about no row"
-    every = judge_claims(over(REVERSED, "every", claims=asked))
+    every = judge_claims(study_over(REVERSED, "every", claims=asked))
     assert every["task"].tolist() == ["c2", "c2"]
     assert every["verdict"].tolist() == ["refuted", "refuted"]
 
@@ -291,19 +272,19 @@ def test_a_claim_by_more_in_one_condition_is_the_difference_of_both():
         condition="c2",
         less=Less(["a"], ["baseline"], "score", condition="c0"),
     )
-    row = judge_claims(over(GROWING, "each", claims=[more])).iloc[0]
+    row = judge_claims(study_over(GROWING, "each", claims=[more])).iloc[0]
     d = GROWING[:, 2] - GROWING[:, 0]
     known = stats.ttest_1samp(d, 0).confidence_interval(1 - 0.05 / 4)
     assert (row["task"], row["verdict"]) == ("c2", "supported")
     assert (row["diff"], row["ci_low"], row["ci_high"]) == pytest.approx((d.mean(), known.low, known.high))
     back = replace(more, condition="c0", less=replace(more.less, condition="c2"))
-    assert judge_claims(over(GROWING, "each", claims=[back])).iloc[0]["verdict"] == "refuted"
-    assert first(over(GROWING, "mean", claims=[more, back], family="claims"))["level"] == 0.95
+    assert judge_claims(study_over(GROWING, "each", claims=[back])).iloc[0]["verdict"] == "refuted"
+    assert first(study_over(GROWING, "mean", claims=[more, back], family="claims"))["level"] == 0.95
 
 
 def test_the_trend_is_that_of_the_reference_in_the_table_and_in_a_claim():
     gains = replace(beats(by=0.01), kind="gains", along="model.d_model")
-    evidence = over(GROWING, "mean", along="model.d_model", sizes=SIZES, claims=[gains])
+    evidence = study_over(GROWING, "mean", along="model.d_model", sizes=SIZES, claims=[gains])
     row = trends(evidence).iloc[0]
     assert row["diff"] == pytest.approx(0.01457142857, abs=5e-12)
     assert row["p"] == pytest.approx(0.005400046408, abs=5e-13)
@@ -312,14 +293,14 @@ def test_the_trend_is_that_of_the_reference_in_the_table_and_in_a_claim():
     assert (judged["task"], judged["diff"]) == ("trend", pytest.approx(row["diff"]))
     assert judged["verdict"] == "inconclusive"
     assert judged["reason"].startswith("open seeds=")
-    assert len(trends(over(GROWING, "mean"))) == 0
-    each = over(GROWING, "each", along="model.d_model", sizes=SIZES)
+    assert len(trends(study_over(GROWING, "mean"))) == 0
+    each = study_over(GROWING, "each", along="model.d_model", sizes=SIZES)
     assert trends(each)["p"].tolist() == pytest.approx([row["p"]])
     assert len(conditions_table(each)) == 0
 
 
 def test_a_trend_without_numbers_says_so():
-    evidence = over(GROWING, along="model.d_model", sizes={"c0": 64.0, "c1": 64.0, "c2": 128.0})
+    evidence = study_over(GROWING, along="model.d_model", sizes={"c0": 64.0, "c1": 64.0, "c2": 128.0})
     assert trends(evidence)["reason"].tolist() == ["sizes"]
 
 
@@ -330,122 +311,14 @@ def test_looks_are_taken_at_all_conditions_until_the_mean_is_decided():
     rng = np.random.default_rng(7)
     d = rng.normal(0.002, 0.02, (10, 3))
     d[:5] = rng.normal(0.05, 0.005, (5, 3))
-    evidence = over(d)
+    evidence = study_over(d)
     taken = replace(evidence.facts, provenance=Planned(looks=[5, 10]))
     row = first(replace(evidence, facts=taken))
     assert (row["look"], row["n"], row["verdict"]) == (1, 5, "better")
     assert row["level"] == pytest.approx(1 - 0.05 / 3), "the first look of two has a third of the level"
-    weak = over(rng.normal(0.002, 0.02, (5, 3)))
+    weak = study_over(rng.normal(0.002, 0.02, (5, 3)))
     still = replace(weak, facts=replace(weak.facts, provenance=Planned(looks=[5, 10])))
     assert unsettled(still) == {
         (variant, task) for variant in ("baseline", "a") for task in ("c0", "c1", "c2")
     }
     assert first(still)["reason"].startswith("open seeds=")
-
-
-# Families
-
-
-def in_family(family, p_values, *, late=()):
-    """Evidence of claims about variants whose differences from the baseline have these two-sided p, of 6 seeds."""
-    z = np.array([-1.2, -0.7, -0.1, 0.3, 0.6, 1.1])
-    z = (z - z.mean()) / z.std(ddof=1)
-    base = 0.5 + np.random.default_rng(2).normal(0, 0.1, 6)
-    values = {"baseline": base}
-    claims = []
-    for place, p in enumerate(p_values):
-        name = "abcdefgh"[place]
-        t = stats.t.ppf(1 - p / 2, 5)
-        values[name] = base + 0.02 * (z + t / np.sqrt(6))
-        claims.append(claim("beats", name, metric="score", exploratory=place in late))
-    evidence = study(values, metric="score", metrics={"score": SCORE}, claims=claims)
-    return replace(evidence, facts=replace(evidence.facts, family=family))
-
-
-def test_claims_in_order_are_tested_until_one_is_open():
-    evidence = in_family("ordered", (0.03, 0.04, 0.06, 0.001))
-    rows = judge_claims(evidence)
-    assert rows["verdict"].tolist() == ["supported", "supported", "inconclusive", "inconclusive"]
-    assert rows["reason"].tolist()[:2] == ["", ""]
-    assert rows["reason"][2].startswith("open")
-    assert rows["reason"][3] == "not_tested"
-    assert np.isfinite(rows["ci_low"]).all(), "it has an interval"
-    table = compare(evidence)
-    assert set(table["verdict"]) == {""}
-    assert set(table["level"]) == {0.95}
-    assert set(table["exploratory"]) == {False}
-    assert unsettled(evidence) == {("baseline", "recall"), ("c", "recall")}, "d is settled once c is"
-
-
-def test_after_a_claim_that_nothing_can_decide_none_needs_seeds():
-    evidence = in_family("ordered", (0.3, 0.3))
-    lost = evidence.trials[~((evidence.trials["variant"] == "a") & (evidence.trials["seed"] == 2))]
-    assert unsettled(evidence) == {(name, "recall") for name in ("baseline", "a", "b")}
-    assert unsettled(replace(evidence, trials=lost)) == set()
-
-
-def test_a_family_of_claims_judges_no_row_and_its_late_claims_among_all():
-    evidence = in_family("claims", (0.02, 0.024, 0.012, 0.3), late=(2,))
-    rows = judge_claims(evidence)
-    assert rows["verdict"].tolist()[2] == "inconclusive", "0.012 is above 0.05/(4 rows + 4 claims)"
-    widths = (rows["ci_high"] - rows["ci_low"]).to_numpy()
-    expected = [stats.t.ppf(1 - alpha / 2, 5) for alpha in (0.05 / 3, 0.05 / 3, 0.05 / 8, 0.05 / 3)]
-    assert widths / widths[0] == pytest.approx(np.array(expected) / expected[0])
-    assert set(compare(evidence)["verdict"]) == {""}
-    places = unsettled(evidence)
-    assert ("d", "recall") in places, "its claim is open"
-    without = replace(evidence, facts=replace(evidence.facts, claims=[]))
-    assert unsettled(without) == set(), "rows alone ask for no seeds"
-
-
-# Settings that were tuned
-
-
-def tuned(at="", num_conditions=2):
-    """Evidence of conditions in each of which the baseline has a runner-up, and its values by condition."""
-    rng = np.random.default_rng(4)
-    names = [f"c{t}" for t in range(num_conditions)]
-    chosen = {name: 0.5 + rng.normal(0, 0.05, 6) for name in names}
-    other = {name: chosen[name] + 0.03 * (-0.5) ** t + rng.normal(0, 0.01, 6) for t, name in enumerate(names)}
-    made = {name: chosen[name] + 0.05 + rng.normal(0, 0.01, 6) for name in names}
-    tasks = {name: {"score": SCORE} for name in names}
-    evidence = study({"baseline": chosen, "a": made}, metric="score", tasks=tasks)
-    beside = study({"baseline at lr=2": other}, metric="score", tasks=tasks).trials
-    baseline, variant = evidence.facts.variants
-    rivals = {name: ["baseline at lr=2"] for name in names}
-    facts = replace(evidence.facts, over=Over("mean"), variants=[replace(baseline, rivals=rivals), variant])
-    evidence = replace(evidence, facts=facts, frames={"rivals": beside})
-    search = SearchFacts([], [], "grid", "none", 2, [0, 1, 2], 2, at=at)
-    return evidence.having(search), chosen, other, made
-
-
-def test_a_mean_holds_at_the_runner_ups_of_each_condition_in_all_combinations():
-    evidence, chosen, other, made = tuned()
-    p_values = []
-    for first_setting in (chosen, other):
-        for second_setting in (chosen, other):
-            gains = (made["c0"] - first_setting["c0"] + made["c1"] - second_setting["c1"]) / 2
-            p_values.append(stats.ttest_1samp(gains, 0).pvalue)
-    row = first(evidence)
-    assert row["p"] == pytest.approx(max(p_values))
-    assert row["verdict"] == "better"
-    assert depends_on_tuning(evidence) == {("baseline", "c0"), ("baseline", "c1")}
-
-
-def test_settings_that_were_tuned_in_one_condition_are_varied_in_all_at_once():
-    evidence, chosen, other, made = tuned(at="c0")
-    p_values = []
-    for setting in (chosen, other):
-        gains = (made["c0"] - setting["c0"] + made["c1"] - setting["c1"]) / 2
-        p_values.append(stats.ttest_1samp(gains, 0).pvalue)
-    assert first(evidence)["p"] == pytest.approx(max(p_values))
-    without = replace(evidence, frames={})
-    assert first(without)["reason"] == "incomplete pairs=0 missing=6"
-
-
-@pytest.mark.slow
-def test_too_many_combinations_of_settings_are_refused_unless_one_condition_chose_for_all():
-    many, *_ = tuned(num_conditions=13)
-    assert first(many)["reason"] == "combinations"
-    at_one, *_ = tuned(at="c0", num_conditions=13)
-    assert first(at_one)["verdict"] == "better"

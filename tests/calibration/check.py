@@ -93,6 +93,12 @@ def near(
     return Check(f"{what}, less the power that is stated", setting, less, -most, most, len(flags))
 
 
+def never(what: str, found: ArrayLike, setting: Mapping[str, float | str]) -> Check:
+    """Returns how often something was found that must never be; found: a flag, or several, a study."""
+    flags = np.asarray(found, bool)
+    return Check(what, setting, float(flags.mean()), 0.0, 0.0, len(flags))
+
+
 @dataclass
 class Place:
     """Where a calibration works."""
@@ -103,6 +109,11 @@ class Place:
     "Simulated studies a setting."
     draws: int = 1_000
     "Fictitious studies that are drawn from trained runs, a setting."
+
+    @property
+    def few(self) -> int:
+        """Number of simulated studies that the package judges, too, where it is slow."""
+        return max(4, self.studies // 200)
 
     def trained(self, name: str, seeds: tuple[int, ...] | None = None) -> Results:
         """The results of a study of `STUDIES` through the whole pipeline, with its own seeds or with these."""

@@ -112,9 +112,9 @@ def family_levels(
     settings: how many there are of the subject. exactly: whether one variant errs at `rate`, and not only at most.
     """
     for size in FAMILIES:
-        found = (p[:size] <= ALPHA / size).any(axis=0)
-        what = f"{subject}: a verdict" if size == 1 else f"{subject}, several variants: any verdict"
         alone = size == 1
+        found = (p[:size] <= ALPHA / size).any(axis=0)
+        what = f"{subject}: a verdict" if alone else f"{subject}, several variants: any verdict"
         yield frequency(
             what,
             found,

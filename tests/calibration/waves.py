@@ -9,7 +9,7 @@ import numpy as np
 from ablate.analysis.level_of_tries import TOTAL_LEVEL, LevelLeft
 from ablate.commits.stream import NUM_BASE_RUNS, PAIRS
 
-from .check import Check, Place, at_most, frequency, near
+from .check import Check, Place, at_most, frequency, near, never
 from .many_streams import ManyStreams, Runs, Spreads, keep_nothing_new, kept_gains, p_of_gains
 from .one_stream import kept_by_package
 from .simulations import Floats
@@ -66,10 +66,8 @@ def of_mix(
     runs = Runs.drawn(rng.standard_normal, place.studies, spread, wave=wave)
     gains = GAIN * (rng.random(runs.screening.shape) < share)
     kept = kept_gains(runs, gains)
-    some = max(4, place.studies // 200)
-    other = ~np.isclose(kept[:some], kept_by_package(runs, gains[:some]), equal_nan=True)
-    what = "Stream of tries: keeps others than the package"
-    yield Check(what, setting, float(other.mean()), 0.0, 0.0, some)
+    other = ~np.isclose(kept[: place.few], kept_by_package(runs, gains[: place.few]), equal_nan=True)
+    yield never("Stream of tries: keeps others than the package", other, setting)
     wrong = (kept == 0).any(axis=1)
     yield at_most(MIXES, wrong, setting, most=MOST_IN_MIXES, alpha=MOST_IN_MIXES)
 

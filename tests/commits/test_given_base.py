@@ -7,7 +7,7 @@ import pytest
 from committed import PRINTED, Repository, drawn, git
 
 from ablate.commits.given import UNNAMED_SEED
-from ablate.commits.stream import PAIRS, SEEDS, Sides, Spread, State
+from ablate.commits.stream import PAIRS, SEEDS, Sides, Spread, State, standard_errors
 from ablate.records.environment import machine
 
 BASE = [0.70, 0.72, 0.69, 0.71, 0.73, 0.70, 0.68, 0.72, 0.71, 0.70]
@@ -46,16 +46,20 @@ def called(repository, file, *words):
 
 
 @pytest.mark.parametrize(
-    ("tried", "p"),
+    ("tried", "p", "df", "last_digit"),
     [
-        ([0.74, 0.75, 0.73, 0.76, 0.72], 0.002735107579),
-        ([0.74, 0.80, 0.68, 0.78, 0.72], 0.07558509791),
+        ([0.74, 0.75, 0.73, 0.76, 0.72], 0.002735107579, 7.274559194, 1e-12),
+        ([0.74, 0.80, 0.68, 0.78, 0.72], 0.07558509791, 4.454662244, 1e-11),
     ],
 )
-def test_a_confirmation_on_a_given_base_is_that_of_the_reference(tried, p):
+def test_a_confirmation_on_a_given_base_is_that_of_the_reference(tried, p, df, last_digit):
     state = State.on_given_base(BASE, 10)
     sides = Sides(CONFIRMED, tried)
-    assert state.confirmed(sides, 0.01).p == pytest.approx(p, rel=1e-9)
+    assert state.confirmed(sides, 0.01).p == pytest.approx(p, abs=last_digit / 2)
+    of_base = sides.base_spread
+    of_try = sides.tried_spread
+    _, (_, welch_df) = standard_errors(of_base.pooled_with(of_try), of_base, of_try)
+    assert welch_df == pytest.approx(df, abs=5e-10)
     own = State.at_start(BASE)
     assert state.screened(0.75).p == own.screened(0.75).p
     after = state.after([sides], None)

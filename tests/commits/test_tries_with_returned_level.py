@@ -1,98 +1,21 @@
-"""Confirmations on a base that is given, and the level that is left of a ledger, against reference values."""
+"""The level that is left of a ledger, against reference values, and what streams of tries keep at it."""
 
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from calibration.many_streams import Runs
+from calibration.one_stream import kept_by_package
+from calibration.waves import p_after_keep
 from scipy import stats
 
 from ablate.analysis.level_of_tries import LevelLeft
-from ablate.analysis.power import t_p_above
 from ablate.commits.ledger import level_left
 from ablate.commits.lines import Answered, Begun, Call, Confirmation, StateLine
-from ablate.commits.stream import (
-    NUM_BASE_RUNS,
-    PAIRS,
-    Sides,
-    Spread,
-    State,
-    attempt,
-    p_of_gain,
-    standard_errors,
-)
+from ablate.commits.stream import State
 
 CALL = Call(["train"], "loss", "", "min", [])
 BASE = [0.70, 0.72, 0.69, 0.71, 0.73, 0.70, 0.68, 0.72, 0.71, 0.70]
-CONFIRMED = [0.71, 0.70, 0.72, 0.69, 0.71]
-
-
-@pytest.mark.parametrize(
-    ("tried", "p", "df", "last_digit"),
-    [
-        ([0.74, 0.75, 0.73, 0.76, 0.72], 0.002735107579, 7.274559194, 1e-12),
-        ([0.74, 0.80, 0.68, 0.78, 0.72], 0.07558509791, 4.454662244, 1e-11),
-    ],
-)
-def test_on_a_given_base_a_confirmation_stands_alone_as_in_the_reference(tried, p, df, last_digit):
-    base = Spread.of(CONFIRMED)
-    own = Spread.of(tried)
-    pooled = base.pooled_with(own)
-    gain = fmean(tried) - fmean(CONFIRMED)
-    _, (_, welch_df) = standard_errors(pooled, base, own)
-    assert welch_df == pytest.approx(df, abs=5e-10)
-    assert p_of_gain(gain, pooled, base, own) == pytest.approx(p, abs=last_digit / 2)
-
-
-@dataclass
-class Stream:
-    """A stream of simulated tries; runs of the base have the standard deviation 1."""
-
-    rng: np.random.Generator
-    spread: float
-    """The standard deviation of runs of a try."""
-    is_given: bool = False
-    """Whether the first base is given by numbers of earlier runs."""
-
-    def __post_init__(self):
-        self.mean = 0.0
-        base = self.runs(NUM_BASE_RUNS)
-        self.state = State.on_given_base(base, NUM_BASE_RUNS) if self.is_given else State.at_start(base)
-        self.left = LevelLeft()
-
-    def runs(self, num, gain=0.0, spread=1.0):
-        """Runs of the base, or of a try with a true gain."""
-        return (self.mean + gain + spread * self.rng.normal(size=num)).tolist()
-
-    def wave(self, gains):
-        """The true gains of the tries that a wave keeps, one at most; gains: the true ones of all."""
-        judged = attempt(
-            self.state,
-            self.left,
-            len(gains),
-            screen=lambda seeds: [self.runs(1, gain, self.spread)[0] for gain in gains],
-            confirm=lambda seeds: {
-                number: Sides(self.runs(PAIRS), self.runs(PAIRS, gains[number], self.spread))
-                for number in seeds
-            },
-            on_confirmations=lambda order, state: None,
-        )
-        self.state = judged.state
-        self.left = judged.left
-        kept = []
-        for gain, answer in zip(gains, judged.answers, strict=True):
-            if answer.verdict == "keep":
-                kept.append(gain)
-        self.mean += sum(kept)
-        return kept
-
-
-def keeps_falsely(stream, *, wave, shares_true, num_tries=60):
-    """Whether a stream keeps a try that changes nothing; a try that is true gains three standard deviations."""
-    kept = []
-    for _ in range(num_tries // wave):
-        kept += stream.wave(3.0 * (stream.rng.random(wave) < shares_true))
-    return 0.0 in kept
 
 
 @pytest.mark.slow
@@ -111,11 +34,12 @@ def keeps_falsely(stream, *, wave, shares_true, num_tries=60):
     ],
 )
 def test_any_false_keep_of_a_stream_is_rare(spread, wave, shares_true, is_given):
+    """A try that is true gains three standard deviations."""
     rng = np.random.default_rng(60)
     num = 200
-    wrong = []
-    for _ in range(num):
-        wrong.append(keeps_falsely(Stream(rng, spread, is_given), wave=wave, shares_true=shares_true))
+    runs = Runs.drawn(rng.standard_normal, num, spread, wave=wave)
+    gains = 3.0 * (rng.random(runs.screening.shape) < shares_true)
+    wrong = (kept_by_package(runs, gains, given=is_given) == 0).any(axis=1)
     assert np.mean(wrong) <= stats.binom.ppf(0.995, num, 0.05) / num
 
 
@@ -169,25 +93,12 @@ def test_of_a_wave_the_level_of_the_try_that_is_kept_returns():
     assert level_left(lines).budget == pytest.approx(0.01757869650, abs=5e-12)
 
 
-@pytest.mark.slow
 def test_the_return_of_the_level_adds_to_the_power_of_a_confirmation():
     """A gain of two standard deviations after a keep at the twelfth: with and without the return."""
-    rng = np.random.default_rng(61)
     before = LevelLeft().after(12)
     levels = np.array([before.after_keep(12).next_level, before.next_level])
-    by_both = []
-    by_pooled = []
-    for _ in range(4000):
-        # Nine degrees of freedom of the first base and eight of each confirmation; four of the try that was kept.
-        all_runs = Spread(rng.chisquare(105) / 105, 105)
-        state = State([0.0] * PAIRS, all_runs, Spread(rng.chisquare(4) / 4, 4))
-        sides = Sides(rng.normal(size=PAIRS).tolist(), rng.normal(2.0, size=PAIRS).tolist())
-        confirmed = state.confirmed(sides, 1.0)
-        pooled = all_runs.pooled_with(Spread.of(sides.base), Spread.of(sides.tried))
-        by_both.append(confirmed.p <= levels)
-        by_pooled.append(
-            t_p_above(confirmed.gain, (2 * pooled.variance / PAIRS) ** 0.5, pooled.df, 0) <= levels
-        )
-    assert np.mean(by_both, axis=0) == pytest.approx([0.39, 0.11], abs=0.03)
+    by_both = p_after_keep(np.random.default_rng(61), 4000, 12, gain=2.0)
+    by_pooled = p_after_keep(np.random.default_rng(61), 4000, 12, gain=2.0, by_welch=False)
+    assert (by_both[:, None] <= levels).mean(axis=0) == pytest.approx([0.39, 0.11], abs=0.03)
     # The power that METHODS states is that of the pooled test alone.
-    assert np.mean(by_pooled, axis=0) == pytest.approx([0.64, 0.36], abs=0.03)
+    assert (by_pooled[:, None] <= levels).mean(axis=0) == pytest.approx([0.64, 0.36], abs=0.03)

@@ -3,13 +3,12 @@
 import io
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from made_evidence import claim, study
+from made_conditions import GROWING, study_over
+from made_evidence import claim
 from rich.console import Console
 
 from ablate.commands.list import overview
-from ablate.core.metric import Metric
 from ablate.core.over import Over
 from ablate.pipeline.confirm import _decided_comparisons
 from ablate.pipeline.judging import judge_evidence, verdicts_of
@@ -17,23 +16,13 @@ from ablate.pipeline.next_steps import print_places
 from ablate.pipeline.without_effect import in_all_tasks
 from ablate.records.folder import StudyFolder
 
-GAINS = np.array(
-    [(0.01, 0.03, 0.06), (0.02, 0.03, 0.05), (0, 0.02, 0.07), (0.01, 0.04, 0.04), (0.02, 0.02, 0.06)]
-)
 ALONG = Over("mean", "model.d_model", {"short": 64, "middle": 128, "long": 512})
 
 
 def judged(results, over, family="all"):
     """A folder with the verdicts of a study of three conditions, in each of which `a` is better."""
-    names = ("short", "middle", "long")
-    base = {name: 0.5 + np.random.default_rng(1).normal(0, 0.1, 5) for name in names}
-    values = {"baseline": base, "a": {name: base[name] + GAINS[:, t] for t, name in enumerate(names)}}
-    made = study(
-        values,
-        metric="score",
-        tasks={name: {"score": Metric("max")} for name in names},
-        claims=[claim("beats", metric="score")],
-    )
+    claims = [claim("beats", metric="score")]
+    made = study_over(GROWING, names=("short", "middle", "long"), claims=claims)
     plan = replace(made.facts.plan, source="../x.yaml")
     folder = StudyFolder(results, "made")
     facts = replace(made.facts, study="made", over=over, family=family, provenance=plan)

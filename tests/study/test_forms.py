@@ -226,60 +226,62 @@ def test_an_interaction_of_levels_stays_one(write):
     assert (interaction.condition, interaction.less.condition) == ("", "")
 
 
+ALONG = f"{THREE}along: config.w\nover: mean\n"
+
+
 @pytest.mark.parametrize(
-    ("claim", "problem"),
+    ("text", "claim", "problem"),
     [
         (
+            TWO,
             f"{MUON} at w25",
-            "unknown condition 'w25'; given {claim!r}; allowed: w256, w512. Did you mean 'w256'?",
+            "line 8: claims[0]: unknown condition 'w25'; given {claim!r}; allowed: w256, w512. "
+            "Did you mean 'w256'?",
         ),
         (
+            TWO,
             f"{MUON} by more at w51 than at w256",
-            "unknown condition 'w51'; given {claim!r}; allowed: w256, w512. Did you mean 'w512'?",
+            "line 8: claims[0]: unknown condition 'w51'; given {claim!r}; allowed: w256, w512. "
+            "Did you mean 'w512'?",
         ),
         (
+            TWO,
             f"{MUON} by more at w512 than at w512",
-            "takes two conditions, not w512 twice; given {claim!r}; allowed: w256, w512",
+            "line 8: claims[0]: takes two conditions, not w512 twice; given {claim!r}; allowed: w256, w512",
         ),
         (
+            TWO,
             f"{MUON} by more at w512 than at config.w=256",
-            "unknown condition 'config.w=256'; given {claim!r}; allowed: w256, w512",
+            "line 8: claims[0]: unknown condition 'config.w=256'; given {claim!r}; allowed: w256, w512",
         ),
         (
+            TWO,
             "config.opt=muon gains on baseline on loss along config.w",
-            "is along config.w, and the study does not say along which number its conditions differ; given {claim!r}. "
-            "Add `along: config.w`",
+            "line 8: claims[0]: is along config.w, and the study does not say along which number its conditions "
+            "differ; given {claim!r}. Add `along: config.w`",
         ),
-    ],
-)
-def test_a_claim_on_conditions_says_what_is_wrong(ladder, claim, problem):
-    (found,) = problems(ladder(f"{TWO}claims: ['{claim}']\n"))
-    assert found == "line 8: claims[0]: " + problem.format(claim=claim)
-
-
-@pytest.mark.parametrize(
-    ("claim", "problem"),
-    [
         (
+            ALONG,
             "config.opt=muon gains on baseline on loss along config.s",
-            "is along config.s, and the conditions of the study differ along config.w; given {claim!r}. "
-            "Write `along config.w`",
+            "line 10: claims[0]: is along config.s, and the conditions of the study differ along config.w; "
+            "given {claim!r}. Write `along config.w`",
         ),
         (
+            ALONG,
             "config.opt=muon gains on baseline on seed_spread along config.w",
-            "a trend takes a metric of single runs, and seed_spread is computed over several; given {claim!r}. "
-            "Claim the difference in each condition, `at NAME`",
+            "line 10: claims[0]: a trend takes a metric of single runs, and seed_spread is computed over several; "
+            "given {claim!r}. Claim the difference in each condition, `at NAME`",
         ),
         (
+            ALONG,
             "config.opt=muon beats baseline on seed_spread",
-            "is about seed_spread, which is computed over several runs, and has no mean over conditions; "
-            "given {claim!r}. Write `on seed_spread at NAME`, for one condition",
+            "line 10: claims[0]: is about seed_spread, which is computed over several runs, and has no mean over "
+            "conditions; given {claim!r}. Write `on seed_spread at NAME`, for one condition",
         ),
     ],
 )
-def test_a_claim_on_the_mean_or_a_trend_says_what_is_wrong(ladder, claim, problem):
-    (found,) = problems(ladder(f"{THREE}along: config.w\nover: mean\nclaims: ['{claim}']\n"))
-    assert found == "line 10: claims[0]: " + problem.format(claim=claim)
+def test_a_claim_on_conditions_their_mean_or_a_trend_says_what_is_wrong(ladder, text, claim, problem):
+    assert problems(ladder(f"{text}claims: ['{claim}']\n")) == [problem.format(claim=claim)]
 
 
 @pytest.mark.parametrize(
