@@ -17,6 +17,7 @@ from ablate.commits.bench import Bench
 from ablate.commits.lines import LINE, Begun, FailedRun, Run
 from ablate.commits.stream import NUM_BASE_RUNS, PAIRS, State
 from ablate.commits.trees import git
+from ablate.core.metric import sign
 from ablate.external.command import split
 from ablate.records.environment import machine
 
@@ -60,8 +61,7 @@ def state_of_given(path: Path, bench: Bench) -> tuple[State, list[str]]:
             f"{path}: has {counted(len(given.values), 'value')} of the base, and {PAIRS} are the fewest. {REMEDY}"
         )
     seed = max([NUM_BASE_RUNS - 1, *given.seeds]) + 1 if given.seeds else UNNAMED_SEED
-    sign = 1 if bench.call.direction == "max" else -1
-    state = State.on_given_base([sign * value for value in given.values], seed)
+    state = State.on_given_base([sign(bench.call) * value for value in given.values], seed)
     return state, _notes(path, given.machine)
 
 
