@@ -2,7 +2,7 @@
 
 import csv
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from ablate.base import numerals
 from ablate.base.errors import AblateError
 from ablate.base.kept import FINITE, Journal, content_of, validated
 from ablate.base.wording import counted
@@ -120,22 +121,24 @@ def _of_file(path: Path) -> BaseValues:
     if len(runs) > 1:
         raise AblateError(f"{path}: has runs of several commits, machines or commands; keep those of one")
     [(commit, of_machine, command)] = runs
-    values = [_number(path, row, "value", number) for number, row in enumerate(rows, 2)]
+    values = _numbers_in(path, rows, "value", numerals.FINITE)
     seeds: list[int] = []
     if "seed" in rows[0]:
-        seeds = [int(_number(path, row, "seed", number)) for number, row in enumerate(rows, 2)]
+        seeds = [int(seed) for seed in _numbers_in(path, rows, "seed", numerals.COUNT)]
     return BaseValues(commit, of_machine, command, values, seeds)
 
 
-def _number(path: Path, row: dict[str, str], column: str, line: int) -> float:
-    """Returns the finite number of a cell. Raises `AblateError`."""
-    try:
-        number = float(row[column])
-        if abs(number) < float("inf"):
-            return number
-    except (TypeError, ValueError):
-        pass
-    raise AblateError(f"{path}:{line}: {column}: must be a finite number, not {row[column]!r}")
+def _numbers_in(
+    path: Path, rows: Sequence[Mapping[str, str]], column: str, domain: numerals.Domain
+) -> list[float]:
+    """Returns the numbers of a column. Raises `AblateError` for a cell outside of the domain."""
+    numbers: list[float] = []
+    for line, row in enumerate(rows, 2):
+        number = domain.read(row[column] or "")  # None in a row that is too short.
+        if number is None:
+            raise AblateError(f"{path}:{line}: {column}: must be {domain}, not {row[column]!r}")
+        numbers.append(number)
+    return numbers
 
 
 def _of_ledger(path: Path, bench: Bench) -> BaseValues:

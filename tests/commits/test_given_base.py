@@ -156,6 +156,11 @@ def test_values_that_are_not_of_this_base_are_refused_and_nothing_runs(repositor
         ("a.csv", "commit,value\n1,2\n", "must have the columns commit, machine, command, value"),
         ("b.csv", f"commit,machine,command,value\n{good},a,b,x\n", "b.csv:2: value: must be a finite number"),
         ("c.csv", f"commit,machine,command,value\n{good},a,b,1\n{good},c,b,1\n", "several commits, machines"),
+        (
+            "e.csv",
+            f"commit,machine,command,value,seed\n{good},a,b,1,1.5\n",
+            "e.csv:2: seed: must be a whole number, at least 0",
+        ),
         ("d.jsonl", "", "is no ledger of `ablate gate` that has begun"),
     ):
         (repository.folder / name).write_text(text)
