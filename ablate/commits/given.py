@@ -14,7 +14,7 @@ from ablate.base import numerals
 from ablate.base.errors import AblateError
 from ablate.base.kept import FINITE, Journal, content_of, validated
 from ablate.base.wording import counted
-from ablate.commits.bench import Bench
+from ablate.commits.bench import MAX_VALUE, Bench
 from ablate.commits.lines import LINE, Begun, FailedRun, Run
 from ablate.commits.stream import NUM_BASE_RUNS, PAIRS, State
 from ablate.commits.trees import git
@@ -52,7 +52,7 @@ _SCHEMA = TypeAdapter(BaseValues)
 def state_of_given(path: Path, bench: Bench) -> tuple[State, list[str]]:
     """Returns the state of a new ledger on a base that is given, and notes on it.
 
-    Raises `AblateError` for values of another commit or command, and for fewer than a confirmation has.
+    Raises `AblateError` for values of another commit or command, and for fewer or larger ones than the rule takes.
     """
     given = _of_ledger(path, bench) if path.suffix == ".jsonl" else _of_file(path)
     _check_commit(path, given.commit, bench)
@@ -61,6 +61,9 @@ def state_of_given(path: Path, bench: Bench) -> tuple[State, list[str]]:
         raise AblateError(
             f"{path}: has {counted(len(given.values), 'value')} of the base, and {PAIRS} are the fewest. {REMEDY}"
         )
+    largest = max(given.values, key=abs)
+    if abs(largest) > MAX_VALUE:
+        raise AblateError(f"{path}: has the value {largest:g}, and {MAX_VALUE:g} is the largest. {REMEDY}")
     seed = max([NUM_BASE_RUNS - 1, *given.seeds]) + 1 if given.seeds else UNNAMED_SEED
     state = State.on_given_base([sign(bench.call) * value for value in given.values], seed)
     return state, _notes(path, given.machine)

@@ -143,6 +143,10 @@ def test_values_that_are_not_of_this_base_are_refused_and_nothing_runs(repositor
         ),
         ({"values": [1.0, 1.1, 1.2, 1.3]}, ("has 4 values of the base, and 5 are the fewest",)),
         ({"values": [1.0] * 8}, ("differ by less than",)),
+        (
+            {"values": [1e200, 2e200, 3e200, 4e200, 5e200]},
+            ("has the value 5e+200, and 1e+60 is the largest",),
+        ),
         ({"values": ["1"] * 8}, ("values.json: values[0]: ",)),
         ({"seeds": [-1]}, ("seeds[0]: ",)),
         ({"more": 1}, ("more: ",)),
