@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Literal, assert_never, get_args
 
 from ablate.analysis.conditions import LEAST_INDEPENDENT, LEAST_SEEDS
+from ablate.analysis.family import TREND
 from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS
 from ablate.base.errors import Gather, Invalid, listed
@@ -31,7 +32,6 @@ from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
-TREND = "trend"
 _RESERVED = (*get_args(Form), TREND)
 """Words that tables have in the place of a condition."""
 _MOST = 3
