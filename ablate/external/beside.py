@@ -66,9 +66,7 @@ def documents_named(files: Sequence[Path], words: Sequence[str], folder: Path) -
 
     Names are read from the folder; one with a variable in it is not found.
     """
-    texts = [*words]
-    for file in _scripts(files):
-        texts.append(file.read_text(errors="replace"))
+    texts = [*words, *_texts_of_scripts(files)]
     names = dict.fromkeys(name for text in texts for name in _FILE.findall(text) if is_document(name))
     places = [Path(os.path.normpath(folder / name)) for name in names]
     return [place for place in places if place.is_relative_to(folder) and place.is_file()]
@@ -77,16 +75,16 @@ def documents_named(files: Sequence[Path], words: Sequence[str], folder: Path) -
 def variables_of_scripts(files: Sequence[Path], words: Sequence[str]) -> set[str]:
     """Returns the variables that scripts of a shell read, and words of a command that go to one."""
     names: set[str] = set()
-    for file in _scripts(files):
-        names |= variables_of_shell(file.read_text(errors="replace"))
+    for text in _texts_of_scripts(files):
+        names |= variables_of_shell(text)
     for before, word in pairwise(words):
         if before.endswith("c") and before.startswith("-"):
             names |= variables_of_shell(word)
     return names
 
 
-def _scripts(files: Sequence[Path]) -> Iterator[Path]:
-    """Yields the scripts of a shell among files."""
+def _texts_of_scripts(files: Sequence[Path]) -> Iterator[str]:
+    """Yields the texts of the scripts of a shell among files."""
     for file in files:
         if file.suffix == ".sh" and file.is_file() and file.stat().st_size <= _MAX_BYTES:
-            yield file
+            yield file.read_text(errors="replace")
