@@ -90,7 +90,9 @@ class Bench:
 
     def runs_of(self, tree: Tree) -> list[Run]:
         """Returns the finished runs of a tree by this call."""
-        return [run for run in self.runs if run.run == self._key(tree, run.seed)]
+        # A ledger has mostly runs of other trees, of which no digest is made.
+        of_tree = [run for run in self.runs if run.tree == tree.digest]
+        return [run for run in of_tree if run.run == self._key(tree, run.seed)]
 
     def is_finished(self, run: Wanted) -> bool:
         """Returns whether the number of a run is known."""
