@@ -37,7 +37,7 @@ class PlacedClaim:
 
 @dataclass(frozen=True)
 class ClaimedEstimate:
-    """A number that claims are about: the sum of some sides less that of others, in either direction."""
+    """A number that claims are about: the sum of some sides less that of others, whichever comes first."""
 
     place: str
     sums: frozenset[tuple[SideOnMetric, ...]]

@@ -9,7 +9,7 @@ from ablate.analysis.paired import NAN
 class ClaimRow:
     """A claim.
 
-    The numbers are those of the task that decides the claim; of a claim that no task can tell there are none.
+    The numbers are those of the task that decides the claim; where no task can tell the claim, there are none.
     """
 
     claim: str
@@ -34,9 +34,9 @@ class ClaimRow:
     """Whether the claim was declared after trials of the study existed."""
     metric: str
     task: str = ""
-    """The task that decides the claim or, of one number over conditions, how they are taken together.
+    """The task that decides the claim or, where one number is over conditions, how they are taken together.
 
-    Of more in one condition than in another the former; empty where no task can tell the claim.
+    Of a claim `by more at A than at B` it is A; empty where no task can tell the claim.
     """
     plan: str
     """`changed` or `added` where its runs are not as first planned, before results; else empty."""

@@ -14,14 +14,14 @@ class ComparisonRow:
     task: str
     """The task or, of a comparison over conditions, how they are taken together: `mean`, `every`, `sample`.
 
-    Of `every` the numbers are those of the condition that decides. Those of a mean are in the unit of the metric where
-    all conditions share its scale, else in shares of their scales.
+    Under `every` the numbers are those of the condition that decides. Those of a mean are in the unit of the metric
+    where all conditions have one scale, else in shares of the scale of each.
     """
     metric: str
     n: int
     """Pairs: seeds on which both runs have an outcome. A diverged run counts with the metric's floor.
 
-    Of a mean over conditions, seeds that all of them have; of a sample of conditions, conditions.
+    For a mean over conditions: the seeds that all of them have; for a sample of conditions: the conditions.
     """
     mean_variant: float
     """Mean over the pairs, in the metric's units and direction; NaN without pairs."""

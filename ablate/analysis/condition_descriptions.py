@@ -1,4 +1,4 @@
-"""Two descriptions of a comparison over many conditions, which nothing is judged by (Agarwal et al. 2021).
+"""Two descriptions of a comparison over many conditions; no verdict depends on them (Agarwal et al. 2021).
 
 The interquartile mean is the mean of the middle half of all differences d_it/u_t, of every seed in every condition: a
 few conditions with large differences do not move it. P(A > B) is the chance that A is better than B in a pair of runs
@@ -21,7 +21,7 @@ from ablate.analysis.runs import Runs
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 
 LEAST_DESCRIBED = 5
-"""The conditions from which on a comparison is described."""
+"""The fewest conditions over which a comparison is described."""
 CUT = 0.25
 """The share of the differences at either end that an interquartile mean leaves out."""
 
@@ -31,7 +31,7 @@ class Description:
     """How large the differences of a comparison are over conditions, and how often they favour the variant."""
 
     interquartile_mean: float
-    """Oriented, above 0 the variant is better; in the scaled unit, or in the metric's own where all share a scale."""
+    """Above 0 the variant is better; in the scaled unit, or in the metric's own where all conditions share a scale."""
     chance_of_better: float
     """P(A > B), from 0 to 1."""
 
@@ -44,7 +44,7 @@ def interquartile_mean(values: Floats) -> float:
 
 
 def chance_of_better(differences: Sequence[Floats]) -> float:
-    """Returns P(A > B), a tie counting one half; differences: of each pair of runs, an array a condition."""
+    """Returns P(A > B), where a tie counts one half; differences: those of all pairs of runs, an array a condition."""
     shares = [np.mean((one > 0) + 0.5 * (one == 0)) for one in differences]
     return float(np.mean(shares))
 
@@ -52,8 +52,8 @@ def chance_of_better(differences: Sequence[Floats]) -> float:
 def describe_over_conditions(runs: Runs) -> dict[tuple[str, str], Description]:
     """Returns (variant, baseline) → the description of their planned comparison over all conditions.
 
-    Nothing below `LEAST_DESCRIBED` conditions, of runs that nobody has, and of a pair that has no runs in a condition
-    or whose conditions have no common scale.
+    Left out are pairs in fewer than `LEAST_DESCRIBED` conditions, means whose runs are not known, and pairs that have
+    no runs in some condition, or whose conditions have no common scale.
     """
     compared = {(pair.name, pair.against): (pair.a, pair.b) for pair in planned_pairs(runs.facts)}
     descriptions = {}

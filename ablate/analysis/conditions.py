@@ -59,11 +59,11 @@ class Condition:
     near_bound: bool = False
     """Whether the mean of a side lies so near floor or ceiling that a difference of differences says nothing."""
     has_one_value: bool = False
-    """Whether all runs of both sides have one value, by a mean."""
+    """Whether all runs of both sides have the same value; False where a rate is judged."""
 
     @property
     def differences(self) -> Differences:
-        """Its differences, of a rate those on all seeds."""
+        """The differences; of a rate, those on all seeds, whichever side solved them."""
         return self.difference.differences if isinstance(self.difference, Rate) else self.difference
 
     @property
@@ -73,7 +73,7 @@ class Condition:
 
     @property
     def is_paired(self) -> bool:
-        """Whether it has a difference for each of its seeds."""
+        """True where there is a difference for each seed, so that runs are paired."""
         unpaired = isinstance(self.differences, Unpaired | OfSummaries)
         return not unpaired and len(self.seeds) == len(self.differences.values)
 
@@ -100,7 +100,7 @@ class Condition:
         )
 
     def without_grid(self) -> Condition:
-        """Returns the condition as one whose values lie on no grid, which adds nothing to the floor of a sum."""
+        """Returns the condition as if its values lay on no grid, so that it adds nothing to the floor of a sum."""
         return replace(self, difference=replace(self.differences, floor=SMALLEST_SD, resolution=0.0))
 
 
@@ -112,7 +112,7 @@ class Refusal:
     conditions: Sequence[str]
     """The conditions that the reason is about."""
     seeds: int = 0
-    """Of too few seeds, how many there are."""
+    """The number of seeds, where they are too few; else 0."""
 
 
 def scales_of(conditions: Sequence[Condition]) -> list[float] | None:
@@ -146,9 +146,9 @@ def _is_over_documents(condition: Condition) -> bool:
 
 
 def have_as_many_examples(conditions: Sequence[Condition]) -> bool:
-    """Returns whether all conditions have as many test examples, which are then taken for the same ones.
+    """Returns whether all conditions have the same number of test examples, which are then taken for the same ones.
 
-    Where they are others after all, adding them one by one estimates the same variance.
+    Where the examples differ after all, adding them one by one estimates the same variance.
     """
     counts = set()
     for condition in conditions:
@@ -174,7 +174,7 @@ def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
 
 
 def on_added_seeds(conditions: Sequence[Condition]) -> list[Differences]:
-    """Returns the differences of each condition on the seeds of the mean: those that all share, or else its own."""
+    """Returns the differences of each condition on the seeds that all share; on its own where too few are shared."""
     if all(one.is_paired for one in conditions):
         shared = on_shared_seeds(conditions)
         if shared[0].n >= LEAST_SEEDS:
@@ -183,9 +183,9 @@ def on_added_seeds(conditions: Sequence[Condition]) -> list[Differences]:
 
 
 def blocks_of(conditions: Sequence[Condition]) -> list[Block]:
-    """Returns the blocks of a mean over conditions: those of its conditions, whole ones first.
+    """Returns the blocks of a mean over conditions: those of its conditions, first those that block every verdict.
 
-    A condition that is at its ceiling, or has ties alone, blocks likeness; where all are, they block everything.
+    A condition at its ceiling, or with ties alone, blocks likeness; where every condition is, all verdicts are blocked.
     """
     single = [any(block.reason.code in SINGLE_CODES for block in one.difference.blocks) for one in conditions]
     blocks = []

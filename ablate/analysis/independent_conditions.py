@@ -112,7 +112,7 @@ def mean_of_independent(conditions: Sequence[Condition]) -> OfIndependentConditi
 
 
 def refusal_of_seeds(conditions: Sequence[Condition]) -> Refusal | None:
-    """Returns why seeds are not independent: numbers that several conditions have, or too few; None where they are."""
+    """Returns why seeds cannot be independent: conditions share numbers, or have too few; None where they can."""
     num_conditions = Counter(seed for condition in conditions for seed in {*condition.seeds})
     sharing = [one.name for one in conditions if any(num_conditions[seed] > 1 for seed in one.seeds)]
     if sharing:

@@ -32,7 +32,7 @@ class ClaimAt:
     tasks: Sequence[str]
     estimate: Estimated
     x: float
-    """What the claim names, in the units of the estimate."""
+    """The number in the claim, in the units of the estimate."""
     judged: Judged
     treatment: Treatment | None
     """The first difference in how the sides were treated; None where they were alike."""
@@ -41,9 +41,9 @@ class ClaimAt:
     is_seedless: bool = False
     """Whether more seeds would show nothing new."""
     must_agree: tuple[bool, bool] = (False, False)
-    """As `Judged.must_agree`; both of an estimate to which each side is added on some tasks and not on others."""
+    """As `Judged.must_agree`; both where the estimate adds the difference on some tasks and subtracts it on others."""
     unit: float = 1.0
-    """The number of units that are shown in one of the estimate."""
+    """One unit of the estimate, in the unit that is shown."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class JudgedClaim:
     The processes of a measurement are looked at once, whatever seeds do.
     """
     is_reached: bool = True
-    """Whether it gets a verdict: of claims in order, whether all before it are decided."""
+    """Whether the claim gets a verdict; where claims are in order, whether all before it are decided."""
 
     @cached_property
     def _in_every(self) -> EveryClaim | None:
@@ -134,7 +134,7 @@ class JudgedClaim:
     def _reason(self, at: ClaimAt) -> Reason | None:
         """Returns why the claim is open, with the seeds that would settle it; None where it is decided.
 
-        Of a supported likeness, the share of runs that may fail without having been seen.
+        For a supported likeness: the share of runs that may fail without having been seen.
         """
         estimate = at.estimate
         if not self.is_reached:
@@ -159,9 +159,10 @@ def _repeats_runs(estimate: Estimated) -> bool:
 
 
 def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None]:
-    """Returns (margin, value): a claim asks that a difference lies within the margin, and differs from the value.
+    """Returns (margin, value): more seeds must show a difference within the margin, or one that is not the value.
 
-    Either is None where the claim does not ask it. x: the number in the claim; mean: of the difference.
+    Either is None where it need not be shown: of likeness the value, while the mean lies within the margin.
+    x: the number in the claim; mean: that of the difference.
     """
     match kind:
         case "beats" | "interaction" | "gains":

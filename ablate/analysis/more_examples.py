@@ -13,7 +13,7 @@ FOUR_TIMES = 4
 
 
 def test_share(squares: MeanSquares) -> float:
-    """Returns the share of the variance of the mean that test examples without end would remove.
+    """Returns the share of the variance of the mean that infinitely many test examples would remove.
 
     What remains is σ²_seed/n.
     """

@@ -74,10 +74,10 @@ class EveryVerdict:
     row: Row
     """Its p is the largest of one direction; its reason that of the condition that decides.
 
-    Where a condition is better and another worse it is that, and no number of seeds will change it.
+    Where one condition is better and another worse, that is the reason, and no number of seeds will change it.
     """
     deciding: str
-    """The condition furthest from the verdict; of an open one, from the verdict that most conditions support."""
+    """The condition furthest from the verdict or, where that is open, from what most conditions support."""
     conditions: Sequence[Row]
     """The verdict of each condition at the level of one comparison."""
     better: int
@@ -178,7 +178,7 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
 
 
 def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
-    """Returns verdict → the p of each condition for it; where all support two verdicts, the first one is given."""
+    """Returns verdict → the p of each condition for it; where all conditions support two, the earlier one counts."""
     equivalent = []
     better = []
     worse = []
@@ -215,7 +215,7 @@ def _p_in_every(conditions: Sequence[InCondition]) -> float:
 def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
     """Returns the judgement of a claim in every condition, of at least one.
 
-    It is supported by the largest p, and refuted by as many times the smallest as there are conditions. judged:
+    It is supported at the largest p, and refuted at the smallest times the number of conditions. judged:
     condition → the judgement in it.
     """
     conditions = [*judged.values()]
@@ -231,7 +231,7 @@ def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
 
 
 def _against(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
-    """Returns the condition that stands against a claim of this outcome most."""
+    """Returns the condition that decides: the least clear support, the clearest refutation, else the most open."""
     match outcome:
         case "refuted":
             return min(judged, key=lambda name: judged[name].refuted)

@@ -80,7 +80,7 @@ class OverTasks:
 
     @cached_property
     def _without_margins(self) -> list[Condition]:
-        """The conditions, of which scales and units are read."""
+        """The conditions without margins, on which scales and units do not depend."""
         return [self._condition_of(contrast, index, None) for index, contrast in enumerate(self.contrasts)]
 
     @cached_property
@@ -95,7 +95,7 @@ class OverTasks:
 
     @property
     def is_in_own_unit(self) -> bool:
-        """Whether differences are shown in the unit of the metric, which all conditions share with its scale."""
+        """True where differences are shown in the unit of the metric, as all conditions have one scale."""
         return not self.scales or len({*self.scales}) == 1
 
     @property
@@ -229,7 +229,7 @@ def _as_key(groups: Groups) -> tuple[tuple[str, ...], ...]:
 
 
 def _beside_others(conditions: Sequence[Condition]) -> list[Condition]:
-    """Returns conditions, without the grid of those in which all runs have one value, where others have several.
+    """Returns conditions; where some have runs of several values, those of a single value lose their grid.
 
     The grid of a single value, as of an easy task, is as wide as the value: it does not count beside others.
     """

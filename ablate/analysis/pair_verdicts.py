@@ -47,9 +47,9 @@ class PairVerdict:
 
     row: Row
     estimate: Estimated
-    """The estimate that is shown; of every condition that of the one that decides."""
+    """The estimate that is shown; of a verdict on every condition, that of the condition that decides."""
     contrasts: Sequence[Contrast]
-    """The contrasts that it is made of, one a task."""
+    """The contrasts of which the estimate is made, one a task."""
     n: int
     mean_a: float
     """The mean of A over the pairs, in the unit that is shown, in the metric's direction."""
@@ -61,17 +61,17 @@ class PairVerdict:
     must_agree: Mapping[str, tuple[bool, bool]]
     """Task → the sides whose other settings must agree with the decision."""
     unit: float = 1.0
-    """The number of units that are shown in one of the estimate."""
+    """One unit of the estimate, in the unit that is shown."""
     span: float | None = None
     """The largest difference that there can be, in the units of the estimate; None where there is no limit."""
     numbers: ConditionNumbers | None = None
-    """What stands beside a verdict over conditions; None of one task."""
+    """The numbers beside a verdict over conditions; None beside one on a task."""
     in_conditions: Sequence[InCondition] = ()
     """The comparisons that a verdict on every condition is made of; empty of any other."""
 
 
 def pair_verdict(runs: Runs, pair: Pair, metric: str, alpha: float, *, judged: bool) -> PairVerdict:
-    """Returns the verdict of a pair by a metric; of one that is not judged, at the chosen settings alone."""
+    """Returns the verdict of a pair by a metric; where it is not judged, at the chosen settings alone."""
     match pair.form:
         case "each":
             return _on_task(runs, pair, metric, alpha, judged=judged)
@@ -187,7 +187,7 @@ def _refused(refusal: Refusal | None, names: Sequence[str]) -> str:
 
 
 def _p_in_order(conditions: Sequence[Condition]) -> float:
-    """Returns the two-sided p of the mean over conditions, the k-th seeds of all of them taken for one seed.
+    """Returns the two-sided p of the mean over conditions, as if the k-th seeds of all conditions were one seed.
 
     NaN where conditions differ in their number of seeds.
     """

@@ -17,7 +17,7 @@ resolutions g_t. Where the seeds of a condition share their test examples, their
 
 to s²/n, with degrees of freedom after Satterthwaite, not below n − 1; the larger p of both counts. This takes the test
 sets of conditions for independent: where all conditions have the same examples a mean errs in 0.10 to 0.37 of
-comparisons (two to eight conditions, five seeds), a trend in 0.003 to 0.14. `same_examples` says that they have, and
+comparisons (two to eight conditions, five seeds), a trend in 0.003 to 0.14. `same_examples` says so, and
 the L of each example are then judged as the differences of one condition are.
 """
 

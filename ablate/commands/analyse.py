@@ -35,7 +35,8 @@ def command(runs: str, gate: bool, strict: bool, as_json: bool, **given: Any) ->
     from ablate.records.environment import command_line
     from ablate.runs import noise, report
     from ablate.runs.checking import checked
-    from ablate.runs.reading import read, reading_of
+    from ablate.runs.reading import read
+    from ablate.runs.shape_in_words import reading_of
 
     call = read_options(AnalysisCall, {**given, "command": command_line(sys.argv)})
     with output_console(as_json) as console:

@@ -21,6 +21,7 @@ from ablate.commits.at_once import Stop, at_once, measures_time
 from ablate.commits.lines import LINE, Call, FailedRun, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.core.log_end import LogEnd
+from ablate.core.metric import sign
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.matching import check_pattern
@@ -89,11 +90,14 @@ class Bench:
 
     def runs_of(self, tree: Tree) -> list[Run]:
         """Returns the finished runs of a tree by this call."""
-        return [run for run in self.runs if run.run == self._key(tree, run.seed)]
+        # A ledger has mostly runs of other trees, of which no digest is made.
+        of_tree = [run for run in self.runs if run.tree == tree.digest]
+        return [run for run in of_tree if run.run == self._key(tree, run.seed)]
 
     def is_finished(self, run: Wanted) -> bool:
         """Returns whether the number of a run is known."""
-        return any(finished.run == self._key(*run) for finished in self.runs)
+        key = self._key(*run)
+        return any(finished.run == key for finished in self.runs)
 
     def call_of(self, tree: Tree) -> Call:
         """Returns the call with the command of a tree."""
@@ -128,13 +132,12 @@ class Bench:
                 else:
                     raise error
         values = {run.run: run.value for run in reversed(self.runs)}
-        sign = 1 if self.call.direction == "max" else -1
         results: list[dict[Wanted, float] | NotMeasured] = []
         for number, group in enumerate(groups):
             if number in failures:
                 results.append(failures[number])
             else:
-                results.append({run: sign * values[self._key(*run)] for run in group})
+                results.append({run: sign(self.call) * values[self._key(*run)] for run in group})
         return results
 
     def _missing(

@@ -2,7 +2,7 @@
 
 import csv
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -10,13 +10,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from ablate.base import numerals
 from ablate.base.errors import AblateError
 from ablate.base.kept import FINITE, Journal, content_of, validated
 from ablate.base.wording import counted
-from ablate.commits.bench import Bench
+from ablate.commits.bench import MAX_VALUE, Bench
 from ablate.commits.lines import LINE, Begun, FailedRun, Run
 from ablate.commits.stream import NUM_BASE_RUNS, PAIRS, State
 from ablate.commits.trees import git
+from ablate.core.metric import sign
 from ablate.external.command import split
 from ablate.records.environment import machine
 
@@ -50,7 +52,7 @@ _SCHEMA = TypeAdapter(BaseValues)
 def state_of_given(path: Path, bench: Bench) -> tuple[State, list[str]]:
     """Returns the state of a new ledger on a base that is given, and notes on it.
 
-    Raises `AblateError` for values of another commit or command, and for fewer than a confirmation has.
+    Raises `AblateError` for values of another commit or command, and for fewer or larger ones than the rule takes.
     """
     given = _of_ledger(path, bench) if path.suffix == ".jsonl" else _of_file(path)
     _check_commit(path, given.commit, bench)
@@ -59,9 +61,11 @@ def state_of_given(path: Path, bench: Bench) -> tuple[State, list[str]]:
         raise AblateError(
             f"{path}: has {counted(len(given.values), 'value')} of the base, and {PAIRS} are the fewest. {REMEDY}"
         )
+    largest = max(given.values, key=abs)
+    if abs(largest) > MAX_VALUE:
+        raise AblateError(f"{path}: has the value {largest:g}, and {MAX_VALUE:g} is the largest. {REMEDY}")
     seed = max([NUM_BASE_RUNS - 1, *given.seeds]) + 1 if given.seeds else UNNAMED_SEED
-    sign = 1 if bench.call.direction == "max" else -1
-    state = State.on_given_base([sign * value for value in given.values], seed)
+    state = State.on_given_base([sign(bench.call) * value for value in given.values], seed)
     return state, _notes(path, given.machine)
 
 
@@ -120,22 +124,24 @@ def _of_file(path: Path) -> BaseValues:
     if len(runs) > 1:
         raise AblateError(f"{path}: has runs of several commits, machines or commands; keep those of one")
     [(commit, of_machine, command)] = runs
-    values = [_number(path, row, "value", number) for number, row in enumerate(rows, 2)]
+    values = _numbers_in(path, rows, "value", numerals.FINITE)
     seeds: list[int] = []
     if "seed" in rows[0]:
-        seeds = [int(_number(path, row, "seed", number)) for number, row in enumerate(rows, 2)]
+        seeds = [int(seed) for seed in _numbers_in(path, rows, "seed", numerals.COUNT)]
     return BaseValues(commit, of_machine, command, values, seeds)
 
 
-def _number(path: Path, row: dict[str, str], column: str, line: int) -> float:
-    """Returns the finite number of a cell. Raises `AblateError`."""
-    try:
-        number = float(row[column])
-        if abs(number) < float("inf"):
-            return number
-    except (TypeError, ValueError):
-        pass
-    raise AblateError(f"{path}:{line}: {column}: must be a finite number, not {row[column]!r}")
+def _numbers_in(
+    path: Path, rows: Sequence[Mapping[str, str]], column: str, domain: numerals.Domain
+) -> list[float]:
+    """Returns the numbers of a column. Raises `AblateError` for a cell outside of the domain."""
+    numbers: list[float] = []
+    for line, row in enumerate(rows, 2):
+        number = domain.read(row[column] or "")  # None in a row that is too short.
+        if number is None:
+            raise AblateError(f"{path}:{line}: {column}: must be {domain}, not {row[column]!r}")
+        numbers.append(number)
+    return numbers
 
 
 def _of_ledger(path: Path, bench: Bench) -> BaseValues:

@@ -54,7 +54,7 @@ def lines_of_call(bench: Bench) -> list[StateLine]:
 
 
 def kept_before(bench: Bench, lines: Sequence[StateLine]) -> list[Answered]:
-    """Returns the last answers, one a try, where they are for these tries on this base and one kept its try; else none.
+    """Returns the answers of the last wave, where it had these tries and this base and kept one of them; else none.
 
     A call that was killed may have written them, and told nobody.
     """

@@ -256,17 +256,19 @@ def attempt(
     on_confirmations(order, after)
     runs = confirm({number: range(seeds[number] + 1, seeds[number] + SEEDS) for number in order})
 
-    levels = {number: left.level_of(left.confirmations + place) for place, number in enumerate(order, 1)}
+    places = {number: left.confirmations + place for place, number in enumerate(order, 1)}
     measured = [number for number in order if number in runs]
-    confirmed = {number: state.confirmed(runs[number], levels[number]) for number in measured}
+    confirmed: dict[int, Confirmed] = {}
+    for number in measured:
+        confirmed[number] = state.confirmed(runs[number], left.level_of(places[number]))
     kept = kept_of_wave([*confirmed.values()])
     best = None if kept is None else measured[kept]
     for number in order:
         answers[number] = _answer(confirmed[number], number == best) if number in runs else None
-    after = after.after([*runs.values()], None if best is None else runs[best])
-    place_kept = None if best is None else left.confirmations + order.index(best) + 1
     left = left.after(len(order))
-    return Judged(answers, after, left if place_kept is None else left.after_keep(place_kept))
+    if best is None:
+        return Judged(answers, after.after([*runs.values()], None), left)
+    return Judged(answers, after.after([*runs.values()], runs[best]), left.after_keep(places[best]))
 
 
 def _promising(answers: Sequence[Answer | None]) -> list[int]:

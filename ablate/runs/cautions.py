@@ -18,7 +18,8 @@ from ablate.runs.declared import declared_beside_values
 from ablate.runs.dependent_values import dependent_values
 from ablate.runs.given_conditions import conditions_in_words
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import RunTable, reading_of
+from ablate.runs.reading import RunTable
+from ablate.runs.shape_in_words import reading_of
 from ablate.runs.slips import differences_beside, likely_slips
 from ablate.study.sections import in_words
 

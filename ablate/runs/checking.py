@@ -55,6 +55,11 @@ class CheckedRuns:
     """Whether each row has means of several runs."""
 
     @property
+    def variants(self) -> list[str]:
+        """The variants in the order of their first runs."""
+        return [*dict.fromkeys(self.trials["variant"])]
+
+    @property
     def is_left_out(self) -> pd.Series:
         """Whether the pair of each trial is left out, by how its run ended."""
         return self.trials["ended"].map(lambda ending: ending.leaves_out_its_pair).astype(bool)

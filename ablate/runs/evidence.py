@@ -11,7 +11,7 @@ from typing import assert_never
 import pandas as pd
 
 from ablate.analysis.alike import alike_runs
-from ablate.base.errors import Gather, listed, nearest
+from ablate.base.errors import Gather, listed
 from ablate.base.process import now
 from ablate.core.derived import DERIVED, StudyContext
 from ablate.core.facts import (
@@ -41,12 +41,11 @@ from ablate.report.sentences.lost_runs import reason_of
 from ablate.report.words import message
 from ablate.runs.cautions import cautions_of
 from ablate.runs.checking import CheckedRuns, checked
-from ablate.runs.formats.run_history import NO_NUMBER
 from ablate.runs.given_conditions import over_of
+from ablate.runs.incomparable import refuse_incomparable, refuse_untold
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, RunTable
 from ablate.runs.row_summary import frame_of_summaries, numbered_runs
-from ablate.runs.seeds_in_names import hint_of_numbers
 from ablate.runs.trained_lengths import unequally_trained
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
@@ -56,8 +55,6 @@ NAMED_BASELINE = "variant baseline"
 """The name in reports of a variant that is called `baseline` and is compared with another one."""
 _NAMED = re.compile(r"(?<!\S)baseline(?!\S)(?=.* on )")
 """The name of such a variant in a claim."""
-_MAX_AGAIN = 3
-"""The most variants that are to be run again, of those that no loop has kept."""
 _MAX_NAMES = 6
 """The most runs of a group that are named."""
 
@@ -67,18 +64,15 @@ def evidence_of(
 ) -> Evidence:
     """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
     runs = checked(table, metrics)
-    options = replace(options, baseline=options.baseline_among(_variants(runs)))
+    options = replace(options, baseline=options.baseline_among(runs.variants))
     replication = _replication_of(table, runs, options)
     alike = _alike(table, runs, metrics)
-    _refuse_incomparable(runs, options, replication, alike)
-    _refuse_rates_of_summaries(table, options)
-    _refuse_rates_of_folds(replication, options)
-    _refuse_summaries_of_diverged(table, runs)
+    refuse_incomparable(table, runs, options, replication=replication, alike=alike)
 
     trials = _named_trials(runs, options)
     facts = _study_facts(table, runs, trials, metrics, options, name=name, replication=replication)
     facts = replace(facts, over=over_of(table, facts, options))
-    _refuse_untold(facts, options)
+    refuse_untold(facts, options)
     cautions = cautions_of(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
     reasons = trials["ended"].map(lambda ending: reason_of(ending.why, ending.source))
@@ -146,14 +140,9 @@ def _named_trials(runs: CheckedRuns, options: AnalysisOptions) -> pd.DataFrame:
     return runs.trials.assign(variant=runs.trials["variant"].map(_report_names(runs, options)))
 
 
-def _variants(runs: CheckedRuns) -> list[str]:
-    """Returns the variants in the order of their first runs."""
-    return [*dict.fromkeys(runs.trials["variant"])]
-
-
 def _report_names(runs: CheckedRuns, options: AnalysisOptions) -> dict[str, str]:
     """Returns variant → its name in reports, which call the baseline `baseline`; the baseline is first."""
-    others = [variant for variant in _variants(runs) if variant != options.baseline]
+    others = [variant for variant in runs.variants if variant != options.baseline]
     names = {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
     if BASELINE in others:
         names[BASELINE] = NAMED_BASELINE
@@ -202,129 +191,6 @@ def _replication_of(table: RunTable, runs: CheckedRuns, options: AnalysisOptions
             return UnpairedRuns()
         case _:
             assert_never(table.run_name)
-
-
-def _refuse_incomparable(
-    runs: CheckedRuns, options: AnalysisOptions, replication: Replication, alike: Sequence[str]
-) -> None:
-    """Raises `Invalid` where the runs cannot be compared with a baseline."""
-    variants = _variants(runs)
-    baseline = options.baseline
-    reasons = runs.trials["reason"]
-    has_ended = ~runs.is_left_out
-    is_try = runs.trials["id"].isin(runs.kept) & (runs.trials["variant"] != baseline)
-    kept = runs.trials.loc[is_try, "variant"].tolist()
-    with Gather() as at:
-        at.refuse(
-            baseline not in variants,
-            "--baseline",
-            "is not a variant",
-            baseline,
-            listed(variants),
-            hint_of_numbers(baseline, variants) or nearest(baseline, variants),
-        )
-        at.refuse(len(variants) == 1, "RUNS", "must have a variant beside the baseline", listed(variants, 1))
-        at.refuse(
-            not has_ended.any(),
-            "RUNS",
-            "has no run that counts: each is left out by its status",
-            listed(f"{count} {reason}" for reason, count in reasons.value_counts().items()),
-            hint=_ways_to_runs_that_count(reasons),
-        )
-        at.refuse(
-            isinstance(replication, Examples) and runs.examples.empty and has_ended.any(),
-            "RUNS",
-            "must have two or more runs of each variant: one shows no difference",
-            hint=_known_of_single_runs(runs, options, kept, alike),
-        )
-
-
-def _ways_to_runs_that_count(reasons: pd.Series) -> str:
-    """Returns what to do where no run counts, for the reasons of all runs."""
-    if (reasons == NO_NUMBER).all():
-        return "If they have ended well, another name has their numbers: --metric NAME"
-    return "Wait for the runs, or repeat them"
-
-
-def _refuse_rates_of_summaries(table: RunTable, options: AnalysisOptions) -> None:
-    """Raises `Invalid` where runs that solved the task are to be counted, of which mean and deviation do not tell."""
-    with Gather() as at:
-        at.refuse(
-            table.are_summaries and options.all_or_nothing is not None,
-            "--all-or-nothing",
-            "needs runs: their mean and deviation do not say how many solved the task",
-        )
-
-
-def _refuse_rates_of_folds(replication: Replication, options: AnalysisOptions) -> None:
-    """Raises `Invalid` where folds that solved the task are to be counted, as if they did not share training data."""
-    with Gather() as at:
-        at.refuse(
-            isinstance(replication, Folds) and options.all_or_nothing is not None,
-            "--all-or-nothing",
-            "needs runs that share no training data: the folds of one cross-validation do",
-            hint="Judge the mean of the folds, without --all-or-nothing",
-        )
-
-
-def _refuse_summaries_of_diverged(table: RunTable, runs: CheckedRuns) -> None:
-    """Raises `Invalid` for means of runs that diverged: no deviation says what counts in their place."""
-    diverged = runs.trials.loc[runs.trials["status"] == "diverged", "variant"].unique()
-    with Gather() as at:
-        at.refuse(
-            table.are_summaries and len(diverged) > 0,
-            "RUNS",
-            "must have no means beside runs that diverged: nothing says what counts in their place",
-            listed(diverged),
-            hint="Leave these rows out with --where",
-        )
-
-
-def _known_of_single_runs(
-    runs: CheckedRuns, options: AnalysisOptions, kept: Sequence[str], alike: Sequence[str]
-) -> str:
-    """Returns what is known of single runs: which are alike, and which to run again, how often.
-
-    Those are the ones that a loop has kept, or else those that differ most from the baseline.
-    """
-    values = runs.trials.groupby("variant", sort=False)[options.metric].first().dropna()
-    again = [variant for variant in kept if variant != options.baseline]
-    if not kept and options.baseline in values:
-        distances = (values - values[options.baseline]).abs().drop(options.baseline)
-        again = distances.nlargest(_MAX_AGAIN).index.tolist()
-    sentences = []
-    if alike:
-        sentences.append(f"{message('analyse.identical', alike)}.")
-    sentences.append(message("analyse.single"))
-    if again:
-        sentences.append(message("analyse.run_again", options.baseline, again))
-    if kept:
-        sentences.append(message("analyse.kept_by_chance", kept))
-    return " ".join(sentences)
-
-
-def _refuse_untold(facts: StudyFacts, options: AnalysisOptions) -> None:
-    """Raises `Invalid` where no variant, or not both sides of a claim, has runs on one task."""
-    tasks = [task.name for task in facts.tasks]
-
-    def have_runs(variants: Sequence[str]) -> bool:
-        return any(all(facts.is_planned(variant, task) for variant in variants) for task in tasks)
-
-    others = [variant.name for variant in facts.variants if variant.name != BASELINE]
-    with Gather() as at:
-        at.refuse(
-            not any(have_runs([variant, BASELINE]) for variant in others),
-            "RUNS",
-            f"must have a task on which both {options.baseline} and another variant have runs",
-            listed(tasks),
-        )
-        for claim in facts.claims:
-            at.refuse(
-                not have_runs(claim.variants),
-                "--claim",
-                "must be about variants that have runs on one task",
-                claim.text,
-            )
 
 
 def _tasks(runs: CheckedRuns, metrics: Mapping[str, Metric], options: AnalysisOptions) -> list[TaskFacts]:

@@ -188,7 +188,7 @@ def _refuse_what_has_no_mean(at: Gather, over: Over, facts: StudyFacts, options:
 
 
 def _refuse_seeds(at: Gather, over: Over, facts: StudyFacts) -> None:
-    """Refuses seeds that conditions do not share or, under `--independent-seeds`, share; by the baseline's runs."""
+    """Refuses conditions whose baseline shares too few seeds; under `--independent-seeds`, those that share any."""
     seeds = [[*facts.seeds_of(BASELINE, task.name)] for task in facts.tasks]
     seeds = [of_condition for of_condition in seeds if of_condition]
     if not seeds:
@@ -200,7 +200,7 @@ def _refuse_seeds(at: Gather, over: Over, facts: StudyFacts) -> None:
 
 
 def _refuse_dependent(at: Gather, facts: StudyFacts, seeds: Sequence[Sequence[int]]) -> None:
-    """Refuses seeds that several conditions have, or of which a condition has few."""
+    """Refuses seeds that several conditions have, and conditions with few seeds."""
     unit = facts.replication.run_name
     num_conditions = Counter(seed for of_condition in seeds for seed in of_condition)
     shared = sorted(seed for seed, count in num_conditions.items() if count > 1)
@@ -263,7 +263,7 @@ def _numbers(table: RunTable, role: Literal["scale", "along"]) -> dict[str, floa
 
 
 def _refuse_equal_sizes(at: Gather, over: Over) -> None:
-    """Refuses conditions with one number, of which no trend tells anything."""
+    """Refuses a trend along a number that several conditions share."""
     count = Counter(over.sizes.values())
     equal = [name for name, size in over.sizes.items() if count[size] > 1]
     hint = "--where keeps the conditions of one trend"

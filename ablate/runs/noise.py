@@ -25,7 +25,8 @@ from ablate.report.words import message
 from ablate.runs.cautions import ends_in_words
 from ablate.runs.checking import CheckedRuns
 from ablate.runs.content import digests_of_rows
-from ablate.runs.options import MADE_WITH, AnalysisOptions
+from ablate.runs.option_values import MADE_WITH
+from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
 _MAY_CHANGE = "commit"

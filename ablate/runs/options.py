@@ -5,91 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Number
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import click
 
-from ablate.base.errors import Gather, Invalid, Problem, listed, nearest
+from ablate.base.errors import Gather, Invalid, Problem
 from ablate.base.numerals import FINITE, NOT_NEGATIVE, POSITIVE
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.metric import Direction, Metric
 from ablate.core.metric_range import check_declared
 from ablate.core.over import Form
-from ablate.session.option import are_texts, as_texts, check_options, option, pairs_by_name, pairs_in
+from ablate.runs.option_values import (
+    DIRECTIONS,
+    MADE_WITH,
+    ROLE_OF_WORD,
+    ROLES,
+    column_name,
+    column_name_if_any,
+    columns_by_role,
+    directions_by_metric,
+    patterns_by_name,
+    values_made_with,
+)
+from ablate.session.option import as_texts, check_options, option
 from ablate.session.option_types import FolderType
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 OF_ANY_METRIC = ("baseline", "compare")
 """Options that runs may declare whatever metric is judged."""
-ROLES = ("variant", "task", "seed", "step", "example", "source", "status")
-"""The roles that a column may have."""
-OTHER_WORDS = {"condition": "task"}
-"""Another word of the call for a role → the role: tasks are conditions, and tables of a report have them as tasks."""
-MADE_WITH = ("evaluation", "data", "machine", "commit")
-"""The names of things that the runs may have been made with."""
-DIRECTIONS = ("max", "min")
-
-
-def _by_role(given: Mapping[str, str | Sequence[str]] | Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Returns role → its columns. Raises `Invalid` for what is no mapping of roles to names of columns."""
-    columns: dict[str, list[str]] = {}
-    words = [*ROLES, *OTHER_WORDS]
-    for word, names in pairs_in(given, "column"):
-        role = OTHER_WORDS.get(word, word)
-        if role not in ROLES:
-            raise Invalid("column", "has no role of this name", role, listed(words), nearest(role, words))
-        if not are_texts(as_texts(names)):
-            raise Invalid("column", f"must name the column of {role} by its text", names)
-        columns.setdefault(role, []).extend(as_texts(names))
-    return columns
-
-
-def _directions(given: Mapping[str, Direction] | Sequence[tuple[str, Direction]]) -> dict[str, Direction]:
-    """Returns metric → its direction. Raises `Invalid`."""
-    directions = pairs_by_name("--also", "must name each metric once")(given)
-    for direction in directions.values():
-        if direction not in DIRECTIONS:
-            raise Invalid("direction", "must be one of these", direction, listed(DIRECTIONS))
-    return directions
-
-
-def _made_with(given: Mapping[str, str] | Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Returns what the runs were made with, by its name. Raises `Invalid`."""
-    made_with = pairs_by_name("--made-with", "must say each once")(given)
-    for name in made_with:
-        if name not in MADE_WITH:
-            raise Invalid(
-                "made_with", "has no name of these", name, listed(MADE_WITH), nearest(name, MADE_WITH)
-            )
-    return made_with
-
-
-def _patterns(given: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Returns name → pattern, of a mapping or of texts `NAME=PATTERN`. Raises `Invalid` for a name that is repeated."""
-    by_name = pairs_by_name("--read", "must give each name once")
-    if not are_texts(given):
-        return by_name(given)
-    pairs: list[tuple[str, str]] = []
-    for text in given:
-        name, sign, pattern = text.partition("=")
-        if not (name and sign and pattern):
-            hint = "For example: --read 'loss=loss: ([0-9.]+)'"
-            raise Invalid("--read", "must be NAME=PATTERN", text, hint=hint)
-        pairs.append((name, pattern))
-    return by_name(pairs)
-
-
-def _name(given: object) -> object:
-    """Returns the name of a column as text, also where it is a number; what is neither is left to be refused."""
-    is_number = isinstance(given, Number) and not isinstance(given, bool)
-    return str(given) if is_number else given
-
-
-def _name_if_any(given: object) -> object:
-    """Returns the name of a column as text, empty for None; what is no name is left to be refused."""
-    return "" if given is None else _name(given)
 
 
 def reserved_names() -> Sequence[str]:
@@ -104,8 +48,8 @@ def reserved_names() -> Sequence[str]:
 class AnalysisOptions:
     """The options of `ablate analyse` and of `ablate.analyse`."""
 
-    baseline: str = option("", "Variant that the others are compared with.", read=_name, metavar="NAME")
-    metric: str = option("", "Column of the metric that is judged.", read=_name, metavar="NAME")
+    baseline: str = option("", "Variant that the others are compared with.", read=column_name, metavar="NAME")
+    metric: str = option("", "Column of the metric that is judged.", read=column_name, metavar="NAME")
     direction: Direction | None = option(
         None,
         "max: more is better; min: less is better.",
@@ -140,7 +84,7 @@ class AnalysisOptions:
         {},
         "Another metric, for claims; may be repeated.",
         in_python='Further metrics, for claims, with their directions: `{"loss": "min"}`.',
-        read=_directions,
+        read=directions_by_metric,
         type=(str, click.Choice(DIRECTIONS)),
         multiple=True,
     )
@@ -150,8 +94,8 @@ class AnalysisOptions:
         "variant and a condition may be several: `condition A,B`.",
         in_python="Role (variant, condition or task, seed, step, example, source, status) → its column; a variant and "
         "a condition may be several.",
-        read=_by_role,
-        type=(click.Choice([*ROLES, *OTHER_WORDS]), str),
+        read=columns_by_role,
+        type=(click.Choice([*ROLES, *ROLE_OF_WORD]), str),
         multiple=True,
         metavar="ROLE NAME",
     )
@@ -166,7 +110,7 @@ class AnalysisOptions:
     seed: str = option(
         "",
         "Column of the seeds, or a pattern that finds them in names.",
-        read=_name_if_any,
+        read=column_name_if_any,
         metavar="COLUMN|PATTERN",
     )
     where: str | Sequence[str] = option(
@@ -197,13 +141,13 @@ class AnalysisOptions:
     scale: str = option(
         "",
         "Column with the number that differences of a condition are divided by.",
-        read=_name_if_any,
+        read=column_name_if_any,
         metavar="COLUMN",
     )
     along: str = option(
         "",
         "Column with a number of each condition, along which a trend is shown.",
-        read=_name_if_any,
+        read=column_name_if_any,
         metavar="COLUMN",
     )
     independent_seeds: bool = option(
@@ -213,7 +157,7 @@ class AnalysisOptions:
         {},
         "Metric that a pattern finds in the lines of logs; may be repeated.",
         in_python="Names of metrics → the patterns that find them in the lines of logs.",
-        read=_patterns,
+        read=patterns_by_name,
         multiple=True,
         metavar="NAME=PATTERN",
     )
@@ -226,7 +170,7 @@ class AnalysisOptions:
         {},
         "What the runs were made with: digest of evaluation, data or machine, or the commit; may be repeated.",
         in_python="What the runs were made with: the digests of `evaluation`, `data` and `machine`, and the `commit`.",
-        read=_made_with,
+        read=values_made_with,
         type=(click.Choice(MADE_WITH), str),
         multiple=True,
         metavar="WHAT VALUE",

@@ -73,7 +73,7 @@ class Addends:
             raise Invalid("", rule, given, f"less than {limit:g}")
 
     def scaled_limit(self, metric: str) -> float | None:
-        """Returns the largest mean in the scaled unit; None where scales are equal.
+        """Returns the largest mean that there can be, in the scaled unit; None where scales are equal.
 
         Infinite for a metric without a range.
         """
@@ -85,7 +85,7 @@ class Addends:
         return fmean(shares)
 
     def _metrics(self, name: str) -> dict[str, Metric]:
-        """Returns condition → what a metric is in it, without conditions that lack it."""
+        """Returns condition → the metric of this name, without conditions that lack it."""
         metrics: dict[str, Metric] = {}
         for condition, description in zip(self.names, self.descriptions, strict=True):
             known = {**description.stability, **description.metrics}

@@ -13,7 +13,7 @@ from statsmodels.stats.tests.test_tost import clinic
 
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.runs.options import MADE_WITH
+from ablate.runs.option_values import MADE_WITH
 
 LOSS = ["--baseline", "base", "--metric", "loss", "--direction", "min"]
 RUNS = "variant,seed,loss\n" + "".join(

@@ -147,6 +147,10 @@ def test_values_that_are_not_of_this_base_are_refused_and_nothing_runs(repositor
         ),
         ({"values": [1.0, 1.1, 1.2, 1.3]}, ("has 4 values of the base, and 5 are the fewest",)),
         ({"values": [1.0] * 8}, ("differ by less than",)),
+        (
+            {"values": [1e200, 2e200, 3e200, 4e200, 5e200]},
+            ("has the value 5e+200, and 1e+60 is the largest",),
+        ),
         ({"values": ["1"] * 8}, ("values.json: values[0]: ",)),
         ({"seeds": [-1]}, ("seeds[0]: ",)),
         ({"more": 1}, ("more: ",)),
@@ -160,6 +164,11 @@ def test_values_that_are_not_of_this_base_are_refused_and_nothing_runs(repositor
         ("a.csv", "commit,value\n1,2\n", "must have the columns commit, machine, command, value"),
         ("b.csv", f"commit,machine,command,value\n{good},a,b,x\n", "b.csv:2: value: must be a finite number"),
         ("c.csv", f"commit,machine,command,value\n{good},a,b,1\n{good},c,b,1\n", "several commits, machines"),
+        (
+            "e.csv",
+            f"commit,machine,command,value,seed\n{good},a,b,1,1.5\n",
+            "e.csv:2: seed: must be a whole number, at least 0",
+        ),
         ("d.jsonl", "", "is no ledger of `ablate gate` that has begun"),
     ):
         (repository.folder / name).write_text(text)

@@ -10,7 +10,8 @@ import ablate
 from ablate.core.treatment import Treatment
 from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import by_roles, shape_of
+from ablate.runs.reading import by_roles
+from ablate.runs.shape_in_words import shape_of
 
 BASE = [0.801, 0.795, 0.812, 0.788, 0.806]
 WIDE = [0.823, 0.814, 0.830, 0.812, 0.825]

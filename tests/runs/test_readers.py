@@ -18,7 +18,8 @@ from scipy import stats
 from ablate.base.errors import AblateError, Invalid
 from ablate.runs.cells import number_in
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import read, shape_of
+from ablate.runs.reading import read
+from ablate.runs.shape_in_words import shape_of
 from ablate.runs.sources import READERS, find_runs
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -6,7 +6,8 @@ import pytest
 
 from ablate.base.errors import Invalid
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.reading import read, shape_of
+from ablate.runs.reading import read
+from ablate.runs.shape_in_words import shape_of
 
 ACC = {"a": [0.81, 0.85, 0.83, 0.88], "b": [0.91, 0.95, 0.93, 0.98]}
 OPTIONS = AnalysisOptions(baseline="a", metric="acc")

@@ -97,7 +97,7 @@ def are_beyond(conditions: pd.DataFrame, limits: Limits) -> pd.Series:
 
 
 def _lanes(conditions: pd.DataFrame, limits: Limits, deciding: str) -> Floats:
-    """Returns the number of each condition's line below its row, from 1: the first line without a dot too near.
+    """Returns the line of each condition below its row, counted from 1: the first on which no dot is too near.
 
     The condition that decides has the first line for itself, where its name has room.
     """
@@ -120,7 +120,7 @@ def _lanes(conditions: pd.DataFrame, limits: Limits, deciding: str) -> Floats:
 
 
 def told_apart(names: Sequence[str]) -> list[str]:
-    """Returns names in at most `LETTERS` each: of long ones that begin alike, without the beginning."""
+    """Returns names of at most `LETTERS` letters; long ones that begin alike lose what they have in common there."""
     ends_cut = [in_lines(name, LETTERS, 1) for name in names]
     if len({*ends_cut}) == len({*names}):
         return ends_cut

@@ -98,7 +98,7 @@ def _on_average(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
 
 
 def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns `On 5 seeds, on average over 26 conditions`; of a sample what it speaks of."""
+    """Returns `On 5 seeds, on average over 26 conditions`; for a sample, the conditions that it speaks of."""
     count = num_conditions(rows, facts)
     if facts.over.form == "sample":
         return as_sentence(message("conditions.over_sample", count))
@@ -107,7 +107,7 @@ def _where(rows: Sequence[Row], facts: StudyFacts) -> str:
 
 
 def _on_which_average(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns `on average`; of a sample what it speaks of."""
+    """Returns `on average`; for a sample, the conditions that it speaks of."""
     if facts.over.form == "sample":
         return message("conditions.over_sample", num_conditions(rows, facts))
     return message("conditions.on_average")
@@ -158,7 +158,7 @@ def _in_every(rows: Sequence[Row], facts: StudyFacts) -> Iterator[str]:
 
 
 def _verb(verdict: str, facts: StudyFacts) -> str:
-    """Returns the verb of a verdict, without a direction where less is better in some conditions alone."""
+    """Returns the verb of a verdict, which names no direction where less is better in only some conditions."""
     directions: set[Direction] = set()
     for task in facts.tasks:
         if facts.metric in task.metrics:

@@ -71,7 +71,7 @@ def _single_caption(rows: Sequence[Row], facts: StudyFacts, cut_variants: int) -
 
 
 def _are_lopsided(rows: Sequence[Row]) -> bool:
-    """Returns whether the interval of some row is not symmetric about its difference, or nothing is known of it."""
+    """Returns whether some row has a known interval that is not symmetric about its difference."""
     for row in rows:
         diff = number(row.get("diff"))
         low = number(row.get("ci_low"))

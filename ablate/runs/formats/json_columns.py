@@ -11,9 +11,9 @@ from ablate.runs.settings import is_seed
 
 
 def columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list[object]]:
-    """Returns column → cells of a document that pandas has written by columns; nothing of another one.
+    """Returns column → cells of a document that pandas has written by columns; empty for any other document.
 
-    A column has the baseline as a cell.
+    Where the document has no list of names, some column must have the baseline as a cell.
     """
     columns: dict[str, list[object]] = {}
     names, rows = document.get("columns"), document.get("data")
@@ -41,7 +41,7 @@ def columns_of(document: Mapping[str, object], baseline: str) -> dict[str, list[
 
 
 def _refuse_square(columns: Mapping[str, Sequence[object]]) -> None:
-    """Raises `Invalid` for as many lists as their length beside seeds: the lists may be those of variants or seeds."""
+    """Raises `Invalid` for a square array beside seeds, whose lists may be one a variant, or one a seed."""
     for name, cells in columns.items():
         lengths = {len(cell) if isinstance(cell, list) else 0 for cell in cells}
         seeds = [other for other in columns if is_seed(other) and _are_distinct(columns[other], len(cells))]
@@ -52,13 +52,13 @@ def _refuse_square(columns: Mapping[str, Sequence[object]]) -> None:
 
 
 def _are_distinct(cells: Sequence[object], size: int) -> bool:
-    """Returns whether as many plain values are all others."""
+    """Returns whether the cells are `size` plain values, no two of which are alike."""
     are_plain = not any(isinstance(cell, list | dict) for cell in cells)
     return are_plain and len({*map(str, cells)}) == len(cells) == size
 
 
 def _index_of(index: object, num_rows: int) -> dict[str, list[object]]:
-    """Returns level → its cells, of an index that does more than number the rows, named as pandas names it."""
+    """Returns level → its cells, named as pandas names it; empty for an index that only numbers the rows."""
     if not isinstance(index, list) or len(index) != num_rows or index == [*range(num_rows)]:
         return {}
     levels = {len(label) if isinstance(label, list) else 0 for label in index}
@@ -74,7 +74,7 @@ def _texts(values: object) -> list[str]:
 
 
 def notes_on_index(document: Mapping[str, object], columns: Mapping[str, Sequence[object]]) -> list[str]:
-    """Returns what to say of levels of an index whose numbers come again, where no column is called seed.
+    """Returns notes on levels of an index whose numbers repeat, where no column is called seed.
 
     columns: those of the document, which has its names in a list where it has an index.
     """

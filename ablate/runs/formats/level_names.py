@@ -56,9 +56,9 @@ def are_statistics(values: Mapping[str, object]) -> bool:
 
 
 def numbers_of_names(values: Mapping[str, object], keys: Keys) -> tuple[str, dict[str, str]] | None:
-    """Returns `step` or `fold`, and number → its name, where the names of an object number these; else None.
+    """Returns `step` or `fold`, and number → name, where the names of an object number steps or folds; else None.
 
-    Names such as `best` and `last` beside the numbers of several steps have none. Raises `TwiceError`.
+    `best`, `last` and `final` may stand beside several numbers, and are left out. Raises `TwiceError`.
     """
     column_above, above = keys[-1] if keys else ("", "")
     for column, pattern in _NUMBERED.items():
@@ -76,7 +76,7 @@ def numbers_of_names(values: Mapping[str, object], keys: Keys) -> tuple[str, dic
 
 
 def column_of_words(values: Mapping[str, object]) -> str:
-    """Returns the column of names that are no tasks: parts of data, or the best and the last checkpoint; else none."""
+    """Returns the column of names of parts of data, or of the best and the last checkpoint; empty for other names."""
     names = {name.lower() for name in values}
     for column, words in ((_SPLIT, RANKS), (_CHECKPOINT, _CHECKPOINTS)):
         if len(names) > 1 and names <= {*words}:
@@ -85,7 +85,7 @@ def column_of_words(values: Mapping[str, object]) -> str:
 
 
 def names_of_tasks(records: Collection[Keys]) -> dict[str, str]:
-    """Returns level of names → the column that it becomes: `task`, then `task_2`; empty where all records share one."""
+    """Returns level → its column: `task`, then `task_2`; an empty name of a column where all records have one name."""
     values: dict[str, set[str]] = {}
     for keys in records:
         for column, name in keys:

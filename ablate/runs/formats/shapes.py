@@ -82,10 +82,10 @@ def _shaped(read: ReadTable, options: AnalysisOptions) -> RunsFound:
         if len(of_metrics.get(metric, {})) > 1:
             return _of_metrics_and_seeds(read, of_metrics)
         if f"{metric}.{baseline}" in names:
-            return _of_variant_columns(_with_names_of_variants(read, f"{metric}."), metric, baseline)
-        for mark in _MARKS if metric and baseline else "":
-            if f"{baseline}{mark}{metric}" in names and not _begins_with_another(names, mark, metric):
-                return _of_variant_columns(_of_one_metric(read, mark, metric), metric, baseline)
+            return _of_variant_columns(_of_one_metric(read, prefix=f"{metric}."), metric, baseline)
+        mark = _mark_before(metric, baseline, names)
+        if mark:
+            return _of_variant_columns(_of_one_metric(read, suffix=mark + metric), metric, baseline)
         if baseline in names and _is_numeric(read.table[baseline]):
             return _of_variant_columns(read, metric or "value", baseline)
     is_of_wandb = "Name" in names and "State" in names
@@ -225,29 +225,30 @@ def _of_long(read: ReadTable) -> RunsFound:
     return RunsFound(table, f"{read.kind} with a row for each metric", metrics=metrics, notes=read.notes)
 
 
+def _mark_before(metric: str, baseline: str, names: Sequence[str]) -> str:
+    """Returns what stands between variants and the metric in the names of columns; empty where these do not say so."""
+    if not metric or not baseline:
+        return ""
+    for mark in _MARKS:
+        if f"{baseline}{mark}{metric}" in names and not _begins_with_another(names, mark, metric):
+            return mark
+    return ""
+
+
 def _begins_with_another(names: Sequence[str], mark: str, metric: str) -> bool:
     """Returns whether a column before a metric may be of another metric: `base_val_acc` beside `base_acc`."""
     variants = [name.removesuffix(mark + metric) for name in names if name.endswith(mark + metric)]
     return any(f"{name}{mark}" in other for name in variants for other in variants)
 
 
-def _of_one_metric(read: ReadTable, mark: str, metric: str) -> ReadTable:
-    """Returns the columns of one metric, `base acc` as `base`, beside those that hold seeds."""
+def _of_one_metric(read: ReadTable, *, prefix: str = "", suffix: str = "") -> ReadTable:
+    """Returns the columns of one metric, `acc.base` or `base acc` as `base`, beside those that hold seeds."""
     renamed: dict[str, str] = {}
     for name in map(str, read.table):
-        if name.endswith(mark + metric) or "seed" in name.lower():
-            put_once(renamed, name.removesuffix(mark + metric), name)
+        is_of_metric = name.startswith(prefix) and name.endswith(suffix)
+        if is_of_metric or "seed" in name.lower():
+            put_once(renamed, name.removeprefix(prefix).removesuffix(suffix), name)
     table = read.table[[*renamed.values()]].set_axis([*renamed], axis=1)
-    return replace(read, table=table)
-
-
-def _with_names_of_variants(read: ReadTable, prefix: str) -> ReadTable:
-    """Returns the columns of one metric, `acc.base` as `base`, beside those that hold seeds."""
-    kept = [name for name in read.table if str(name).startswith(prefix) or "seed" in str(name).lower()]
-    renamed: dict[str, str] = {}
-    for name in kept:
-        put_once(renamed, str(name).removeprefix(prefix), str(name))
-    table = read.table[kept].rename(columns=lambda name: str(name).removeprefix(prefix))
     return replace(read, table=table)
 
 

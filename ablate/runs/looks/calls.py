@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ablate.core.facts import BASELINE, StudyFacts
-from ablate.runs.options import ROLES, AnalysisOptions
+from ablate.runs.option_values import ROLES
+from ablate.runs.options import AnalysisOptions
 from ablate.runs.steps import LAST
 
 Call = Mapping[str, str]
