@@ -96,8 +96,8 @@ done
 
 def test_variables_that_a_script_of_a_shell_reads(tmp_path):
     (tmp_path / "run.sh").write_text(SHELL)
-    assert variables_of_scripts([tmp_path / "run.sh"], ["bash", "run.sh"]) == {"STEPS", "RATES", "OUT"}
-    assert variables_of_scripts([], ["sh", "-c", "A=1; python train.py $A $B"]) == {"B"}
+    assert variables_of_scripts([tmp_path / "run.sh"], ["bash", "run.sh"], tmp_path) == {"STEPS", "RATES", "OUT"}
+    assert variables_of_scripts([], ["sh", "-c", "A=1; python train.py $A $B"], tmp_path) == {"B"}
 
 
 def test_absolute_paths_of_a_command_outside_of_the_code_and_its_data(tmp_path):
