@@ -75,7 +75,7 @@ def conditions_table(evidence: Evidence) -> pd.DataFrame:
     """Returns the table of conditions, with the columns of `ConditionsRow`; empty where each is judged alone."""
     runs = runs_of(evidence)
     rows: list[ConditionsRow] = []
-    if runs.facts.over.form != "each":
+    if runs.facts.over.joins_conditions:
         rows = [_conditions_row(runs, pair) for pair in planned_pairs(runs.facts)]
     return frame_of_rows(rows, ConditionsRow)
 

@@ -98,7 +98,7 @@ def pairs(facts: StudyFacts) -> list[Pair]:
     alone: list[Pair] = []
     for pair in over:
         alone += [replace(pair, tasks=(task,), form="each") for task in _tasks_of_both(pair, facts)]
-    if facts.over.form == "each":
+    if not facts.over.joins_conditions:
         return sorted(alone, key=lambda pair: not pair.planned)
     planned = [pair for pair in over if pair.planned]
     return [*planned, *(replace(pair, planned=False) for pair in alone)]
@@ -231,7 +231,7 @@ def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
     less = slices[1] if len(slices) > 1 else ""
     conditions = _conditions_of(claim)
     # One over conditions lacks those on which a side does not run, and says so.
-    takes_all = claim.kind == "gains" or (facts.over.form != "each" and not conditions)
+    takes_all = claim.kind == "gains" or (facts.over.joins_conditions and not conditions)
     measures = []
     for task in facts.tasks:
         if conditions and task.name not in conditions:
@@ -257,7 +257,7 @@ def place_of(claim: Claim, facts: StudyFacts) -> str:
         return TREND
     if conditions:
         return " and ".join(sorted(conditions))
-    if facts.over.form != "each":
+    if facts.over.joins_conditions:
         return facts.over.form
     measures = measures_of(claim, facts)
     return measures[0].task.name if len(measures) == 1 else "every"

@@ -149,8 +149,12 @@ class JudgedClaim:
             return why
         if at.is_seedless and why == Reason("open"):
             return Reason("seedless")
+        alpha = at.judged.alpha
+        if at.judged.refuted < at.judged.supported:
+            # Of several conditions one refutes a claim at its share of the level.
+            alpha /= len(self.places)
         margin, x = _to_be_shown(self.claim.kind, at.x, estimate.mean)
-        return with_needed_seeds(why, estimate, alpha=at.judged.alpha, margin=margin, x=x)
+        return with_needed_seeds(why, estimate, alpha=alpha, margin=margin, x=x)
 
 
 def _repeats_runs(estimate: Estimated) -> bool:

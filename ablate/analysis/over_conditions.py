@@ -225,7 +225,7 @@ def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
             combined,
             supported=max(one.supported for one in conditions),
             refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
-            why=next(one.why for one in conditions if one.why),
+            why=next((one.why for one in conditions if one.why), None),
         )
     return EveryClaim(combined, _against(judged, combined.outcome))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 Form = Literal["each", "mean", "every", "sample"]
 """What a verdict is about.
@@ -17,6 +17,8 @@ Family = Literal["all", "claims", "ordered"]
 MEAN: Form = "mean"
 TREND = "trend"
 """What tables have in the place of a condition's name, for a trend along a number of the conditions."""
+RESERVED_NAMES = (*(form for form in get_args(Form) if form != "each"), TREND)
+"""The words that tables have in the place of a condition's name, for verdicts over conditions."""
 LEAST_TREND = 3
 """Conditions below which there is no trend; two are the claim "by more at"."""
 
@@ -37,6 +39,18 @@ class Over:
     """Condition → the scale that was declared for its differences, in units of its metric."""
     independent_seeds: bool = False
     """Whether the seeds of conditions were declared to be independent."""
+
+    @property
+    def joins_conditions(self) -> bool:
+        """True where a verdict is about all conditions together, and not about each."""
+        return self.form != "each"
+
+    @property
+    def reserved_names(self) -> tuple[str, ...]:
+        """The names that no condition may have: what tables write in their place for all of them."""
+        if self.joins_conditions or self.along:
+            return RESERVED_NAMES
+        return ()
 
 
 def common_scales(scales: Sequence[float | None], *, one_metric: bool) -> list[float] | None:

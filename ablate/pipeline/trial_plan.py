@@ -115,7 +115,7 @@ class TrialPlan(Plan):
     def _without_effect(self, records: Mapping[str, Record]) -> set[Place]:
         """Returns where variants change no number; where verdicts are over conditions, those that do so in none."""
         places = without_effect(self.study, self.used, records)
-        if self.facts().over.form == "each":
+        if not self.facts().over.joins_conditions:
             return places
         return in_all_tasks(places, self.study.tasks)
 

@@ -36,7 +36,7 @@ def render(
     sections = shown(report_data)
     if not all_figures:
         facts = report_data.facts
-        sections = with_few_figures(sections, facts.study, one_a_kind=facts.over.form != "each")
+        sections = with_few_figures(sections, facts.study, one_a_kind=facts.over.joins_conditions)
     files: dict[str, str | bytes] = {}
     inline: dict[str, Markup | Text] = {}
     as_png = {picture.name for picture in pictures([section for section in sections if section.open])}

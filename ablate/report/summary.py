@@ -55,7 +55,7 @@ def summary_picture(report_data: ReportData) -> Picture | None:
     if not tasks:
         return None
     task = tasks[0]
-    is_over = facts.over.form != "each"
+    is_over = facts.over.joins_conditions
     # A row over conditions has their form in the place of a task.
     rows = _rows(report_data, replace(task, name=facts.over.form) if is_over else task)
     scales = _scales(report_data) if is_over else {}

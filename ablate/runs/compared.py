@@ -50,7 +50,7 @@ def compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> 
     whole: dict[str, list[ComparedRuns]] = {}
     unpaired: dict[tuple[str, int], list[ComparedRuns]] = {}
     unit = facts.replication.run_name
-    is_brief = len(facts.tasks) >= LEAST_CONDITIONS_FOR_MEAN or facts.over.form != "each"
+    is_brief = len(facts.tasks) >= LEAST_CONDITIONS_FOR_MEAN or facts.over.joins_conditions
     for row in _rows(runs, facts, options):
         if isinstance(row, str):
             yield row

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, assert_never, get_args
+from typing import Literal, assert_never
 
 from ablate.analysis.conditions import LEAST_SEEDS
 from ablate.analysis.form_prospects import LEAST_CONDITIONS_FOR_MEAN
@@ -18,7 +18,7 @@ from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS
 from ablate.base.errors import Gather, Invalid, listed
 from ablate.base.numerals import POSITIVE, number_in
 from ablate.core.facts import BASELINE, StudyFacts
-from ablate.core.over import LEAST_TREND, TREND, Form, Over
+from ablate.core.over import LEAST_TREND, Form, Over
 from ablate.core.replication import (
     Examples,
     Folds,
@@ -32,8 +32,6 @@ from ablate.report.words import message
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 
-_RESERVED = (*get_args(Form), TREND)
-"""Words that tables have in the place of a condition."""
 _MOST = 3
 """The most conditions that a refusal names."""
 _JUDGED: Mapping[Form, str] = {
@@ -76,7 +74,7 @@ def conditions_in_words(table: RunTable, facts: StudyFacts, options: AnalysisOpt
     columns = table.condition_columns
     kind = "analyse.condition_values" if len(columns) == 1 else "analyse.condition_combinations"
     values = message(kind, count)
-    if over.form == "each" and not over.along:
+    if not over.joins_conditions and not over.along:
         if (
             options.over is None
             and count >= LEAST_CONDITIONS_FOR_MEAN
@@ -131,7 +129,7 @@ def _refuse_numbers_of_conditions(at: Gather, over: Over, facts: StudyFacts) -> 
     hint = "Name their column: --column condition NAME"
     needed = LEAST_CONDITIONS if over.form == "sample" else 2
     at.refuse(
-        over.form != "each" and len(names) < needed,
+        over.joins_conditions and len(names) < needed,
         f"--over {over.form}",
         f"takes {needed} conditions or more",
         len(names),
@@ -144,7 +142,7 @@ def _refuse_numbers_of_conditions(at: Gather, over: Over, facts: StudyFacts) -> 
         len(names),
         hint="Of two, claim `A beats B on METRIC by more at NAME than at NAME`" if len(names) > 1 else hint,
     )
-    taken = [name for name in names if name in _RESERVED and (over.form != "each" or over.along)]
+    taken = [name for name in names if name in over.reserved_names]
     at.refuse(taken, "RUNS", "has conditions with names that tables use for all of them", listed(taken))
 
 

@@ -9,15 +9,12 @@ from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.wording import joined
 from ablate.core.derived import DERIVED
 from ablate.core.metric import Description, Metric
-from ablate.core.over import LEAST_TREND, TREND, common_scales
+from ablate.core.over import LEAST_TREND, Over, common_scales
 from ablate.study.conditions import Condition
 from ablate.study.document import Document
 from ablate.study.draft import Draft
 from ablate.study.patch import has_path, short_label, value_at
 from ablate.study.schema import StudyConfig
-
-WORDS = ("mean", "every", "sample", TREND)
-"""The words that tables have in the place of a condition's name, for verdicts over conditions."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +155,11 @@ def _refuse_for_one_condition(config: StudyConfig, document: Document) -> None:
 
 def _check_names(draft: Draft) -> None:
     """Refuses conditions with the words that tables have for verdicts over conditions."""
-    form = draft.config.over
-    if form == "each":
-        return
+    reserved = Over(draft.config.over, draft.config.along or "").reserved_names
     for condition in draft.conditions:
-        if condition.name in WORDS:
-            rule = f"is what tables call a verdict over conditions, beside `over: {form}`"
-            allowed = f"any name but {', '.join(WORDS)}"
+        if condition.name in reserved:
+            rule = "is what tables call a verdict over conditions"
+            allowed = f"any name but {', '.join(reserved)}"
             draft.document.refuse(condition.at, rule, condition.name, allowed, "Rename the condition")
 
 

@@ -12,6 +12,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.conditions_tables import conditions_table, trends
 from ablate.analysis.further_runs import unsettled
+from ablate.analysis.paired import Differences, seeds_needed
 from ablate.core.facts import Less
 from ablate.core.metric import Metric, Sampling
 from ablate.core.over import Over
@@ -263,6 +264,21 @@ def test_a_claim_follows_its_study():
     every = judge_claims(study_over(REVERSED, "every", claims=asked))
     assert every["task"].tolist() == ["c2", "c2"]
     assert every["verdict"].tolist() == ["refuted", "refuted"]
+
+
+def test_an_open_claim_in_every_condition_needs_the_seeds_that_refute_it_at_their_share_of_the_level():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 1, (6, 1))
+    noise = (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1)
+    loses = -0.1 + noise * 0.15
+    seeds = [
+        judge_claims(study_over(np.tile(loses, conditions), "every", claims=[beats()])).iloc[0]["reason"]
+        for conditions in (1, 3)
+    ]
+    alphas = [0.05, 0.05 / 3]
+    needed = [seeds_needed(Differences.between(loses[:, 0], 0 * loses[:, 0]), alpha) for alpha in alphas]
+    assert seeds == [f"open seeds={number:.0f}" for number in needed]
+    assert needed[0] < needed[1]
 
 
 def test_a_claim_by_more_in_one_condition_is_the_difference_of_both():

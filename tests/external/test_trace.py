@@ -96,7 +96,11 @@ done
 
 def test_variables_that_a_script_of_a_shell_reads(tmp_path):
     (tmp_path / "run.sh").write_text(SHELL)
-    assert variables_of_scripts([tmp_path / "run.sh"], ["bash", "run.sh"], tmp_path) == {"STEPS", "RATES", "OUT"}
+    assert variables_of_scripts([tmp_path / "run.sh"], ["bash", "run.sh"], tmp_path) == {
+        "STEPS",
+        "RATES",
+        "OUT",
+    }
     assert variables_of_scripts([], ["sh", "-c", "A=1; python train.py $A $B"], tmp_path) == {"B"}
 
 

@@ -83,13 +83,18 @@ def test_an_option_changes_the_form(ladder):
         ),
         (
             "over: every\nconditions: {every: {}, w512: {config.w: 512}}\n",
-            "line 8: conditions.every: is what tables call a verdict over conditions, beside `over: every`; "
+            "line 8: conditions.every: is what tables call a verdict over conditions; "
             "given 'every'; allowed: any name but mean, every, sample, trend. Rename the condition",
         ),
         (
             "along: config.w\n" + TWO,
             "line 7: along: needs 3 conditions or more, and the study has two; given 'config.w'. "
             "Remove `along`, and claim `A beats B on loss by more at w512 than at w256`",
+        ),
+        (
+            "along: config.w\nconditions: {a: {}, b: {config.w: 512}, trend: {config.w: 1024}}\n",
+            "line 8: conditions.trend: is what tables call a verdict over conditions; given 'trend'; "
+            "allowed: any name but mean, every, sample, trend. Rename the condition",
         ),
         (
             "along: config.ww\n" + THREE,

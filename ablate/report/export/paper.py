@@ -79,7 +79,7 @@ def for_paper(report_data: ReportData, wanted: Wanted, warn: Callable[[str], Non
             files[f"{table.name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n{body}"
     if words and wanted.has(METHODS):
         files |= _methods_files(words, facts, head)
-    if facts.over.form != "each" and not wanted.only:
+    if facts.over.joins_conditions and not wanted.only:
         # What a figure shows of one condition, others would show of the others.
         drawn = pictures(with_few_figures(sections, facts.study, one_a_kind=True))
     asked = [picture for picture in drawn if wanted.has(picture.name)]

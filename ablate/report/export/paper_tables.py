@@ -52,7 +52,7 @@ def paper_tables(
     for i, task in enumerate(judged_tasks, start=1):
         for name, table, bold in result_tables(report_data, task, percent=percent):
             yield PaperTable(_numbered(name, i), with_terms(table, facts), bold)
-    if facts.over.form != "each" and rows:
+    if facts.over.joins_conditions and rows:
         yield PaperTable("results", means_by_condition(report_data, percent=percent))
     verdicts = judged_tables(
         report_data.comparisons,

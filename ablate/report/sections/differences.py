@@ -43,7 +43,7 @@ class Forest(Section, title="Differences", open=True):
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
-        if facts.over.form != "each":
+        if facts.over.joins_conditions:
             yield from over_pictures(report_data)
             return
         if len(facts.tasks) > 1:

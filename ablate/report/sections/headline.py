@@ -47,7 +47,7 @@ class Headline(Section, title="Answer", needs_trials=False):
     @once_per_owner
     def answers(self, report_data: ReportData) -> list[str]:
         """Returns a paragraph a task, then what other sections answer: those of a search, of speed."""
-        over = report_data.facts.over.form != "each"
+        over = report_data.facts.over.joins_conditions
         answers = answer_over_conditions(report_data) if over else answers_by_task(report_data)
         line = baseline_line(report_data.facts)
         if answers and line:

@@ -30,7 +30,7 @@ class Interaction(Section, title="How changes act together", open=True):
         Those that are clear stand beside the main effects that hide them.
         """
         facts = report_data.facts
-        if facts.over.form != "each":
+        if facts.over.joins_conditions:
             return []  # They are of single conditions, which are exploratory.
         names = names_of(facts)
         rows = rows_of(report_data.table("interactions"))

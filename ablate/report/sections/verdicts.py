@@ -68,14 +68,14 @@ class Verdicts(Section, title="Verdicts", open=True):
             descriptions=descriptions,
         )
         terms = _guide(rows, facts)
-        if facts.over.form != "each":
+        if facts.over.joins_conditions:
             terms += guide_to_conditions(facts, is_described=bool(descriptions))
         yield Folded(message("verdicts.guide"), [Terms(terms)])
 
 
 def descriptions_of(report_data: ReportData) -> Descriptions:
     """Returns the descriptions of what is compared over conditions; none where nothing is."""
-    if report_data.facts.over.form == "each":
+    if not report_data.facts.over.joins_conditions:
         return {}
     return describe_over_conditions(runs_of(report_data.evidence))
 

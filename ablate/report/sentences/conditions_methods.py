@@ -28,7 +28,7 @@ def conditions_sentences(report_data: ReportData) -> Iterator[str]:
             yield message("conditions.sample", count)
         case _:
             assert_never(facts.over.form)
-    if facts.over.form != "each":
+    if facts.over.joins_conditions:
         yield message("conditions.single_conditions")
     if facts.over.form in ("mean", "sample") and facts.family == "all":
         yield message("conditions.silent")

@@ -86,7 +86,7 @@ def basis(report_data: ReportData) -> Iterator[str]:
     """Yields whether the baseline learned, and what else the verdicts rest on."""
     facts = report_data.facts
     learned = baseline_learned(report_data.evidence)
-    if facts.over.form == "each":
+    if not facts.over.joins_conditions:
         told = [learned_words(one, facts) for one in learned if one.ok]
         if told:
             yield message("limits.learned", told)

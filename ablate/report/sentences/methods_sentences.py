@@ -66,7 +66,7 @@ def _design(facts: StudyFacts) -> str:
         sentence = "methods.trained_on_changed_tasks"
     where = ""
     if len(facts.tasks) > 1:
-        code = "methods.on_each_task" if facts.over.form == "each" else "conditions.in_each"
+        code = "conditions.in_each" if facts.over.joins_conditions else "methods.on_each_task"
         where = message(code, len(facts.tasks))
     counts = [
         len(facts.seeds_of(variant.name, task.name)) for variant in facts.variants for task in facts.tasks
@@ -135,7 +135,7 @@ def _tests(report_data: ReportData) -> Iterator[str]:
     solved: dict[str, None] = {}
     for task in by_rate:
         # Of conditions that all have one value, this is said once.
-        named = task if facts.over.form == "each" else replace(task, name=message("conditions.its_task"))
+        named = replace(task, name=message("conditions.its_task")) if facts.over.joins_conditions else task
         solved |= dict.fromkeys(_solved(named, facts))
     yield from solved
     if len(by_rate) < len(facts.tasks):

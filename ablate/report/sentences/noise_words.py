@@ -27,7 +27,7 @@ def noise_lines(report_data: ReportData) -> list[str]:
     frame = noise(report_data.evidence, report_data.comparisons)
     frame.loc[frame["test_share"] < MATTERS, "test_share"] = None
     frame = frame.astype(object).where(frame.notna(), None)
-    if facts.over.form != "each":
+    if facts.over.joins_conditions:
         planned = with_conditions(planned_rows(report_data.comparisons), report_data.table("conditions"))
         return list(_over_conditions(rows_of(frame), planned, facts))
     lines = []

@@ -70,7 +70,7 @@ def judged_tables(
 
     interactions, conditions, trends: the rows of the tables of these names. A table of trends comes last.
     """
-    if facts.over.form == "each":
+    if not facts.over.joins_conditions:
         yield from verdict_tables(comparisons, facts, interactions)
     else:
         rows = with_conditions(planned_rows(comparisons), conditions)

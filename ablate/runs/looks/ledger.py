@@ -252,7 +252,7 @@ def call_differences(held: Analysis, now: Analysis) -> list[str]:
 def verdicts_in(folder: StudyFolder) -> list[str]:
     """Returns the verdicts of a report in words: `gelu better`."""
     facts = folder.facts()
-    several_tasks = len(facts.tasks) > 1 and facts.over.form == "each"
+    several_tasks = len(facts.tasks) > 1 and not facts.over.joins_conditions
     words = []
     for row in planned_rows(folder.comparisons()):
         where = f" on {row['task']}" if several_tasks else ""
