@@ -84,6 +84,8 @@ def _row(folder: StudyFolder) -> dict[str, str]:
     if statuses["failed"]:
         state += f", {statuses['failed']} failed"
     counts = [f"{count} {verdict}" for verdict, count in verdicts.most_common()]
+    if counts and facts.over.joins_conditions:
+        counts.append(f"over: {facts.over.form}")
     return row | {
         "question": _question(folder.name, facts) or NOTHING,
         "date": facts.reported[:16].replace("T", " ") or NOTHING,

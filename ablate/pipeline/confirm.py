@@ -185,17 +185,23 @@ def _notes_on_cells(cells: Levels) -> list[str]:
 
 
 def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
-    """Says on which tasks a confirmation has examples of the study that it confirms."""
-    notes: list[str] = []
+    """Says in which conditions a confirmation has examples of the study that it confirms."""
+    conditions_by_note: dict[str, list[str]] = {}
     baseline = study.variants[0]
     for task, config, described in zip(study.tasks, baseline.configs, study.describe(baseline), strict=True):
         pool = described.sampling.pool
         stated = study.workload.stated(config, study.metric)
         if stated is not None and stated.test == NOT_STATED:
-            notes.append("confirms over seeds; the task does not say whether the test examples are new, too")
+            note = "over seeds; the task does not say whether the test examples are new, too"
+        elif pool == "fresh":
             continue
-        if pool == "fresh":
-            continue
-        shared = "test examples are those" if pool == "held_out" else "examples are from the pool"
-        notes.append(f"confirms{study.on(task)} over seeds, not over examples: its {shared} of {report.name}")
+        else:
+            shared = "test examples are those" if pool == "held_out" else "examples are from the pool"
+            note = f"over seeds, not over examples: its {shared} of {report.name}"
+        conditions_by_note.setdefault(note, []).append(task)
+
+    notes: list[str] = []
+    for note, conditions in conditions_by_note.items():
+        where = f" on {joined(conditions)}" if len(conditions) < len(study.tasks) else ""
+        notes.append(f"confirms{where} {note}")
     return notes

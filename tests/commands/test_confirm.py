@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_CLAIMED, TOY_STUDY, ablate_here, clean_here, plan_here, report_here
+from harness import TOY_CLAIMED, TOY_STUDY, ablate_here, clean_here, plan_here, prepare, report_here
 from searching import PEAK_STUDY
 
 from ablate import load
 from ablate.base.errors import AblateError
 from ablate.commands.show import show
-from ablate.pipeline.confirm import NothingDecided
+from ablate.pipeline.confirm import NothingDecided, _notes_on_examples
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import message
@@ -208,3 +208,17 @@ seeds: 3
     facts = load(run(text, confirm=True)[0].folder).evidence.facts
     assert facts.seeds == [3, 4, 5]
     assert any("over seeds, not over examples" in caution and word in caution for caution in facts.cautions)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "where"),
+    [
+        ("task: digits\nconditions: {short: {}, long: {training.steps: 80}}\n", "confirms over seeds"),
+        ("tasks: [digits, recall]\n", "confirms on digits over seeds"),
+    ],
+)
+def test_conditions_on_the_same_examples_have_one_sentence(write, tmp_path, conditions, where):
+    model = "model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\nfactors: {model.norm: [batch]}\nseeds: 3\n"
+    study = prepare(write(f"name: pool\n{conditions}{model}"))
+    [note] = _notes_on_examples(study, StudyFolder(tmp_path, "pool"))
+    assert note == f"{where}, not over examples: its test examples are those of pool"

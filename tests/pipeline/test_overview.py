@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from harness import ablate_without
+from made_conditions import REVERSED, study_over
 from made_evidence import study as made
 
 from ablate.commands.list import overview
@@ -59,6 +60,14 @@ def test_every_report_has_a_row(results):
     assert rows["x@seeds=9"]["question"] == "with seeds=9"
     assert rows["x@seeds=9"]["state"] == "9 of 12 trials, 1 failed"
     assert [rows[name]["state"] for name in ("begun", "damaged")] == ["no report yet", "cannot be read"]
+
+
+def test_verdicts_over_conditions_say_so(tmp_path):
+    folder = StudyFolder(tmp_path, "x")
+    folder.save_evidence(study_over(REVERSED, "every"))
+    write_report(folder, print)
+    [row] = overview(tmp_path).rows
+    assert row["verdicts"] == "1 inconclusive, over: every"
 
 
 @pytest.mark.slow

@@ -22,6 +22,13 @@ def folder(tmp_path):
     return folder
 
 
+def test_values_are_read_where_no_maps_were_kept(folder):
+    (folder.path / MAPS).unlink()
+    read = Evaluated.load(folder)
+    assert read.rows["seed"].tolist() == [0, 1, 2]
+    assert read.maps.empty
+
+
 @pytest.mark.slow
 def test_edited_maps_are_read_as_they_were_or_refused_by_name(folder):
     path = folder.path / MAPS

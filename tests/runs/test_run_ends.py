@@ -230,6 +230,14 @@ def test_a_run_that_lacked_memory_or_time_counts_as_diverged(tmp_path, case):
     assert np.isnan(of_run["acc"])
 
 
+@pytest.mark.parametrize("case", LIMITS)
+def test_the_end_of_a_run_that_lacked_memory_or_time_is_read_beside_it(tmp_path, case):
+    for name, content in LIMITS[case].items():
+        (tmp_path / name).write_text(content)
+    run = RunFolder(tmp_path, "wide_2", configs=[], results=[], is_of_hydra=False)
+    assert ending_beside(run).kind == "diverged"
+
+
 def test_a_run_that_lacked_memory_counts_with_the_floor(tmp_path):
     write_runs(tmp_path, LIMITS["memory of a GPU"])
     results = ablate.analyse(tmp_path, baseline="base", floor=0.5, **OPTIONS)

@@ -8,8 +8,10 @@ import pytest
 from mlflow_helpers import NOLOAD, cell_of, report, shown, snapshot, told, track, tracked
 
 from ablate.base.errors import AblateError
+from ablate.base.sqlite import database_uri
 from ablate.records.folder import StudyFolder
 from ablate.tracking import ui
+from ablate.tracking.database import ARTIFACTS, DATABASE
 from ablate.tracking.ui import bring_up_to_date, serve
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
@@ -99,6 +101,14 @@ def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known)
     bring_up_to_date(results, pytest.fail)
     names = [name for name, _ in shown(results)]
     assert names == NAMES[not known :]
+
+
+def test_the_server_reads_the_database_and_the_artifacts_of_the_store_on_loopback(tmp_path):
+    command = ui._command(tmp_path, 5001)
+    options = dict(zip(command[4::2], command[5::2], strict=True))
+    assert options["--backend-store-uri"] == database_uri(tmp_path / DATABASE)
+    assert options["--default-artifact-root"] == str(tmp_path.resolve() / ARTIFACTS)
+    assert (options["--host"], options["--port"]) == ("127.0.0.1", "5001")
 
 
 def test_a_port_that_is_taken_is_an_error(results):

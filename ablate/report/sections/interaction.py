@@ -18,7 +18,18 @@ from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.sentences.dependence import MOST_ANSWERED, is_clear
 from ablate.report.tables.directions import direction_of, less_is_better
 from ablate.report.tables.verdicts import Names, difference_of, names_of
-from ablate.report.words import Column, Row, Table, count, message, number, paragraph, rows_of, tabulated
+from ablate.report.words import (
+    CONDITION_COLUMN,
+    Column,
+    Row,
+    Table,
+    count,
+    message,
+    number,
+    paragraph,
+    rows_of,
+    tabulated,
+)
 
 
 class Interaction(Section, title="How changes act together", open=True):
@@ -85,7 +96,7 @@ def interaction_table(rows: Sequence[Row], facts: StudyFacts) -> Table:
     names = names_of(facts)
     columns = [
         Column("first", "Changes", words=True, show=lambda row: " × ".join(_both(row, names))),
-        Column("task", "Task", varying=True),
+        CONDITION_COLUMN,
         Column("difference", "Interaction [95 %]", True, show=lambda row: _difference(row, facts)),
         Column(
             "n",

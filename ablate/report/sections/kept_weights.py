@@ -15,6 +15,7 @@ from ablate.report.figures.heads import attention_maps
 from ablate.report.section import Block, Picture, ReportData, Section, Text
 from ablate.report.tables.verdicts import names_of, variant_column
 from ablate.report.words import (
+    CONDITION_COLUMN,
     NOTHING,
     Column,
     Table,
@@ -70,7 +71,7 @@ def evaluation_table(rows: pd.DataFrame, facts: StudyFacts) -> Table | None:
     cells["slice"] = cells["slice"].str.replace(r"(^|, )task\.", r"\1", regex=True)
     columns = [
         variant_column(names_of(facts)),
-        Column("task", "Task", varying=True),
+        CONDITION_COLUMN,
         Column("slice", "Slice", words=True),
         Column("n", "Seeds", True),
     ]

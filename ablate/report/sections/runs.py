@@ -21,7 +21,7 @@ from ablate.report.sentences.methods import METHODS
 from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, variant_column
-from ablate.report.words import Column, Row, Table, count, message, rows_of, tabulated, text
+from ablate.report.words import CONDITION_COLUMN, Column, Row, Table, count, message, rows_of, tabulated, text
 
 
 class Notes(
@@ -81,7 +81,7 @@ class Incidents(
 
         columns = [
             variant_column(names),
-            Column("task", "Task"),
+            Column("task", "Condition"),
             _number_column(facts.replication),
             Column("status", "What happened", show=lambda row: _end_of(row, facts)),
             Column("reason", "Why", below=True, show=reason),
@@ -269,7 +269,7 @@ def cost_table(facts: StudyFacts) -> Table:
         rows.append(row)
     columns = [
         variant_column(names_of(facts)),
-        Column("task", "Task", varying=True),
+        CONDITION_COLUMN,
         *(Column(name, TOTALS.get(name, as_sentence(spelled(name))), True) for name in names),
         Column("changes", "Changes", below=True),
     ]

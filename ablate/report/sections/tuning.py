@@ -22,6 +22,7 @@ from ablate.report.figures.settings import validation_by_setting
 from ablate.report.section import Block, Picture, ReportData, Section, Text, by_task
 from ablate.report.sentences.data_words import measured_on_judged
 from ablate.report.words import (
+    CONDITION_COLUMN,
     NOTHING,
     Column,
     Row,
@@ -223,7 +224,7 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     counts["seconds"] = "Training seconds"
     columns = [
         Column("variant", "Variant"),
-        Column("task", "Task", varying=True),
+        CONDITION_COLUMN,
         *(Column(key, heading, True) for key, heading in counts.items()),
         *(Column(path, as_sentence(path_names[path]), True) for path in searched.paths),
         Column("best", f"{as_sentence(spelled(target.name))}, tuning seeds", True),

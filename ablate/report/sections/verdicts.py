@@ -33,6 +33,7 @@ from ablate.report.tables.verdicts import (
     variant_column,
 )
 from ablate.report.words import (
+    CONDITION_COLUMN,
     NOTHING,
     Column,
     Row,
@@ -129,7 +130,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
         rows = rows_of(report_data.comparisons)
         columns = [
             variant_column(names),
-            Column("task", "Task", varying=True),
+            CONDITION_COLUMN,
             metric_column(varying=True),
             verdict_column(report_data.facts),
             difference_column(report_data.facts, "Difference"),
@@ -301,7 +302,7 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: StudyFacts
     names = names_of(facts)
     columns = [
         variant_column(names),
-        Column("task", "Task", varying=True),
+        CONDITION_COLUMN,
         metric_column(),
         Column("mean_variant", "Variant [95 %]", True, show=lambda row: side_words(row, "variant")),
         Column("mean_baseline", "Baseline [95 %]", True, show=lambda row: side_words(row, "baseline")),

@@ -6,7 +6,7 @@ from ablate.base.wording import brief, in_percent, percent
 from ablate.core.match_facts import MatchFacts
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.tables.verdicts import variant_column
-from ablate.report.words import Column, Table, message, tabulated
+from ablate.report.words import CONDITION_COLUMN, Column, Table, message, tabulated
 
 
 def matched_sentence(match: MatchFacts) -> str:
@@ -22,7 +22,7 @@ def matched_table(match: MatchFacts, names: Mapping[str, str]) -> Table:
     return tabulated(
         [
             variant_column(names),
-            Column("task", "Task", varying=True),
+            CONDITION_COLUMN,
             Column("value", as_sentence(spelled(match.by)), True, show=lambda row: brief(row["value"])),
             Column("residual", "Residual", True, show=lambda row: percent(row["residual"], 2)),
         ],

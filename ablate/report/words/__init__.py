@@ -155,6 +155,10 @@ class Column:
     varying: bool = False
 
 
+CONDITION_COLUMN = Column("task", "Condition", varying=True)
+"""The column of the condition that a row is about, where rows differ in it."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Strings by column key, ready to be escaped for their medium; the first column names its row.
