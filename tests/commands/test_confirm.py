@@ -47,7 +47,6 @@ def here(confirmed: Path, ran: Path) -> Path:
     return ran
 
 
-@pytest.mark.slow
 def test_what_was_decided_is_judged_again_on_other_seeds(confirmed):
     first, again = load(confirmed / "toy"), load(confirmed / "toy@confirm")
     verdicts = first.comparisons[~first.comparisons.exploratory].set_index("variant").verdict
