@@ -17,7 +17,7 @@ Draw = Callable[[str], Generator]  # The generator of the parameter with this na
 
 
 def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:
-    """U(−1/√fan_in, 1/√fan_in) in place, as the weight of `torch.nn.Linear` begins."""
+    """Fills a parameter in place with U(−1/√fan_in, 1/√fan_in), as torch fills the weight of a linear layer."""
     bound = max(fan_in, 1) ** -0.5
     parameter.uniform_(-bound, bound, generator=generator)
 

@@ -211,7 +211,7 @@ WITHOUT_QUERIES = [name for name in MIXERS if MIXERS[name].padding and not MIXER
 class Mean(Mixer):
     """The mean over all positions."""
 
-    causal = padding = False
+    causal = padding = any_length = attends = False
 
     def forward(self, x_btd, position, mask=None):
         self.real_positions(x_btd, mask)
