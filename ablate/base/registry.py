@@ -6,6 +6,8 @@ A part is one class with a typed config beside it, registered under a slot and a
     class Cosine(Score):
         '''cos(q, k) / temperature.'''
 
+        joins_widths = False
+
         class Config(PartConfig):
             temperature: PositiveFloat = 0.1
             "Divides the cosine."
@@ -85,7 +87,7 @@ class Stated:
 
 
 class UnknownPart(AblateError):
-    """A name that no part of a slot has."""
+    """Error for a name that no part of a slot has."""
 
     def __init__(self, slot: str, name: object, names: Iterable[str]) -> None:
         self.slot, self.name, self.names = slot, name, sorted(names)
@@ -103,7 +105,8 @@ class Catalogue:
     def register(self, slot: str, name: str) -> Callable[[Class], Class]:
         """Returns a class decorator that files a part under `slot` and `name`.
 
-        It raises `AblateError` where another part has both, and for a part that lacks what its bases mark as `Stated`.
+        The decorator raises `AblateError` where another part has both, and for a part that does not state what its
+        bases mark as `Stated`.
         """
 
         def decorate(part: Class) -> Class:
@@ -131,7 +134,10 @@ class Catalogue:
         return sorted(self._parts.get(slot, {}))
 
     def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
-        """Returns the parts of `slot` that have `ability`; `silent` is assumed where the class does not say."""
+        """Returns the names of the parts of `slot` whose class has `ability` set to True.
+
+        silent: the answer for a class that lacks the attribute, as one without the base of its slot may.
+        """
         return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
 
     def get(self, slot: str, name: object) -> type:
@@ -165,7 +171,7 @@ class Catalogue:
 
 
 def _refuse_unstated(part: type, slot: str, name: str) -> None:
-    """Raises `AblateError` where a part does not state in its own class what its bases mark as `Stated`."""
+    """Raises `AblateError` for a part that does not state what its bases mark as `Stated`."""
     missing = [f"`{attribute}` ({meaning})" for attribute, meaning in _unstated(part).items()]
     if missing:
         raise AblateError(
@@ -175,7 +181,7 @@ def _refuse_unstated(part: type, slot: str, name: str) -> None:
 
 
 def _unstated(part: type) -> dict[str, str]:
-    """Returns the attributes that a part should state in its own class and does not, with their meanings."""
+    """Returns what a part should state in its own class and does not: attribute → meaning."""
     meanings: dict[str, str] = {}
     for base in part.__mro__[1:]:
         for attribute, annotation in inspect.get_annotations(base).items():
@@ -195,7 +201,7 @@ def _mark_in(annotation: object) -> Stated | None:
 
 
 def _config_of(part: type, slot: str, name: str) -> type[PartConfig]:
-    """Returns the config class of a part: the one in its class, or a new one with the fields that it inherits.
+    """Returns the config class of a part; a new one, of inherited fields, where it defines none.
 
     Raises `AblateError` for a class that is no config, or that of another part: a config knows its one part.
     """
@@ -245,6 +251,7 @@ class Slot:
         return part.Config, params | {"name": name}  # type: ignore[attr-defined]
 
     def _context(self, name: object) -> dict[str, Any]:
+        """Returns what an error on a name says: the slot, the name, and the registered ones."""
         return {"slot": self.slot, "name": name, "names": CATALOGUE.names(self.slot)}
 
     def __get_pydantic_core_schema__(

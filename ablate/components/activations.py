@@ -24,7 +24,7 @@ class Activation(Part):
     "The function of x or of the gate; an activation that has parameters overrides `forward` instead."
 
     def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
-        """Returns `function(x)`, or `function(gate) · x` with a gate, in the one shape that x and gate have."""
+        """Returns `function(x)`, or with a gate `function(gate) · x`; all have one shape."""
         return self.function(x) if gate is None else self.function(gate) * x
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:

@@ -30,7 +30,7 @@ class NoFeedForward(FeedForward):
 
 
 def _without_fraction(number: float) -> float:
-    """Returns a whole number as an integer: 4.0 as 4, so that one number has one name and one trial."""
+    """Returns 4.0 as 4, so that one number has one name and one trial."""
     return int(number) if number == int(number) else number
 
 
@@ -78,7 +78,10 @@ class MLP(FeedForward):
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:
-    """Returns expansion · d_model, rounded; with a gate, the width that gives the same number of parameters."""
+    """Returns the width of the hidden layer: expansion · d_model, rounded.
+
+    With a gate it is the width that gives the number of parameters nearest to that of this layer without one.
+    """
     width = max(1, round(expansion * d_model))
     if not gated:
         return width

@@ -44,9 +44,9 @@ class Convolution(Mixer):
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if config.bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the weight as a linear map of all inputs of one output, times `averaged` / √3; the bias with zeros.
+        """Fills the weight as `averaged` / √3 times a linear map, and the bias with zeros.
 
-        `Mixer.averaged` says why.
+        The map's inputs are all that one output reads; `Mixer.averaged` says why it is scaled.
         """
         as_linear(self.weight, self.bias, self.weight[0].numel(), draw)
         self.weight.mul_(self.averaged / 3**0.5)
@@ -57,14 +57,14 @@ class Convolution(Mixer):
         return self._convolve(F.pad(x_btd, (0, 0, self.before, self.after)))
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Convolves one more position; the state is the last kernel_size − 1 inputs (B, kernel_size − 1, D)."""
+        """Convolves one more position; the state is the last inputs, (B, kernel_size − 1, D)."""
         if state is None:
             state = x_b1d.new_zeros(x_b1d.shape[0], self.before, x_b1d.shape[2])
         window = torch.cat([state, x_b1d], 1)
         return self._convolve(window), window[:, 1:]
 
     def _convolve(self, x_btd: Tensor) -> Tensor:
-        """Returns the outputs whose inputs are complete, (B, T + kernel_size − 1, D) → (B, T, D)."""
+        """Returns the convolution of padded inputs, (B, T + kernel_size − 1, D) → (B, T, D)."""
         return F.conv1d(x_btd.transpose(1, 2), self.weight, self.bias).transpose(1, 2)
 
 

@@ -30,7 +30,7 @@ class Dropout(nn.Module):
         self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Returns x with values dropped and the others scaled up, in the shape of x; outside of training, x itself.
+        """Returns x, in its shape, with values dropped and the others scaled up in training.
 
         Raises `RuntimeError` for an active site that was not seeded.
         """
@@ -66,5 +66,5 @@ class SplitLinear(nn.Module):
 
 
 def projection(d_in: int, d_out: int, splits: int, bias: bool) -> nn.Module:
-    """Makes a linear map of all features, or, with `splits` above 1, of so many shares of them."""
+    """Makes a linear map of all features, or, with several `splits`, one of each share."""
     return nn.Linear(d_in, d_out, bias) if splits == 1 else SplitLinear(d_in, d_out, splits, bias)

@@ -100,7 +100,7 @@ class LinearAttention(Mixer):
         return x_btn.unflatten(2, (self.num_heads, -1)).transpose(1, 2)
 
     def _merge(self, sums: Tensor) -> Tensor:
-        """Returns the output for sums [numerator, denominator], (B, H, T, d_v + 1) → (B, T, D); 0/0 is 0."""
+        """Returns W_O of numerator / denominator, (B, H, T, d_v + 1) → (B, T, D); 0/0 is 0."""
         numerator = sums[..., :-1]
         denominator = sums[..., -1:]
         mixed = numerator / denominator.masked_fill(denominator == 0, 1)
@@ -108,9 +108,10 @@ class LinearAttention(Mixer):
 
 
 def _causal_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Returns Σ_{j≤i} (q_iᵀk_j) v_j, (B, H, T, d_v): within a chunk pair by pair, before it by cumulative sums.
+    """Returns Σ_{j≤i} (q_iᵀk_j) v_j, (B, H, T, d_v).
 
-    The sums after every single position, T · d_k · d_v numbers, are not held.
+    Positions within a chunk are compared pair by pair, earlier chunks enter as cumulative sums. The sums after every
+    single position, T · d_k · d_v numbers, are not held.
     """
     length = q.shape[2]
     size = min(CHUNK, length)
@@ -126,6 +127,6 @@ def _causal_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _in_chunks(x: Tensor, size: int) -> Tensor:
-    """Returns (B, H, T, d) as chunks of `size` positions, (B, H, chunks, size, d), the last filled with zeros."""
+    """Returns (B, H, T, d) as (B, H, chunks, size, d), the last chunk filled up with zeros."""
     missing = -x.shape[2] % size
     return F.pad(x, (0, 0, 0, missing)).unflatten(2, (-1, size))

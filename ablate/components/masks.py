@@ -27,7 +27,7 @@ def with_future_masked(mask: Tensor | None, t_q: int, t_k: int, device: torch.de
 
 
 def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the mask with its all-False rows set to True, and those rows, (…, T_q, 1), as True.
+    """Returns the mask with its all-False rows opened, and which rows these are, (…, T_q, 1).
 
     A softmax over nothing is NaN, forwards and backwards: such rows attend everywhere, and the caller zeroes them
     afterwards.
@@ -37,5 +37,5 @@ def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def zero_padding(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns `x_btd` with zeros at padding; `real_bt` is False there, and None where there is no padding."""
+    """Returns `x_btd` with zeros where `real_bt` is False; None stands for no padding."""
     return x_btd if real_bt is None else x_btd.masked_fill(~real_bt.unsqueeze(-1), 0)

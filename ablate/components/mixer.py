@@ -56,7 +56,9 @@ class Mixer(Part):
         return (sum(variances) / self.max_len) ** 0.5
 
     def real_positions(self, x_btd: Tensor, mask: Tensor | None) -> Tensor | None:
-        """Returns (B or 1, T), False at padding; None where nothing is masked. For mixers that do not attend.
+        """Returns (B or 1, T), False at padding; None where nothing is masked.
+
+        It is for mixers that do not attend.
 
         Raises `ValueError` for a sequence or a mask that this mixer cannot take: one longer than `max_len`, one
         that has padding, or one that differs from query to query.
@@ -82,13 +84,13 @@ class Mixer(Part):
             )
 
     def _refuse(self, ability: Ability, rule: str) -> None:
-        """Raises `Invalid` for the lack of an ability, with the reason and the mixers that have it."""
+        """Raises `Invalid` for a lacking ability, with the reason and the mixers that have it."""
         if ability in self.reasons:
             rule = f"{rule}: {self.reasons[ability]}"
         raise Invalid("", rule, name_of(type(self)), _able(ability))
 
     def _with_reason(self, ability: Ability, rule: str) -> str:
-        """Returns a rule on an ability that this mixer lacks, after its name, with the reason."""
+        """Returns a rule on a lacking ability, after the mixer's name, with the reason."""
         text = f"mixer {name_of(type(self))} {rule}"
         return f"{text}: {self.reasons[ability]}" if ability in self.reasons else text
 
@@ -101,7 +103,7 @@ class Mixer(Part):
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, position: Position, state: Any = None) -> tuple[Tensor, Any]:
-        """Mixes one more position of a causal sequence; returns what `forward` gives there, and the new state.
+        """Mixes one more position of a causal sequence, as `forward` does, and returns the new state.
 
         There is no mask, and `state` is None at the first position. Here it is all inputs so far, which are mixed
         again; a subclass that needs less overrides this.

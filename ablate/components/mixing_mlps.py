@@ -45,11 +45,14 @@ class AllPositions(FixedLength):
         self.down = nn.Linear(hidden, length)
 
     def initialise(self, draw: Draw) -> None:
-        """Scales W_down, which begins as a linear map, by `averaged` · √3; `Mixer.averaged` says why."""
+        """Scales W_down, filled as a linear map before, by `averaged` · √3 (see `Mixer.averaged`)."""
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def through(self, x: Tensor) -> Tensor:
-        """Returns the perceptron of x, (…, n) → (…, n), by the weights of the first n inputs and outputs."""
+        """Returns the perceptron of x, (…, n) → (…, n).
+
+        n may be less than it was built for: the weights are those of the first n inputs and outputs.
+        """
         length = x.shape[-1]
         hidden = F.gelu(F.linear(x, self.up.weight[:, :length], self.up.bias))
         return F.linear(hidden, self.down.weight[:length], self.down.bias[:length])
@@ -132,7 +135,7 @@ class ResMLP(FixedLength):
         self.tokens = TokenLinear(sizes)
 
     def initialise(self, draw: Draw) -> None:
-        """Scales A, which begins as a linear map, by `averaged` / √3; `Mixer.averaged` says why."""
+        """Scales A, filled as a linear map before, by `averaged` / √3 (see `Mixer.averaged`)."""
         self.tokens.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
@@ -168,7 +171,7 @@ class GMLP(FixedLength):
         self.down = nn.Linear(hidden // 2, sizes.d_model)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the gate so that it is 1 ± 0.001; scales W_down, which begins as a linear map, by `averaged` · √3.
+        """Fills the gate so that it is 1 ± 0.001, and scales W_down by `averaged` · √3.
 
         At first, each position thus goes through a feed-forward alone (section 2.1); `Mixer.averaged` says why W_down
         is scaled.

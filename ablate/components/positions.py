@@ -33,7 +33,7 @@ class Position(Part):
         return q, k
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor | None:
-        """Returns the term added to the logits of every layer, (H or 1, T_q, T_k); None: nothing is added.
+        """Returns the term added to every layer's logits, (H or 1, T_q, T_k); None for nothing.
 
         The last query is at the last key's position.
         """

@@ -102,7 +102,10 @@ class RecurrentCell(nn.Module):
         self.bias_hh = nn.Parameter(torch.empty(kind.num_gates * hidden))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills weights from U(−1/√h, 1/√h), as torch; biases with 0, of a forget gate 1 (Jozefowicz et al. 2015)."""
+        """Fills weights from U(−1/√h, 1/√h), as torch does, and biases with zeros.
+
+        The bias of a forget gate is 1 (Jozefowicz et al. 2015).
+        """
         hidden = self.weight_hh.shape[1]
         fan_in_uniform(self.weight_ih, hidden, draw("weight_ih"))
         fan_in_uniform(self.weight_hh, hidden, draw("weight_hh"))
@@ -111,7 +114,7 @@ class RecurrentCell(nn.Module):
             bias_h.fill_(gate == self.kind.forget_gate)
 
     def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Returns outputs (B, T, h) and the state after the last position; the first state is zero if not given."""
+        """Returns outputs (B, T, h) and the last state; the first is zero when not given."""
         if state is None:
             zeros_bh = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
             state = (zeros_bh,) * self.kind.num_states
@@ -131,10 +134,10 @@ class RecurrentCell(nn.Module):
 
 
 def _outputs(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns the outputs (B, T, h) of a cell over the real positions; those at padding have no meaning.
+    """Returns the outputs (B, T, h) of a cell that reads the real positions alone.
 
-    Real positions are moved to the front, in order, so that padding comes after all of them and cannot
-    change them; then the outputs are moved back.
+    Outputs at padding have no meaning. Real positions are moved to the front, in order, so that padding comes after all
+    of them and cannot change them; then the outputs are moved back.
     """
     if real_bt is None:
         return cell(x_btd)[0]

@@ -32,14 +32,14 @@ class Score(Part):
     def __init_subclass__(cls) -> None:
         """Raises `AblateError` for a score whose `logits` the fused kernel would not compute."""
         super().__init_subclass__()
-        base = cls.__base__
-        if not issubclass(base, Score) or base.inner is Score.inner:
-            return
-        if cls.inner is base.inner and cls.logits is not base.logits:
-            raise AblateError(
-                f"score {cls.__name__} overrides `logits` and inherits `inner` of {base.__name__}, which the fused "
-                "kernel computes in its place; define `inner` too: it returns None where there is no such form"
-            )
+        for base in cls.__bases__:
+            if not issubclass(base, Score) or base.inner is Score.inner:
+                continue
+            if cls.inner is base.inner and cls.logits is not base.logits:
+                raise AblateError(
+                    f"score {cls.__name__} overrides `logits` and inherits `inner` of {base.__name__}, which the fused "
+                    "kernel computes in its place; define `inner` too: it returns None where there is no such form"
+                )
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
         """Returns q′, k′ and scale with logits = scale · q′ᵀk′, for a fused softmax; None: no such form.

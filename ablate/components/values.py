@@ -63,7 +63,7 @@ class LowRank(Value):
         self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Scales W_up, which begins as a linear map, by √3, so that values begin at the scale of `full`."""
+        """Scales W_up, filled as a linear map before, by √3: the scale of `full`."""
         self.up.weight.mul_(3**0.5)
 
     def forward(self, x_btd: Tensor) -> Tensor:

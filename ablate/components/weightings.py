@@ -21,7 +21,10 @@ class Weighting(Part):
     "The weighting whose gradient it uses in place of its own."
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Returns weights that sum to 1 over the keys; logits are −∞ where masked, never in a whole row."""
+        """Returns weights that sum to 1 over the keys, (B, H, T_q, T_k).
+
+        Logits are −∞ where masked, never in a whole row.
+        """
         raise NotImplementedError
 
 
