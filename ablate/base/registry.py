@@ -6,21 +6,25 @@ A part is one class with a typed config beside it, registered under a slot and a
     class Cosine(Score):
         '''cos(q, k) / temperature.'''
 
+        joins_widths = False
+
         class Config(PartConfig):
             temperature: PositiveFloat = 0.1
             "Divides the cosine."
 
         def __init__(self, config: Config, sizes: Sizes) -> None: ...
 
-A field of another config that takes a part is `Annotated[Any, Slot("score")]`.
+A field of another config that takes a part is `Annotated[Any, Slot("score")]`. What a part can do stands in its own
+class, for each attribute that a base marks as `Stated`.
 """
 
 import importlib
 import importlib.metadata
+import inspect
 import pkgutil
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
@@ -33,13 +37,14 @@ PACKAGES = ("components", "models", "tasks", "training", "external", "search")
 Class = TypeVar("Class", bound=type)
 
 
+def _as_switch(value: object) -> object:
+    """Returns True for `on`, False for `off`, and any other value as it is."""
+    is_switch = isinstance(value, str) and value in ("on", "off")
+    return value == "on" if is_switch else value
+
+
 # A switch: `on`, `off`, `true` or `false`.
-OnOff = Annotated[
-    bool,
-    BeforeValidator(
-        lambda value: value == "on" if isinstance(value, str) and value in ("on", "off") else value
-    ),
-]
+OnOff = Annotated[bool, BeforeValidator(_as_switch)]
 
 
 class StrictModel(BaseModel):
@@ -69,8 +74,20 @@ class PartConfig(StrictModel):
         return self.part(self, *args, **kwargs)
 
 
+@dataclass(frozen=True)
+class Stated:
+    """Mark of a class attribute, True or False, that each registered part states in its own class.
+
+        gated: ClassVar[Annotated[bool, Stated("whether it takes a value and a gate")]]
+
+    A base declares the attribute so, without a value: a default would be inherited by a part that it is wrong for.
+    """
+
+    meaning: str  # As a clause.
+
+
 class UnknownPart(AblateError):
-    """A name that no part of a slot has."""
+    """Error for a name that no part of a slot has."""
 
     def __init__(self, slot: str, name: object, names: Iterable[str]) -> None:
         self.slot, self.name, self.names = slot, name, sorted(names)
@@ -86,26 +103,24 @@ class Catalogue:
         self._loaded: set[str] = set()
 
     def register(self, slot: str, name: str) -> Callable[[Class], Class]:
-        """Returns a class decorator that files a part under `slot` and `name`; two parts cannot share both."""
+        """Returns a class decorator that files a part under `slot` and `name`.
+
+        The decorator raises `AblateError` where another part has both, and for a part that does not state what its
+        bases mark as `Stated`.
+        """
 
         def decorate(part: Class) -> Class:
-            known = self._parts.setdefault(slot, {}).get(name)
-            if known is not None:
-                where = f"{known.__module__}.{known.__qualname__}"
+            parts = self._parts.setdefault(slot, {})
+            if name in parts:
+                where = f"{parts[name].__module__}.{parts[name].__qualname__}"
                 raise AblateError(f"{slot} {name!r} is already registered by {where}; choose another name")
-            config: Any = part.__dict__.get("Config")
-            if config is None:
-                # Of its own even where the parameters are inherited: a config knows its one part.
-                base = getattr(part, "Config", PartConfig)
-                # Its fields are described where they stand: pydantic would look for them in every loaded module.
-                own = {"__module__": part.__module__, "__doc__": part.__doc__}
-                config = type("Config", (base,), own | {"model_config": {"use_attribute_docstrings": False}})
-                part.Config = config  # type: ignore[attr-defined]
-            elif not (isinstance(config, type) and issubclass(config, PartConfig)):
-                raise AblateError(f"{slot} {name!r}: its Config must be a class of its own, from PartConfig")
+            _refuse_unstated(part, slot, name)
+            config = _config_of(part, slot, name)
             config.part = part
-            part.slot, part.name = slot, name  # type: ignore[attr-defined]
-            self._parts[slot][name] = part
+            part.Config = config  # type: ignore[attr-defined]
+            part.slot = slot  # type: ignore[attr-defined]
+            part.name = name  # type: ignore[attr-defined]
+            parts[name] = part
             return part
 
         return decorate
@@ -119,7 +134,10 @@ class Catalogue:
         return sorted(self._parts.get(slot, {}))
 
     def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
-        """Returns the parts of `slot` that have `ability`; `silent` is assumed where the class does not say."""
+        """Returns the names of the parts of `slot` whose class has `ability` set to True.
+
+        silent: the answer for a class that lacks the attribute, as one without the base of its slot may.
+        """
         return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
 
     def get(self, slot: str, name: object) -> type:
@@ -152,6 +170,57 @@ class Catalogue:
             self._parts[slot] = {name: part for name, part in parts.items() if part.__module__ not in modules}
 
 
+def _refuse_unstated(part: type, slot: str, name: str) -> None:
+    """Raises `AblateError` for a part that does not state what its bases mark as `Stated`."""
+    missing = [f"`{attribute}` ({meaning})" for attribute, meaning in _unstated(part).items()]
+    if missing:
+        raise AblateError(
+            f"{slot} {name!r} must state in its class, as True or False: {', '.join(missing)}; "
+            "see `ablate guide own-parts`"
+        )
+
+
+def _unstated(part: type) -> dict[str, str]:
+    """Returns what a part should state in its own class and does not: attribute → meaning."""
+    meanings: dict[str, str] = {}
+    for base in part.__mro__[1:]:
+        for attribute, annotation in inspect.get_annotations(base).items():
+            mark = _mark_in(annotation)
+            if mark is not None and attribute not in vars(part):
+                meanings[attribute] = mark.meaning
+    return meanings
+
+
+def _mark_in(annotation: object) -> Stated | None:
+    """Returns the mark in `ClassVar[Annotated[bool, Stated(…)]]`; None for other annotations."""
+    if get_origin(annotation) is not ClassVar:
+        return None
+    (declared,) = get_args(annotation)
+    marks = [mark for mark in get_args(declared) if isinstance(mark, Stated)]
+    return marks[0] if marks else None
+
+
+def _config_of(part: type, slot: str, name: str) -> type[PartConfig]:
+    """Returns the config class of a part; a new one, of inherited fields, where it defines none.
+
+    Raises `AblateError` for a class that is no config, or that of another part: a config knows its one part.
+    """
+    config = vars(part).get("Config")
+    if config is None:
+        base = getattr(part, "Config", PartConfig)
+        attributes = {
+            "__module__": part.__module__,
+            "__doc__": part.__doc__,
+            # Its fields are described where they stand: pydantic would look for them in every loaded module.
+            "model_config": ConfigDict(use_attribute_docstrings=False),
+        }
+        return type("Config", (base,), attributes)
+    is_config = isinstance(config, type) and issubclass(config, PartConfig)
+    if not is_config or vars(config).get("part", part) is not part:
+        raise AblateError(f"{slot} {name!r}: its Config must be a class of its own, from PartConfig")
+    return config
+
+
 # Marks the place of a slot's parts in a JSON Schema.
 SLOT_MARK = "x-ablate-slot"
 
@@ -182,6 +251,7 @@ class Slot:
         return part.Config, params | {"name": name}  # type: ignore[attr-defined]
 
     def _context(self, name: object) -> dict[str, Any]:
+        """Returns what an error on a name says: the slot, the name, and the registered ones."""
         return {"slot": self.slot, "name": name, "names": CATALOGUE.names(self.slot)}
 
     def __get_pydantic_core_schema__(

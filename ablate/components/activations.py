@@ -5,39 +5,39 @@ map, and a narrower hidden layer.
 """
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ablate.base.registry import register
-from ablate.components.sizes import Part
+from ablate.base.registry import Stated, register
+from ablate.components.sizes import NEUTRAL, Part, name_of
 
 
 class Activation(Part):
     """Base of all activations."""
 
-    neutral = True
-    gated: ClassVar[bool] = False
-    "Whether it takes a value and a gate."
+    neutral: ClassVar[Annotated[bool, NEUTRAL]]
+    gated: ClassVar[Annotated[bool, Stated("whether it takes a value and a gate")]]
     function: Callable[[Tensor], Tensor]
     "The function of x or of the gate; an activation that has parameters overrides `forward` instead."
 
     def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
-        """`function(x)`, or `function(gate) · x` with a gate; x and gate have one shape, which the result keeps."""
+        """Returns `function(x)`, or with a gate `function(gate) · x`; all have one shape."""
         return self.function(x) if gate is None else self.function(gate) * x
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`; `queries` numbers go through the function, named as the part that defines it."""
-        of = next((part for part in type(self).__mro__ if "function" in vars(part)), type(self))
-        return {getattr(of, "name", of.__name__): queries}
+        """Returns the function's count, under the activation's name; `queries` numbers go through the function."""
+        return {name_of(type(self)): queries}
 
 
 @register("activation", "relu")
 class ReLU(Activation):
     """max(0, x) (Nair and Hinton 2010)."""
 
+    neutral = True
+    gated = False
     function = staticmethod(F.relu)
 
 
@@ -45,6 +45,8 @@ class ReLU(Activation):
 class GELU(Activation):
     """x Φ(x) with the exact normal distribution function Φ (Hendrycks and Gimpel 2016)."""
 
+    neutral = True
+    gated = False
     function = staticmethod(F.gelu)
 
 
@@ -52,6 +54,8 @@ class GELU(Activation):
 class SiLU(Activation):
     """x σ(x) (Elfwing et al. 2018)."""
 
+    neutral = True
+    gated = False
     function = staticmethod(F.silu)
 
 
@@ -59,6 +63,8 @@ class SiLU(Activation):
 class Tanh(Activation):
     """tanh(x)."""
 
+    neutral = True
+    gated = False
     function = staticmethod(torch.tanh)
 
 
@@ -66,6 +72,8 @@ class Tanh(Activation):
 class Sigmoid(Activation):
     """σ(x) = 1 / (1 + e^{−x})."""
 
+    neutral = True
+    gated = False
     function = staticmethod(torch.sigmoid)
 
 
@@ -73,21 +81,36 @@ class Sigmoid(Activation):
 class Identity(Activation):
     """x: no non-linearity."""
 
+    neutral = True
+    gated = False
     function = staticmethod(lambda x: x)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns no counts, as nothing is computed."""
         return {}
 
 
 @register("activation", "geglu")
-class GEGLU(GELU):
+class GEGLU(Activation):
     """GELU(gate) · value (Shazeer 2020, equation 5)."""
 
+    neutral = True
     gated = True
+    function = staticmethod(F.gelu)
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns the count of GELU; `queries` numbers of the gate go through it."""
+        return {name_of(GELU): queries}
 
 
 @register("activation", "swiglu")
-class SwiGLU(SiLU):
+class SwiGLU(Activation):
     """SiLU(gate) · value, with SiLU(x) = x σ(x), Swish of β = 1 (Shazeer 2020, equation 5)."""
 
+    neutral = True
     gated = True
+    function = staticmethod(F.silu)
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns the count of SiLU; `queries` numbers of the gate go through it."""
+        return {name_of(SiLU): queries}

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ablate.base.errors import Gather
 from ablate.base.registry import OnOff, PartConfig, Slot, register
+from ablate.components.activations import Activation
 from ablate.components.sizes import Part, Sizes
 
 
@@ -15,7 +16,7 @@ class FeedForward(Part):
     """Base of all feed-forwards."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """Returns the mapped positions, (B, T, D) → (B, T, D)."""
         raise NotImplementedError
 
 
@@ -24,8 +25,13 @@ class NoFeedForward(FeedForward):
     """x: blocks omit this sublayer, with its norm and residual."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D), unchanged."""
+        """Returns x, (B, T, D), unchanged."""
         return x_btd
+
+
+def _without_fraction(number: float) -> float:
+    """Returns 4.0 as 4, so that one number has one name and one trial."""
+    return int(number) if number == int(number) else number
 
 
 @register("feedforward", "mlp")
@@ -39,15 +45,15 @@ class MLP(FeedForward):
     class Config(PartConfig):
         activation: Annotated[Any, Slot("activation")] = "relu"
         "The non-linearity between the two maps."
-        # 4.0 as 4: one number has one name and one trial.
-        expansion: Annotated[PositiveFloat, AfterValidator(lambda x: int(x) if x == int(x) else x)] = 4
+        expansion: Annotated[PositiveFloat, AfterValidator(_without_fraction)] = 4
         "Width of the hidden layer in units of d_model; with a gate, of the ungated layer with as many parameters."
         bias: OnOff = True
         "Whether the maps have a bias."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        gated = getattr(config.activation.part, "gated", False)
+        activation = config.activation.part
+        gated = issubclass(activation, Activation) and activation.gated
         hidden = hidden_width(config.expansion, sizes.d_model, gated, config.bias)
         self.up = nn.Linear(sizes.d_model, hidden, bias=config.bias)
         self.gate = nn.Linear(sizes.d_model, hidden, bias=config.bias) if gated else None
@@ -57,17 +63,25 @@ class MLP(FeedForward):
         self.down = nn.Linear(hidden, sizes.d_model, bias=config.bias)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
-        hidden = self.up(x_btd)
-        hidden = self.activation(hidden) if self.gate is None else self.activation(hidden, self.gate(x_btd))
-        return self.down(self.hidden_dropout(hidden))
+        """Returns the mapped positions, (B, T, D) → (B, T, D)."""
+        return self.down(self.hidden_dropout(self._hidden(x_btd)))
+
+    def _hidden(self, x_btd: Tensor) -> Tensor:
+        """Returns the hidden layer after its activation, (B, T, h)."""
+        if self.gate is None:
+            return self.activation(self.up(x_btd))
+        return self.activation(self.up(x_btd), self.gate(x_btd))
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns the counts of the activation, on the hidden layer of each position."""
         return self.activation.beside(queries * self.up.out_features, 0)
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:
-    """The rounded expansion · d_model; with a gate, the width that gives the same number of parameters."""
+    """Returns the width of the hidden layer: expansion · d_model, rounded.
+
+    With a gate it is the width that gives the number of parameters nearest to that of this layer without one.
+    """
     width = max(1, round(expansion * d_model))
     if not gated:
         return width

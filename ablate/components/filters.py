@@ -25,6 +25,11 @@ class Convolution(Mixer):
     the sequence are zeros, and so is padding, wherever it is. Encoder and decoder; any length.
     """
 
+    causal = True
+    padding = True
+    any_length = True
+    attends = False
+
     class Config(PartConfig):
         kernel_size: PositiveInt = 3
         "Number of positions that one output reads."
@@ -39,24 +44,27 @@ class Convolution(Mixer):
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if config.bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """As a linear map of all that one output reads, times `averaged` / √3 (see `Mixer`); no bias at first."""
+        """Fills the weight as `averaged` / √3 times a linear map, and the bias with zeros.
+
+        The map's inputs are all that one output reads; `Mixer.averaged` says why it is scaled.
+        """
         as_linear(self.weight, self.bias, self.weight[0].numel(), draw)
         self.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the convolved sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self._convolve(F.pad(x_btd, (0, 0, self.before, self.after)))
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `Mixer.step`; the state is the last kernel_size − 1 inputs (B, kernel_size − 1, D)."""
+        """Convolves one more position; the state is the last inputs, (B, kernel_size − 1, D)."""
         if state is None:
             state = x_b1d.new_zeros(x_b1d.shape[0], self.before, x_b1d.shape[2])
-        read = torch.cat([state, x_b1d], 1)
-        return self._convolve(read), read[:, 1:]
+        window = torch.cat([state, x_b1d], 1)
+        return self._convolve(window), window[:, 1:]
 
     def _convolve(self, x_btd: Tensor) -> Tensor:
-        """(B, T + kernel_size − 1, D) → (B, T, D)."""
+        """Returns the convolution of padded inputs, (B, T + kernel_size − 1, D) → (B, T, D)."""
         return F.conv1d(x_btd.transpose(1, 2), self.weight, self.bias).transpose(1, 2)
 
 
@@ -74,6 +82,8 @@ class Fourier(Mixer):
     )
     causal = False
     padding = False
+    any_length = True
+    attends = False
     reasons = {
         "causal": "each frequency sums over all positions",
         "padding": "the frequencies depend on how long the sequence is with its padding",
@@ -88,11 +98,11 @@ class Fourier(Mixer):
         self.norm = "ortho" if config.unitary else "backward"
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); raises `ValueError` for any mask."""
+        """Returns the transformed sequence, (B, T, D) → (B, T, D); raises `ValueError` for any mask."""
         self.real_positions(x_btd, mask)
         return torch.fft.fft2(x_btd, norm=self.norm).real
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`; 5 N log₂ N for N = T·D complex numbers, as Frigo and Johnson 2005 count."""
+        """Returns 5 N log₂ N operations for N = T·D complex numbers, as Frigo and Johnson 2005 count."""
         size = queries * self.sizes.d_model
         return {"fft_flops": round(5 * size * math.log2(size))}

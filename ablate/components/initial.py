@@ -17,13 +17,13 @@ Draw = Callable[[str], Generator]  # The generator of the parameter with this na
 
 
 def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:
-    """U(−1/√fan_in, 1/√fan_in) in place, as the weight of `torch.nn.Linear` begins."""
+    """Fills a parameter in place with U(−1/√fan_in, 1/√fan_in), as torch a linear layer's weight."""
     bound = max(fan_in, 1) ** -0.5
     parameter.uniform_(-bound, bound, generator=generator)
 
 
 def as_linear(weight: Tensor, bias: Tensor | None, fan_in: int, draw: Draw) -> None:
-    """Fills a linear map in place: its weight as torch does, its bias, if there is one, with zeros.
+    """Fills a linear map in place: the weight as torch does, the bias with zeros.
 
     Torch's range for a bias depends on the width of the input, which a bias of the same name and shape in another
     variant need not share.

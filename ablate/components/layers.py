@@ -16,12 +16,13 @@ class Dropout(nn.Module):
 
     def __init__(self, rate: float, placement: str = "") -> None:
         super().__init__()
-        self.rate, self.placement = rate, placement
+        self.rate = rate
+        self.placement = placement
         self.generator: torch.Generator | None = None
 
     @property
     def active(self) -> bool:
-        """Whether the next pass drops values."""
+        """True where the next pass drops values: in training, at a rate above 0."""
         return self.training and self.rate > 0
 
     def reseed(self, seed: int, device: torch.device | str = "cpu") -> None:
@@ -29,7 +30,10 @@ class Dropout(nn.Module):
         self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape, kept."""
+        """Returns x, in its shape, with values dropped and the others scaled up in training.
+
+        Raises `RuntimeError` for an active site that was not seeded.
+        """
         if not self.active:
             return x
         if self.generator is None:
@@ -51,16 +55,16 @@ class SplitLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(d_out)) if bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """As linear maps of the share's width; no bias at first."""
+        """Fills each map as a linear map of its share's width, and the bias with zeros."""
         as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, N)."""
+        """Returns the mapped shares side by side, (B, T, D) → (B, T, N)."""
         shares = x_btd.unflatten(-1, (self.weight.shape[0], -1))
-        y = torch.einsum("bthi,hio->btho", shares, self.weight).flatten(2)
-        return y if self.bias is None else y + self.bias
+        y_btn = torch.einsum("bthi,hio->btho", shares, self.weight).flatten(2)
+        return y_btn if self.bias is None else y_btn + self.bias
 
 
 def projection(d_in: int, d_out: int, splits: int, bias: bool) -> nn.Module:
-    """A linear map of all features, or of `splits` shares of them."""
+    """Makes a linear map of all features, or, with several `splits`, one of each share."""
     return nn.Linear(d_in, d_out, bias) if splits == 1 else SplitLinear(d_in, d_out, splits, bias)

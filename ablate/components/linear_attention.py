@@ -30,6 +30,10 @@ class LinearAttention(Mixer):
     gives zeros, before the output's bias.
     """
 
+    causal = True
+    padding = True
+    any_length = True
+    attends = False
     reads_order = False
 
     class Config(PartConfig):
@@ -44,64 +48,85 @@ class LinearAttention(Mixer):
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        d_model, heads = sizes.d_model, config.num_heads
-        if d_model % heads and (config.d_k is None or config.d_v is None):
+        d_model = sizes.d_model
+        num_heads = config.num_heads
+        if d_model % num_heads and (config.d_k is None or config.d_v is None):
             raise Invalid(
                 "num_heads",
                 f"must divide d_model = {d_model} unless d_k and d_v are both given",
-                heads,
+                num_heads,
                 divisors(d_model),
             )
-        self.num_heads = heads
-        d_k, d_v = config.d_k or d_model // heads, config.d_v or d_model // heads
-        self.query = nn.Linear(d_model, heads * d_k, bias=config.bias)
-        self.key = nn.Linear(d_model, heads * d_k, bias=config.bias)
-        self.value = nn.Linear(d_model, heads * d_v, bias=config.bias)
-        self.output = nn.Linear(heads * d_v, d_model, bias=config.bias)
+        self.num_heads = num_heads
+        d_k = config.d_k or d_model // num_heads
+        d_v = config.d_v or d_model // num_heads
+        self.query = nn.Linear(d_model, num_heads * d_k, bias=config.bias)
+        self.key = nn.Linear(d_model, num_heads * d_k, bias=config.bias)
+        self.value = nn.Linear(d_model, num_heads * d_v, bias=config.bias)
+        self.output = nn.Linear(num_heads * d_v, d_model, bias=config.bias)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         real_bt = self.real_positions(x_btd, mask)
         q, k, v = self._project(x_btd)
         if real_bt is not None:
             k = zero_padding(k, real_bt.unsqueeze(1))
-        return self._merge(_causal(q, k, v) if self.is_causal else q @ (k.transpose(-2, -1) @ v))
+        sums = _causal_sums(q, k, v) if self.is_causal else q @ (k.transpose(-2, -1) @ v)
+        return self._merge(sums)
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """See `Mixer.step`; the state is Σ_j φ(k_j) [v_j, 1]ᵀ, (B, H, d_k, d_v + 1)."""
+        """Mixes one more position; the state is Σ_j φ(k_j) [v_j, 1]ᵀ, (B, H, d_k, d_v + 1)."""
         q, k, v = self._project(x_b1d)
-        new = k.transpose(-2, -1) @ v
-        state = new if state is None else state + new
+        summand = k.transpose(-2, -1) @ v
+        state = summand if state is None else state + summand
         return self._merge(q @ state), state
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns how many numbers go through the feature map."""
         return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
     def _project(self, x_btd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """φ(q), φ(k) and [v, 1]: the column of ones sums to the denominator beside the numerator."""
-        q, k, v = (
-            projection(x_btd).unflatten(2, (self.num_heads, -1)).transpose(1, 2)
-            for projection in (self.query, self.key, self.value)
-        )
+        """Returns φ(q), φ(k) and [v, 1].
+
+        The column of ones sums to the denominator beside the numerator.
+        """
+        q = self._split(self.query(x_btd))
+        k = self._split(self.key(x_btd))
+        v = self._split(self.value(x_btd))
         return F.elu(q) + 1, F.elu(k) + 1, F.pad(v, (0, 1), value=1.0)
 
+    def _split(self, x_btn: Tensor) -> Tensor:
+        """Returns the heads apart, (B, T, H·d) → (B, H, T, d)."""
+        return x_btn.unflatten(2, (self.num_heads, -1)).transpose(1, 2)
+
     def _merge(self, sums: Tensor) -> Tensor:
-        """[numerator, denominator] (B, H, T, d_v + 1) → (B, T, D); 0/0 is 0."""
-        numerator, denominator = sums[..., :-1], sums[..., -1:]
+        """Returns W_O of numerator / denominator, (B, H, T, d_v + 1) → (B, T, D); 0/0 is 0."""
+        numerator = sums[..., :-1]
+        denominator = sums[..., -1:]
         mixed = numerator / denominator.masked_fill(denominator == 0, 1)
         return self.output(mixed.transpose(1, 2).flatten(2))
 
 
-def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Σ_{j≤i} (q_iᵀk_j) v_j, (B, H, T, d_v): within a chunk pair by pair, before it by cumulative sums.
+def _causal_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Returns Σ_{j≤i} (q_iᵀk_j) v_j, (B, H, T, d_v).
 
-    The sums after every single position, T · d_k · d_v numbers, are not held.
+    Positions within a chunk are compared pair by pair, earlier chunks enter as cumulative sums. The sums after every
+    single position, T · d_k · d_v numbers, are not held.
     """
     length = q.shape[2]
     size = min(CHUNK, length)
-    q, k, v = (F.pad(x, (0, 0, 0, -length % size)).unflatten(2, (-1, size)) for x in (q, k, v))
+    q = _in_chunks(q, size)
+    k = _in_chunks(k, size)
+    v = _in_chunks(v, size)
     sums = k.transpose(-2, -1) @ v
     # Not `cumsum`, which has no repeatable kernel on CUDA.
-    before = torch.stack(list(accumulate(sums.unbind(2)[:-1], initial=torch.zeros_like(sums[:, :, 0]))), 2)
+    zero = torch.zeros_like(sums[:, :, 0])
+    earlier_sums = torch.stack(list(accumulate(sums.unbind(2)[:-1], initial=zero)), 2)
     within = (q @ k.transpose(-2, -1)).tril() @ v
-    return (within + q @ before).flatten(2, 3)[:, :, :length]
+    return (within + q @ earlier_sums).flatten(2, 3)[:, :, :length]
+
+
+def _in_chunks(x: Tensor, size: int) -> Tensor:
+    """Returns (B, H, T, d) as (B, H, chunks, size, d), the last chunk filled up with zeros."""
+    missing = -x.shape[2] % size
+    return F.pad(x, (0, 0, 0, missing)).unflatten(2, (-1, size))

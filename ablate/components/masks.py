@@ -9,28 +9,33 @@ from torch import Tensor
 
 
 def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
-    """(B or 1, T), True where some query may attend; None where nothing is masked."""
+    """Returns (B or 1, T), True where some query may attend; None where nothing is masked."""
     if mask is None:
         return None
-    mask = mask[(None,) * (4 - mask.ndim)]
-    return mask.expand(*mask.shape[:-1], length).any(-2).any(1)
+    leading = (None,) * (4 - mask.ndim)
+    mask_bhqk = mask[leading]
+    return mask_bhqk.expand(*mask_bhqk.shape[:-1], length).any(-2).any(1)
 
 
 def with_future_masked(mask: Tensor | None, t_q: int, t_k: int, device: torch.device) -> Tensor:
-    """`mask` and the causal one, (…, T_q, T_k); the last query is at the last key's position."""
+    """Returns a mask and the causal one combined, (…, T_q, T_k).
+
+    The last query is at the last key's position.
+    """
     causal = torch.ones(t_q, t_k, dtype=torch.bool, device=device).tril(t_k - t_q)
     return causal if mask is None else mask & causal
 
 
 def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """`mask` with its all-False rows opened, and which rows those are (…, T_q, 1).
+    """Returns the mask with its all-False rows opened, and which rows these are, (…, T_q, 1).
 
-    A softmax over nothing is NaN, forwards and backwards: such rows attend everywhere and are zeroed afterwards.
+    A softmax over nothing is NaN, forwards and backwards: such rows attend everywhere, and the caller zeroes them
+    afterwards.
     """
     empty = ~mask.any(-1, keepdim=True)
     return mask | empty, empty
 
 
 def zero_padding(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """`x_btd` with zeros at padding."""
+    """Returns `x_btd` with zeros where `real_bt` is False; None stands for no padding."""
     return x_btd if real_bt is None else x_btd.masked_fill(~real_bt.unsqueeze(-1), 0)

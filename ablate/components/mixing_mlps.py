@@ -31,14 +31,12 @@ AFTER_GELU = 3**0.5
 class FixedLength(Mixer):
     """Base of the mixers whose weights belong to places in the sequence."""
 
-    any_length = False
     reasons = {"any_length": "its weights belong to places in the sequence"}
 
 
 class AllPositions(FixedLength):
     """Base of W_down GELU(W_up x + b_up) + b_down, where each hidden unit reads all positions."""
 
-    causal = False
     reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
 
     def __init__(self, config: PartConfig, sizes: Sizes, length: int, hidden: int) -> None:
@@ -47,11 +45,14 @@ class AllPositions(FixedLength):
         self.down = nn.Linear(hidden, length)
 
     def initialise(self, draw: Draw) -> None:
-        """W_down is `averaged` · √3 (see `Mixer`) times what a linear map begins with."""
+        """Scales W_down, filled as a linear map before, by `averaged` · √3 (see `Mixer.averaged`)."""
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def through(self, x: Tensor) -> Tensor:
-        """(…, n) → (…, n), with the weights of the first n inputs and outputs."""
+        """Returns the perceptron of x, (…, n) → (…, n).
+
+        n may be less than it was built for: the weights are those of the first n inputs and outputs.
+        """
         length = x.shape[-1]
         hidden = F.gelu(F.linear(x, self.up.weight[:, :length], self.up.bias))
         return F.linear(hidden, self.down.weight[:length], self.down.bias[:length])
@@ -64,6 +65,11 @@ class FlatMLP(AllPositions):
     Encoder only, since each hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
     """
 
+    causal = False
+    padding = True
+    any_length = False
+    attends = False
+
     class Config(PartConfig):
         hidden: PositiveInt | None = None
         "h; d_model when not given."
@@ -72,11 +78,12 @@ class FlatMLP(AllPositions):
         super().__init__(config, sizes, sizes.max_len * sizes.d_model, config.hidden or sizes.d_model)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.flatten(1)).view_as(x_btd)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns how many hidden units go through GELU: one layer for the whole sequence."""
         return {"gelu": self.up.out_features}
 
 
@@ -88,6 +95,11 @@ class MLPMixer(AllPositions):
     hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
     """
 
+    causal = False
+    padding = True
+    any_length = False
+    attends = False
+
     class Config(PartConfig):
         hidden: PositiveInt | None = None
         "h, the paper's D_S; half of d_model when not given, as in the paper."
@@ -96,11 +108,12 @@ class MLPMixer(AllPositions):
         super().__init__(config, sizes, sizes.max_len, config.hidden or max(1, sizes.d_model // 2))
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns how many hidden units go through GELU: one layer for each feature."""
         return {"gelu": self.sizes.d_model * self.up.out_features}
 
 
@@ -112,16 +125,21 @@ class ResMLP(FixedLength):
     of A; padding anywhere, as zeros; up to max_len.
     """
 
+    causal = True
+    padding = True
+    any_length = False
+    attends = False
+
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         self.tokens = TokenLinear(sizes)
 
     def initialise(self, draw: Draw) -> None:
-        """A is `averaged` / √3 (see `Mixer`) times what a linear map begins with."""
+        """Scales A, filled as a linear map before, by `averaged` / √3 (see `Mixer.averaged`)."""
         self.tokens.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         return self.tokens(zero_padding(x_btd, self.real_positions(x_btd, mask)))
 
 
@@ -133,6 +151,11 @@ class GMLP(FixedLength):
     (`feedforward: none`); Norm is a layer norm, b a number for each position. Encoder, and decoder with the
     lower triangle of A; padding anywhere, as zeros where positions are mixed; up to max_len.
     """
+
+    causal = True
+    padding = True
+    any_length = False
+    attends = False
 
     class Config(PartConfig):
         hidden: PositiveInt | None = None
@@ -148,9 +171,10 @@ class GMLP(FixedLength):
         self.down = nn.Linear(hidden // 2, sizes.d_model)
 
     def initialise(self, draw: Draw) -> None:
-        """The gate is 1 ± 0.001: at first, each position goes through a feed-forward alone (section 2.1).
+        """Fills the gate so that it is 1 ± 0.001, and scales W_down by `averaged` · √3.
 
-        W_down is `averaged` · √3 (see `Mixer`) times what a linear map begins with.
+        At first, each position thus goes through a feed-forward alone (section 2.1); `Mixer.averaged` says why W_down
+        is scaled.
         """
         bound = 1e-3 / self.max_len
         self.gate.weight.uniform_(-bound, bound, generator=draw("gate.weight"))
@@ -158,12 +182,14 @@ class GMLP(FixedLength):
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         real_bt = self.real_positions(x_btd, mask)
         u_bth, v_bth = F.gelu(self.up(x_btd)).chunk(2, -1)
-        return self.down(u_bth * self.gate(zero_padding(self.norm(v_bth), real_bt)))
+        gate_bth = self.gate(zero_padding(self.norm(v_bth), real_bt))
+        return self.down(u_bth * gate_bth)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns the counts of GELU, on u and v of each position, and of the norm."""
         return {"gelu": queries * self.up.out_features, **self.norm.beside(queries, keys)}
 
 
@@ -177,12 +203,13 @@ class TokenLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(sizes.max_len))
 
     def initialise(self, draw: Draw) -> None:
-        """Initialises the weights as those of a linear layer, and the bias as zero."""
+        """Fills A as a linear map of max_len inputs, and the bias with zeros."""
         as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btn: Tensor) -> Tensor:
-        """(B, T, N) → (B, T, N)."""
+        """Returns the mixed places, (B, T, N) → (B, T, N), by the weights of the first T."""
         length = x_btn.shape[1]
         weight = self.weight[:length, :length]
-        weight = weight.tril() if self.is_causal else weight
+        if self.is_causal:
+            weight = weight.tril()
         return weight @ x_btn + self.bias[:length, None]

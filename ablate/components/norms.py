@@ -1,29 +1,33 @@
 """Norms keep the scale of the residual stream, (B, T, D) → (B, T, D)."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.base.registry import PartConfig, register
+from ablate.base.registry import PartConfig, Stated, register
 from ablate.components.initial import Draw
 from ablate.components.masks import zero_padding
-from ablate.components.sizes import Part, Sizes
+from ablate.components.sizes import NEUTRAL, Part, Sizes
 
 
 class Norm(Part):
     """Base of all norms. Their parameters are exempt from weight decay.
 
-    One that reads, in training, the other examples of the batch, or later positions, says so: `reads_batch = True`.
+    In training, one with `reads_batch` may read other examples of the batch, and later positions.
     """
 
-    neutral = True
+    neutral: ClassVar[Annotated[bool, NEUTRAL]]
+    reads_batch: ClassVar[Annotated[bool, Stated("whether it reads other examples in training")]]
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `real_bt` is False at padding, None where there is none."""
+        """Returns the normalised positions, (B, T, D) → (B, T, D).
+
+        `real_bt` is False at padding, None where there is none.
+        """
         raise NotImplementedError
 
 
@@ -31,8 +35,11 @@ class Norm(Part):
 class NoNorm(Norm):
     """x."""
 
+    neutral = True
+    reads_batch = False
+
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D), unchanged."""
+        """Returns x, (B, T, D), unchanged."""
         return x_btd
 
 
@@ -40,21 +47,22 @@ class Affine(Norm):
     """Base of the norms that multiply each feature by a weight and, unless `shifts` is False, add a bias."""
 
     shifts: ClassVar[bool] = True
-    bias: Any
+    bias: nn.Parameter | None
 
-    def __init__(self, config: Any, sizes: Sizes) -> None:
+    def __init__(self, config: PartConfig, sizes: Sizes, eps: float) -> None:
         super().__init__(config, sizes)
-        self.eps: float = config.eps
+        self.eps = eps
         self.weight = nn.Parameter(torch.empty(sizes.d_model))
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if self.shifts else None
 
     def initialise(self, draw: Draw) -> None:
-        """Weight 1, bias 0."""
+        """Fills the weight with ones, and the bias with zeros."""
         self.weight.fill_(1)
         if self.bias is not None:
             self.bias.zero_()
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns how many numbers are normalised."""
         return {"norm": queries * self.sizes.d_model}
 
 
@@ -62,12 +70,18 @@ class Affine(Norm):
 class LayerNorm(Affine):
     """weight · (x − mean) / √(var + eps) + bias, over the D features of one position (Ba et al. 2016)."""
 
+    neutral = True
+    reads_batch = False
+
     class Config(PartConfig):
         eps: PositiveFloat = 1e-5
         "Added to the variance."
 
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes, config.eps)
+
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """Returns the normalised positions, (B, T, D) → (B, T, D)."""
         return F.layer_norm(x_btd, self.weight.shape, self.weight, self.bias, self.eps)
 
 
@@ -75,14 +89,19 @@ class LayerNorm(Affine):
 class RMSNorm(Affine):
     """weight · x / √(mean(x²) + eps), over the D features of one position (Zhang and Sennrich 2019)."""
 
+    neutral = True
+    reads_batch = False
     shifts = False
 
     class Config(PartConfig):
         eps: PositiveFloat = 1e-6
         "Added to the mean square."
 
+    def __init__(self, config: Config, sizes: Sizes) -> None:
+        super().__init__(config, sizes, config.eps)
+
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """Returns the normalised positions, (B, T, D) → (B, T, D)."""
         return F.rms_norm(x_btd, self.weight.shape, self.weight, self.eps)
 
 
@@ -95,7 +114,9 @@ class BatchNorm(Affine):
     too.
     """
 
-    reads_batch: ClassVar[bool] = True
+    neutral = True
+    reads_batch = True
+    bias: nn.Parameter
     running_mean: Tensor
     running_var: Tensor
 
@@ -104,25 +125,28 @@ class BatchNorm(Affine):
         "Weight of the newest batch in the running statistics."
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
-        super().__init__(config, sizes)
+        super().__init__(config, sizes, config.eps)
         self.momentum = config.momentum
         self.register_buffer("running_mean", torch.empty(sizes.d_model))
         self.register_buffer("running_var", torch.empty(sizes.d_model))
 
     def initialise(self, draw: Draw) -> None:
-        """Weight 1, bias 0; running mean 0, variance 1."""
+        """Fills weight and running variance with ones, bias and running mean with zeros."""
         super().initialise(draw)
         self.running_mean.zero_()
         self.running_var.fill_(1)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); in training updates the running statistics, and returns the bias at padding."""
+        """Returns the normalised positions, (B, T, D) → (B, T, D).
+
+        In training it also updates the running statistics, and returns the bias at padding.
+        """
         positions = x_btd.shape[:2]
         # Torch's kernel does not support padding, nor training on a single position.
         if self.training and (real_bt is not None or positions.numel() == 1):
             if real_bt is None:
                 real_bt = torch.ones(positions, dtype=torch.bool, device=x_btd.device)
-            return self._over_real(x_btd, real_bt.expand(positions))
+            return self._normalised_over_real(x_btd, real_bt.expand(positions))
         y_nd = F.batch_norm(
             x_btd.flatten(0, 1),
             self.running_mean,
@@ -135,16 +159,25 @@ class BatchNorm(Affine):
         )
         return y_nd.view_as(x_btd)
 
-    def _over_real(self, x_btd: Tensor, real_bt: Tensor) -> Tensor:
-        """In training, with statistics of real positions; of a single one, or none, the variance is 0."""
+    def _normalised_over_real(self, x_btd: Tensor, real_bt: Tensor) -> Tensor:
+        """Returns `forward` in training, by statistics of the positions where `real_bt` is True.
+
+        The variance of a single one, or of none, is 0.
+        """
         count = real_bt.sum()
         mean_d = zero_padding(x_btd, real_bt).sum((0, 1)) / count.clamp(min=1)
         centred_btd = zero_padding(x_btd - mean_d, real_bt)
         squares_d = centred_btd.square().sum((0, 1))
-        # The variance only from two positions or more.
+        self._update_running(mean_d, squares_d, count)
+        var_d = squares_d / count.clamp(min=1)
+        return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias
+
+    def _update_running(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
+        """Moves the running statistics towards those of `count` positions.
+
+        squares_d: the sum of squared deviations from their mean, whose variance is known from two positions on.
+        """
         with torch.no_grad():
             self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))
             unbiased_d = squares_d / (count - 1).clamp(min=1)
             self.running_var.add_((unbiased_d - self.running_var) * (self.momentum * (count > 1)))
-        var_d = squares_d / count.clamp(min=1)
-        return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias

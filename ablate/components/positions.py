@@ -1,55 +1,58 @@
 """Positions tell the model the order of its inputs: in the embedding, in queries and keys, or in the logits."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from ablate.base.registry import PartConfig, register
+from ablate.base.registry import PartConfig, Stated, register
 from ablate.components.initial import Draw
-from ablate.components.sizes import Part, Sizes
+from ablate.components.sizes import NEUTRAL, Part, Sizes
 
 
 class Position(Part):
     """Base of all positions, one to a sequence; each hook does nothing until a subclass overrides it."""
 
-    neutral = True
-    any_length: ClassVar[bool] = True
-    "Whether it is defined beyond max_len."
+    neutral: ClassVar[Annotated[bool, NEUTRAL]]
+    any_length: ClassVar[Annotated[bool, Stated("whether it is defined beyond max_len")]]
+    inside_attention: ClassVar[Annotated[bool, Stated("whether it acts on queries, keys or logits")]]
+    "Whether it acts on queries, keys or logits, so that only a mixer which has them can use it."
     reads_order: ClassVar[bool] = True
     "Whether it tells positions apart."
-    inside_attention: ClassVar[bool] = False
-    "Whether it acts on queries, keys or logits, so that only a mixer which has them can use it."
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
         """Returns the embedded input (B, T, D) with the positions `start` … `start` + T − 1 added."""
         return x_btd
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in every layer.
+        """Returns queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in every layer.
 
         The last query is at the last key's position.
         """
         return q, k
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor | None:
-        """The term added to the logits of every layer, (H or 1, T_q, T_k); None: nothing is added.
+        """Returns the term added to every layer's logits, (H or 1, T_q, T_k); None for nothing.
 
         The last query is at the last key's position.
         """
         return None
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`; the numbers of the bias, where there is one."""
-        biased = type(self).bias is not Position.bias
-        return {"bias": self.sizes.num_heads * queries * keys} if biased else {}
+        """Returns how many numbers the bias has; nothing for a position that does not override `bias`."""
+        if type(self).bias is Position.bias:
+            return {}
+        return {"bias": self.sizes.num_heads * queries * keys}
 
 
 @register("position", "none")
 class NoPosition(Position):
     """x: attention without a mask then ignores order."""
 
+    neutral = True
+    any_length = True
+    inside_attention = False
     reads_order = False
 
 
@@ -60,6 +63,9 @@ class SinCos(Position):
     Vaswani et al. 2017, section 3.5. Defined for any length, also beyond the longest that was trained on.
     """
 
+    neutral = True
+    any_length = True
+    inside_attention = False
     encoding: Tensor
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
@@ -67,27 +73,29 @@ class SinCos(Position):
         self.register_buffer("encoding", torch.empty(sizes.max_len, sizes.d_model), persistent=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the table."""
+        """Fills the table of encodings."""
         self.encoding.copy_(sinusoids(*self.encoding.shape))
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """(B, T, D) → (B, T, D), for any T."""
-        end, width = start + x_btd.shape[1], x_btd.shape[2]
-        encoding = self.encoding if end <= len(self.encoding) else sinusoids(end, width).to(x_btd)
+        """Returns the input with its encoding added, (B, T, D) → (B, T, D), for any T."""
+        end = start + x_btd.shape[1]
+        encoding = self.encoding
+        if end > len(encoding):
+            encoding = sinusoids(end, x_btd.shape[2]).to(x_btd)
         return x_btd + encoding[start:end]
 
 
 def angles(length: int, width: int, base: float = 10_000.0) -> Tensor:
-    """Angles pos / base^{2i/width}, (length, ⌈width / 2⌉), on CPU.
+    """Returns the angles pos / base^{2i/width}, (length, ⌈width / 2⌉), on CPU.
 
-    In float64, in which angles of thousands of radians keep their fraction.
+    They are in float64, in which angles of thousands of radians keep their fraction.
     """
     position = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
     return position / base ** (torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """PE (length, width) on CPU in float64."""
+    """Returns PE of `SinCos` for the first positions, (length, width), on CPU in float64."""
     angle = angles(length, width)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :width]
 
@@ -99,19 +107,22 @@ class Learned(Position):
     It cannot extrapolate: positions beyond max_len have no row, so that a longer sequence is an error.
     """
 
+    neutral = True
     any_length = False
+    inside_attention = False
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         self.weight = nn.Parameter(torch.empty(sizes.max_len, sizes.d_model))
 
     def initialise(self, draw: Draw) -> None:
-        """N(0, 1), as token embeddings."""
+        """Fills P from N(0, 1), as token embeddings."""
         self.weight.normal_(generator=draw("weight"))
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """(B, T, D) → (B, T, D); raises `ValueError` beyond max_len."""
-        length, longest = start + x_btd.shape[1], self.weight.shape[0]
+        """Returns the input with its rows of P added, (B, T, D) → (B, T, D); raises `ValueError` beyond max_len."""
+        length = start + x_btd.shape[1]
+        longest = self.weight.shape[0]
         if length > longest:
             raise ValueError(
                 f"learned positions end at max_len = {longest}; given a sequence of {length}; "

@@ -25,6 +25,8 @@ class Rotary(Position):
     values carry no position.
     """
 
+    neutral = True
+    any_length = True
     inside_attention = True
     table: Tensor
 
@@ -53,38 +55,53 @@ class Rotary(Position):
         self.register_buffer("table", torch.empty(2, sizes.max_len, sizes.d_k // 2), persistent=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the table."""
+        """Fills the table of cosines and sines."""
         _, length, half = self.table.shape
         self.table.copy_(rotations(length, 2 * half, self.base))
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, H, T_q, d_k), (B, H_kv, T_k, d_k) → the same shapes; the last query is at the last key's position."""
-        t_q, t_k, table = q.shape[2], k.shape[2], self.table
+        """Returns queries (B, H, T_q, d_k) and keys (B, H_kv, T_k, d_k), turned by their positions.
+
+        The last query is at the last key's position.
+        """
+        t_q = q.shape[2]
+        t_k = k.shape[2]
+        table = self.table
         if t_k > table.shape[1]:
             table = rotations(t_k, q.shape[3], self.base).to(table)
         return turned(q, table[:, t_k - t_q : t_k]), turned(k, table[:, :t_k])
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        turned = self.sizes.num_heads * queries + self.sizes.num_kv_heads * keys
-        return {"rotation": turned * self.sizes.d_k}
+        """Returns how many numbers of queries and keys are turned."""
+        num_vectors = self.sizes.num_heads * queries + self.sizes.num_kv_heads * keys
+        return {"rotation": num_vectors * self.sizes.d_k}
 
 
 def rotations(length: int, width: int, base: float) -> Tensor:
-    """Cosine and sine of the angles, (2, length, width / 2), on CPU in float64."""
+    """Returns cosine and sine of the angles of `angles`, (2, length, width / 2), on CPU in float64."""
     angle = angles(length, width, base)
     return torch.stack([angle.cos(), angle.sin()])
 
 
 def turned(x: Tensor, table: Tensor) -> Tensor:
-    """Each pair (2i, 2i+1) of the features of x (…, T, d) turned, by the cosines and sines of table (2, T, d / 2)."""
+    """Returns x (…, T, d) with each pair (2i, 2i+1) of its features turned.
+
+    table: cosines and sines, (2, T, d / 2).
+    """
     cos, sin = table.unbind()
-    even, odd = x[..., 0::2], x[..., 1::2]
+    even = x[..., 0::2]
+    odd = x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
 
 def distances(t_q: int, t_k: int, device: torch.device) -> Tensor:
-    """Distances i − j of query i and key j, (T_q, T_k); the last query is at the last key's position."""
-    return torch.arange(t_k - t_q, t_k, device=device).unsqueeze(1) - torch.arange(t_k, device=device)
+    """Returns the distance i − j of each query i from each key j, (T_q, T_k).
+
+    The last query is at the last key's position.
+    """
+    query_places = torch.arange(t_k - t_q, t_k, device=device)
+    key_places = torch.arange(t_k, device=device)
+    return query_places.unsqueeze(1) - key_places
 
 
 @register("position", "alibi")
@@ -95,6 +112,8 @@ class Alibi(Position):
     from its first (the paper's code). The paper is causal; here distances count in the same way on both sides.
     """
 
+    neutral = True
+    any_length = True
     inside_attention = True
     slopes: Tensor
 
@@ -103,19 +122,22 @@ class Alibi(Position):
         self.register_buffer("slopes", torch.empty(sizes.num_heads), persistent=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the slopes."""
+        """Fills the table of slopes."""
         self.slopes.copy_(torch.tensor(alibi_slopes(len(self.slopes)), dtype=torch.float64))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
-        """(H, T_q, T_k), never above 0."""
+        """Returns −slope_h · |i − j|, (H, T_q, T_k)."""
         return -self.slopes[:, None, None] * distances(t_q, t_k, device).abs()
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """The slope of each head."""
+    """Returns the slope of each head, as `Alibi` describes them."""
     power: int = 2 ** math.floor(math.log2(num_heads))
-    slopes = [2 ** (-8 * h / power) for h in range(1, power + 1)]
-    return slopes if power == num_heads else slopes + alibi_slopes(2 * power)[0::2][: num_heads - power]
+    slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
+    if power == num_heads:
+        return slopes
+    between = alibi_slopes(2 * power)[0::2]
+    return slopes + between[: num_heads - power]
 
 
 @register("position", "relative")
@@ -127,6 +149,8 @@ class Relative(Position):
     distances below 0.
     """
 
+    neutral = True
+    any_length = True
     inside_attention = True
 
     class Config(PartConfig):
@@ -151,10 +175,10 @@ class Relative(Position):
         )
 
     def initialise(self, draw: Draw) -> None:
-        """N(0, 1/D), as in the code of Raffel et al."""
+        """Fills the biases from N(0, 1/D), as the code of Raffel et al. does."""
         self.bias_by_distance.normal_(std=self.std, generator=draw("bias_by_distance"))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
-        """(H, T_q, T_k)."""
+        """Returns b_h[i − j], (H, T_q, T_k)."""
         column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
         return self.bias_by_distance.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))

@@ -4,6 +4,7 @@ Shapes: B batch, T positions, D = d_model, h width of one direction's state, G g
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -23,6 +24,20 @@ UNSCALED = (
 )
 
 
+@dataclass(frozen=True)
+class CellKind:
+    """The equations of a recurrent cell."""
+
+    # Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h).
+    kernel: Callable[..., tuple[Tensor, ...]]
+    num_gates: int  # G, maps of x and of the output that a step computes.
+    # Index of the gate that decides how much of the state is kept; None without one.
+    forget_gate: int | None
+    num_states: int  # Length of `State`.
+    # How often a step computes a function for each number of the state.
+    evaluates: Mapping[str, int]
+
+
 class Recurrent(Mixer):
     """Base of the recurrent mixers.
 
@@ -33,16 +48,8 @@ class Recurrent(Mixer):
     Padding is skipped wherever it is: a cell reads the real positions one after the other. Any length.
     """
 
-    gates: ClassVar[int]
-    "G, maps of x and of the output that a step computes."
-    forget_gate: ClassVar[int | None] = None
-    "Index of the gate that decides how much of the state is kept; None without one."
-    num_states: ClassVar[int] = 1
-    "Length of `State`."
-    evaluates: ClassVar[Mapping[str, int]] = {}
-    "How often a step computes a function for each number of the state."
-    kernel: ClassVar[Callable[..., tuple[Tensor, ...]]]
-    "Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h)."
+    kind: ClassVar[CellKind]
+    "The equations of its cells."
 
     class Config(PartConfig):
         hidden: PositiveInt | None = None
@@ -50,50 +57,55 @@ class Recurrent(Mixer):
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        self.hidden = hidden = config.hidden or sizes.d_model
+        d_model = sizes.d_model
+        self.hidden = config.hidden or d_model
         if not sizes.causal:
-            check_even(
-                "hidden", hidden, "must be even, half for each direction, unless the topology is causal"
-            )
-        width = hidden if sizes.causal else hidden // 2
-        self.forwards = RecurrentCell(type(self), sizes.d_model, width)
-        self.backwards = None if sizes.causal else RecurrentCell(type(self), sizes.d_model, width)
-        self.output = nn.Identity() if hidden == sizes.d_model else nn.Linear(hidden, sizes.d_model)
+            rule = "must be even, half for each direction, unless the topology is causal"
+            check_even("hidden", self.hidden, rule)
+        width = self.hidden if sizes.causal else self.hidden // 2
+        self.forwards = RecurrentCell(self.kind, d_model, width)
+        self.backwards = None if sizes.causal else RecurrentCell(self.kind, d_model, width)
+        self.output = nn.Identity() if self.hidden == d_model else nn.Linear(self.hidden, d_model)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         real_bt = self.real_positions(x_btd, mask)
-        y_bth = _read(self.forwards, x_btd, real_bt)
+        y_bth = _outputs(self.forwards, x_btd, real_bt)
         if self.backwards is not None:
-            back_bth = _read(self.backwards, x_btd.flip(1), None if real_bt is None else real_bt.flip(1))
-            y_bth = torch.cat([y_bth, back_bth.flip(1)], -1)
+            flipped_real_bt = None if real_bt is None else real_bt.flip(1)
+            flipped_bth = _outputs(self.backwards, x_btd.flip(1), flipped_real_bt)
+            y_bth = torch.cat([y_bth, flipped_bth.flip(1)], -1)
         return self.output(y_bth)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        return {function: times * self.hidden * queries for function, times in self.evaluates.items()}
+        """Returns the counts of the cells' functions, at every position."""
+        return {function: times * self.hidden * queries for function, times in self.kind.evaluates.items()}
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
-        """See `Mixer.step`; the state is the cell's."""
+        """Mixes one more position; the state is the cell's."""
         y_b1h, state = self.forwards(x_b1d, state)
         return self.output(y_b1h), state
 
 
 class RecurrentCell(nn.Module):
-    """One direction of the recurrent mixer `kind`; the parameters are those of `torch.nn.LSTM` and its kin, in order.
+    """One direction of a recurrent mixer; the parameters are those of `torch.nn.LSTM` and its kin, in order.
 
     Sequences go through torch's fused kernels, which `torch.func` (`vmap`, `grad`, …) does not support.
     """
 
-    def __init__(self, kind: type[Recurrent], d_in: int, hidden: int) -> None:
+    def __init__(self, kind: CellKind, d_in: int, hidden: int) -> None:
         super().__init__()
         self.kind = kind
-        self.weight_ih = nn.Parameter(torch.empty(kind.gates * hidden, d_in))
-        self.weight_hh = nn.Parameter(torch.empty(kind.gates * hidden, hidden))
-        self.bias_ih = nn.Parameter(torch.empty(kind.gates * hidden))
-        self.bias_hh = nn.Parameter(torch.empty(kind.gates * hidden))
+        self.weight_ih = nn.Parameter(torch.empty(kind.num_gates * hidden, d_in))
+        self.weight_hh = nn.Parameter(torch.empty(kind.num_gates * hidden, hidden))
+        self.bias_ih = nn.Parameter(torch.empty(kind.num_gates * hidden))
+        self.bias_hh = nn.Parameter(torch.empty(kind.num_gates * hidden))
 
     def initialise(self, draw: Draw) -> None:
-        """Weights U(−1/√h, 1/√h), as torch's; biases 0, of a forget gate 1 (Jozefowicz et al. 2015)."""
+        """Fills weights from U(−1/√h, 1/√h), as torch does, and biases with zeros.
+
+        The bias of a forget gate is 1 (Jozefowicz et al. 2015).
+        """
         hidden = self.weight_hh.shape[1]
         fan_in_uniform(self.weight_ih, hidden, draw("weight_ih"))
         fan_in_uniform(self.weight_hh, hidden, draw("weight_hh"))
@@ -102,22 +114,30 @@ class RecurrentCell(nn.Module):
             bias_h.fill_(gate == self.kind.forget_gate)
 
     def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Outputs (B, T, h) and the state after the last position; the first state is zero when not given."""
+        """Returns outputs (B, T, h) and the last state; the first is zero when not given."""
         if state is None:
-            state = (x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1]),) * self.kind.num_states
-        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
-        first = [part_bh.unsqueeze(0) for part_bh in state]
-        # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.
-        options = (True, 1, 0.0, torch.is_grad_enabled(), False, True)
-        out_bth, *last = self.kind.kernel(x_btd, first if len(first) > 1 else first[0], weights, *options)
+            zeros_bh = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
+            state = (zeros_bh,) * self.kind.num_states
+        states = [part_bh.unsqueeze(0) for part_bh in state]
+        out_bth, *last = self.kind.kernel(
+            x_btd,
+            states if len(states) > 1 else states[0],
+            [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh],
+            True,  # With biases.
+            1,  # Layers.
+            0.0,  # Dropout.
+            torch.is_grad_enabled(),  # Whether gradients may follow.
+            False,  # Both directions.
+            True,  # Batch first.
+        )
         return out_bth, tuple(part_1bh.squeeze(0) for part_1bh in last)
 
 
-def _read(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Outputs (B, T, h) of the cell over the real positions; those at padding have no meaning.
+def _outputs(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+    """Returns the outputs (B, T, h) of a cell that reads the real positions alone.
 
-    Real positions are moved to the front, in order, so that padding comes after all of them and cannot
-    change them; then the outputs are moved back.
+    Outputs at padding have no meaning. Real positions are moved to the front, in order, so that padding comes after all
+    of them and cannot change them; then the outputs are moved back.
     """
     if real_bt is None:
         return cell(x_btd)[0]
@@ -134,9 +154,17 @@ class RNN(Recurrent):
     """
 
     begins_unlike = UNSCALED.format("0.48 to 0.6")
-    gates = 1
-    evaluates = {"tanh": 1}
-    kernel = staticmethod(torch.rnn_tanh)
+    causal = True
+    padding = True
+    any_length = True
+    attends = False
+    kind = CellKind(
+        kernel=torch.rnn_tanh,
+        num_gates=1,
+        forget_gate=None,
+        num_states=1,
+        evaluates={"tanh": 1},
+    )
 
 
 @register("mixer", "lstm")
@@ -148,11 +176,17 @@ class LSTM(Recurrent):
     """
 
     begins_unlike = UNSCALED.format("0.15 to 0.2")
-    gates = 4
-    evaluates = {"sigmoid": 3, "tanh": 2}
-    forget_gate = 1
-    num_states = 2
-    kernel = staticmethod(torch.lstm)
+    causal = True
+    padding = True
+    any_length = True
+    attends = False
+    kind = CellKind(
+        kernel=torch.lstm,
+        num_gates=4,
+        forget_gate=1,
+        num_states=2,
+        evaluates={"sigmoid": 3, "tanh": 2},
+    )
 
 
 @register("mixer", "gru")
@@ -164,6 +198,14 @@ class GRU(Recurrent):
     """
 
     begins_unlike = UNSCALED.format("0.27 to 0.36")
-    gates = 3
-    evaluates = {"sigmoid": 2, "tanh": 1}
-    kernel = staticmethod(torch.gru)
+    causal = True
+    padding = True
+    any_length = True
+    attends = False
+    kind = CellKind(
+        kernel=torch.gru,
+        num_gates=3,
+        forget_gate=None,
+        num_states=1,
+        evaluates={"sigmoid": 2, "tanh": 1},
+    )

@@ -13,7 +13,8 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ablate.base.registry import OnOff, PartConfig, register
+from ablate.base.errors import AblateError
+from ablate.base.registry import OnOff, PartConfig, Stated, register
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.sizes import Part, Sizes
 
@@ -25,11 +26,23 @@ SMALLEST_TEMPERATURE = 0.01
 class Score(Part):
     """Base of all scores; a subclass overrides `inner` where it is an inner product, else `logits`."""
 
-    joins_widths: ClassVar[bool] = False
+    joins_widths: ClassVar[Annotated[bool, Stated("whether queries and keys may differ in width")]]
     "Whether queries and keys may have different widths."
 
+    def __init_subclass__(cls) -> None:
+        """Raises `AblateError` for a score whose `logits` the fused kernel would not compute."""
+        super().__init_subclass__()
+        for base in cls.__bases__:
+            if not issubclass(base, Score) or base.inner is Score.inner:
+                continue
+            if cls.inner is base.inner and cls.logits is not base.logits:
+                raise AblateError(
+                    f"score {cls.__name__} overrides `logits` and inherits `inner` of {base.__name__}, which the fused "
+                    "kernel computes in its place; define `inner` too: it returns None where there is no such form"
+                )
+
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        """q′, k′ and scale with logits = scale · q′ᵀk′, for a softmax in a fused kernel; None: no such form.
+        """Returns q′, k′ and scale with logits = scale · q′ᵀk′, for a fused softmax; None: no such form.
 
         A term that all keys of a query share may be left out, as a softmax does not see it; a score that has
         one overrides `logits` too.
@@ -37,7 +50,7 @@ class Score(Part):
         return None
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """The score of every query with every key, (B, H, T_q, T_k), complete."""
+        """Returns the score of every query with every key, (B, H, T_q, T_k), complete."""
         inner = self.inner(q, k)
         if inner is None:
             raise NotImplementedError(f"{type(self).__name__} must define `inner` or `logits`")
@@ -53,10 +66,11 @@ class Dot(Score):
     variance is d_k.
     """
 
+    joins_widths = False
     begins_unlike = "its logits vary √d_k times as much, which is what scaling removes"
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """q, k and 1."""
+        """Returns q, k and 1."""
         return q, k, 1.0
 
 
@@ -68,8 +82,10 @@ class ScaledDot(Score):
     variance is 1.
     """
 
+    joins_widths = False
+
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """q, k and 1/√d_k."""
+        """Returns q, k and 1/√d_k."""
         return q, k, q.shape[-1] ** -0.5
 
 
@@ -88,12 +104,12 @@ class Bilinear(Score):
         self.matrix = nn.Parameter(torch.empty(sizes.num_heads, sizes.d_q, sizes.d_k))
 
     def initialise(self, draw: Draw) -> None:
-        """N(0, 1/(d_q d_k)): for unit-variance q and k the score's variance is 1, as that of `scaled_dot`."""
+        """Fills M from N(0, 1/(d_q d_k)): for unit-variance q and k the score's variance is 1, as in `scaled_dot`."""
         _, d_q, d_k = self.matrix.shape
         self.matrix.normal_(std=(d_q * d_k) ** -0.5, generator=draw("matrix"))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Mᵀq, k and 1."""
+        """Returns Mᵀq, k and 1."""
         return q @ self.matrix, k, 1.0
 
 
@@ -103,6 +119,8 @@ class Gaussian(Score):
 
     q and k (B, H, T, d_k) → (B, H, T_q, T_k), at d_k + 1 multiply-adds for each pair.
     """
+
+    joins_widths = False
 
     class Config(PartConfig):
         sigma: Annotated[float, Field(ge=0.001)] | None = None
@@ -117,32 +135,34 @@ class Gaussian(Score):
         self.log_sigma = nn.Parameter(torch.empty(sizes.num_heads, 1, 1)) if config.learned else None
 
     def initialise(self, draw: Draw) -> None:
-        """Every head's σ as configured."""
+        """Fills every head's log σ with that of the configured σ."""
         if self.log_sigma is not None:
             self.log_sigma.fill_(math.log(self.sigma))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """[q, 1], [k, −½‖k‖²] and 1/σ²: without −½‖q‖² / σ², which all keys share."""
-        q = torch.cat([q, torch.ones_like(q[..., :1])], -1)
-        k = torch.cat([k, -_half_square(k)], -1)
+        """Returns [q, 1], [k, −½‖k‖²] and 1/σ²: without −½‖q‖² / σ², which all keys share."""
+        q_one = torch.cat([q, torch.ones_like(q[..., :1])], -1)
+        k_square = torch.cat([k, -_half_square(k)], -1)
         if self.log_sigma is None:
-            return q, k, self.sigma**-2
-        return q * (-2 * self.log_sigma).exp(), k, 1.0
+            return q_one, k_square, self.sigma**-2
+        return q_one * (-2 * self.log_sigma).exp(), k_square, 1.0
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """The score of every query with every key, (B, H, T_q, T_k), complete."""
+        """Returns the score of every query with every key, (B, H, T_q, T_k), complete."""
         q_one, k_square, scale = self.inner(q, k)
         shared = _half_square(q) * q_one[..., -1:] * scale
         return (q_one * scale) @ k_square.transpose(-2, -1) - shared
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`; squares of queries too, which a softmax does not need."""
-        squares = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
-        return {"square": squares} | ({} if self.log_sigma is None else {"exp": self.log_sigma.numel()})
+        """Returns how many numbers are squared, those of queries too, which a softmax does not need."""
+        counts = {"square": self.sizes.num_heads * (queries + keys) * self.sizes.d_k}
+        if self.log_sigma is not None:
+            counts["exp"] = self.log_sigma.numel()
+        return counts
 
 
 def _half_square(x: Tensor) -> Tensor:
-    """½‖x‖², (…, d) → (…, 1)."""
+    """Returns ½‖x‖², (…, d) → (…, 1)."""
     return 0.5 * x.square().sum(-1, keepdim=True)
 
 
@@ -153,6 +173,8 @@ class Cosine(Score):
     Henry et al. 2020 ("Query-Key Normalization") is the same with one factor 1/τ for all heads. q and k
     (B, H, T, d_k) → (B, H, T_q, T_k), at d_k multiply-adds for each pair.
     """
+
+    joins_widths = False
 
     class Config(PartConfig):
         temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] | None = None
@@ -165,17 +187,19 @@ class Cosine(Score):
         self.log_temperature = nn.Parameter(torch.empty(sizes.num_heads, 1, 1))
 
     def initialise(self, draw: Draw) -> None:
-        """Every head's τ as configured."""
+        """Fills every head's log τ with that of the configured τ."""
         self.log_temperature.fill_(math.log(self.temperature))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Q / (τ‖q‖), k / ‖k‖ and 1."""
+        """Returns q / (τ‖q‖), k / ‖k‖ and 1."""
         log_temperature = self.log_temperature.clamp(min=math.log(SMALLEST_TEMPERATURE))
-        return F.normalize(q, dim=-1) * (-log_temperature).exp(), F.normalize(k, dim=-1), 1.0
+        scaled_q = F.normalize(q, dim=-1) * (-log_temperature).exp()
+        return scaled_q, F.normalize(k, dim=-1), 1.0
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        numbers = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
-        return {"norm": numbers, "exp": self.log_temperature.numel()}
+        """Returns how many numbers are normalised, and how many temperatures are exponentials."""
+        normalised = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
+        return {"norm": normalised, "exp": self.log_temperature.numel()}
 
 
 @register("score", "additive")
@@ -201,7 +225,7 @@ class Additive(Score):
         self.weight = nn.Parameter(torch.empty(sizes.num_heads, hidden, 1))
 
     def initialise(self, draw: Draw) -> None:
-        """As linear maps, 2√3 times larger: entries of variance 4 / fan-in.
+        """Fills the three maps as linear maps, 2√3 times larger: entries of variance 4 / fan-in.
 
         As plain linear maps they leave tanh nearly linear. Query and key then add up without interacting, and what a
         query adds to all of its keys cancels in the softmax.
@@ -211,11 +235,16 @@ class Additive(Score):
             parameter.mul_(2 * 3**0.5)
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """The score of every query with every key, (B, H, T_q, T_k)."""
-        query, key, weight = (matrix.transpose(-2, -1) for matrix in (self.query, self.key, self.weight))
-        return _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
+        """Returns the score of every query with every key, (B, H, T_q, T_k)."""
+        query_map = self.query.transpose(-2, -1)
+        key_map = self.key.transpose(-2, -1)
+        weight = self.weight.transpose(-2, -1)
+        query_terms = query_map @ q.transpose(-2, -1)
+        key_terms = key_map @ k.transpose(-2, -1)
+        return _AdditiveLogits.apply(query_terms, key_terms, weight)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns how many numbers go through tanh: the hidden layer of each pair and head."""
         return {"tanh": self.weight.numel() * queries * keys}
 
 
@@ -231,40 +260,49 @@ class _AdditiveLogits(torch.autograd.Function):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+        """Returns the logits, (B, H, T_q, T_k)."""
         logits = _zeros((*a.shape[:2], a.shape[3], b.shape[3]), a, b, w)
-        for few in _few(a, b):
-            logits[:, :, few] = (w @ _hidden(a[..., few], b).flatten(3)).view_as(logits[:, :, few])
+        for queries in _groups_of_queries(a, b):
+            group = w @ _hidden(a[..., queries], b).flatten(3)
+            logits[:, :, queries] = group.view_as(logits[:, :, queries])
         return logits
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        """Keeps the inputs for the backward pass."""
         ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns the gradients of a, b and w, for that of the logits."""
         a, b, w = ctx.saved_tensors
-        grad_a, grad_b, grad_w = (_zeros(x.shape, a, b, w, grad) for x in (a, b, w))
-        for few in _few(a, b):
-            hidden, of_few = _hidden(a[..., few], b), grad[:, :, few].unsqueeze(2)
-            grad_w += (of_few.flatten(3) @ hidden.flatten(3).transpose(-2, -1)).sum(0)
-            slope = torch.ops.aten.tanh_backward(of_few, hidden)  # (1 − hidden²) · of_few, in one pass
-            grad_a[..., few] = slope.sum(4)
+        grad_a = _zeros(a.shape, a, b, w, grad)
+        grad_b = _zeros(b.shape, a, b, w, grad)
+        grad_w = _zeros(w.shape, a, b, w, grad)
+        for queries in _groups_of_queries(a, b):
+            hidden = _hidden(a[..., queries], b)
+            group_grad = grad[:, :, queries].unsqueeze(2)
+            grad_w += (group_grad.flatten(3) @ hidden.flatten(3).transpose(-2, -1)).sum(0)
+            slope = torch.ops.aten.tanh_backward(
+                group_grad, hidden
+            )  # (1 − hidden²) · group_grad, in one pass
+            grad_a[..., queries] = slope.sum(4)
             grad_b += slope.sum(3)
         w = w.transpose(-2, -1)
         return grad_a * w, grad_b * w, grad_w
 
 
-def _few(a: Tensor, b: Tensor) -> list[slice]:
+def _groups_of_queries(a: Tensor, b: Tensor) -> list[slice]:
     """Returns slices of the queries whose hidden layers each have at most `HIDDEN_NUMBERS` values."""
-    few = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
-    return [slice(start, start + few) for start in range(0, a.shape[3], few)]
+    size = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
+    return [slice(start, start + size) for start in range(0, a.shape[3], size)]
 
 
 def _hidden(a: Tensor, b: Tensor) -> Tensor:
-    """tanh(a_i + b_j) of all pairs, (B, H, n, T_q, T_k)."""
+    """Returns tanh(a_i + b_j) of all pairs, (B, H, n, T_q, T_k)."""
     return (a.unsqueeze(4) + b.unsqueeze(3)).tanh_()
 
 
 def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
-    """Zeros to write into; under `vmap` they are batched where any of `sources` is."""
+    """Returns zeros to write into; under `vmap` they are batched where any of `sources` is."""
     return torch.stack([source.new_zeros(()) for source in sources]).sum().new_zeros(shape)

@@ -10,24 +10,24 @@ from typing import ClassVar
 from torch import nn
 
 from ablate.base.errors import Invalid
-from ablate.base.registry import PartConfig
+from ablate.base.registry import PartConfig, Stated
 from ablate.components.layers import Dropout
 
 
 def divisors(number: int) -> str:
-    """The numbers that divide `number`, as an error lists them."""
+    """Returns the numbers that divide `number`, as an error lists them."""
     return ", ".join(str(n) for n in range(1, number + 1) if number % n == 0)
 
 
 def check_even(field: str, value: int, rule: str) -> None:
-    """Raises `Invalid`, with the nearest even numbers, when `value` cannot be halved."""
+    """Raises `Invalid`, with the nearest even numbers, where the value of a field is odd."""
     if value % 2:
         raise Invalid(field, rule, value, f"{value - 1}, {value + 1}" if value > 1 else "2")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Every part is built with them beside its config. Later parts add fields; none changes its meaning."""
+    """The sizes of the model around a part, which is built from them and its config."""
 
     d_model: int  # D, width of the residual stream.
     max_len: int  # Longest sequence the model is trained on.
@@ -46,15 +46,22 @@ class Sizes:
     dropout: Mapping[str, float] = field(default_factory=dict)
 
     def dropout_at(self, placement: str) -> Dropout:
-        """A new site of this placement."""
+        """Makes a dropout site, at the rate of its placement."""
         return Dropout(self.dropout.get(placement, 0.0), placement)
+
+
+# The mark of `Part.neutral` in slots whose built-in parts are all neutral.
+NEUTRAL = Stated("whether it leaves matrix products and dependencies as they are")
 
 
 class Part(nn.Module):
     """A module that is built from its config and the sizes of the model around it."""
 
+    name: ClassVar[str] = ""
+    "The name under which it is registered; empty where it is not."
     begins_unlike: ClassVar[str] = ""
-    """Why its initial output is not, within a factor of two, of the scale of its slot's default part, as a clause."""
+    """The reason why its initial output is not, within a factor of two, of the scale of its slot's default part, as a
+    clause; empty where it is."""
     neutral: ClassVar[bool] = False
     """Whether another part in its place leaves the matrix products of a model, and what its outputs depend on in
     evaluation mode, as they are. Only parts of this package are taken at their word."""
@@ -64,20 +71,32 @@ class Part(nn.Module):
         self.sizes = sizes
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """What a forward pass on one example computes beside matrix products: numbers by the function they go through.
+        """Returns what a forward pass on one example computes beside matrix products, by function.
 
-        `queries` positions read `keys` positions. `fft_flops` are floating-point operations instead. Sums, products
-        and quotients of single numbers, masks and copies are left out. Here it is what the parts inside declare.
+        The value of a function is how many numbers go through it where `queries` positions read `keys` positions; that
+        of `fft_flops` counts floating-point operations. Sums, products and quotients of single numbers, masks and
+        copies are left out. A part that does not override this declares the sum of the parts inside it.
         """
         return together(part.beside(queries, keys) for part in parts_in(self))
 
 
+def name_of(part: type[Part]) -> str:
+    """Returns the name under which a part is registered, or that of its class."""
+    return part.name or part.__name__
+
+
 def parts_in(module: nn.Module) -> Iterator[Part]:
-    """The parts in a module, without those inside another part."""
+    """Yields the parts in a module, without those inside another part."""
     for child in module.children():
-        yield from [child] if isinstance(child, Part) else parts_in(child)
+        if isinstance(child, Part):
+            yield child
+        else:
+            yield from parts_in(child)
 
 
 def together(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """The sum of what parts declare, by function."""
-    return sum(map(Counter, counts), Counter())
+    """Returns the sum, function by function, of the counts that several parts declare."""
+    total: Counter[str] = Counter()
+    for count in counts:
+        total += Counter(count)
+    return total

@@ -3,13 +3,13 @@
 Attention splits what a value returns into H heads of width d_v.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from ablate.base.errors import Invalid
-from ablate.base.registry import PartConfig, register
+from ablate.base.registry import PartConfig, Stated, register
 from ablate.components.initial import Draw
 from ablate.components.layers import projection
 from ablate.components.sizes import Part, Sizes
@@ -18,7 +18,7 @@ from ablate.components.sizes import Part, Sizes
 class Value(Part):
     """Base of all values."""
 
-    reads_keys: ClassVar[bool] = False
+    reads_keys: ClassVar[Annotated[bool, Stated("whether it reads the keys in place of x")]]
     "Whether it reads the keys (B, T, H·d_k), before their norm and positions, in place of x."
 
 
@@ -26,12 +26,14 @@ class Value(Part):
 class Full(Value):
     """x W_V with W_V ∈ R^{D×H·d_v} (Vaswani et al. 2017, section 3.2.2)."""
 
+    reads_keys = False
+
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         self.projection = projection(sizes.d_model, sizes.num_heads * sizes.d_v, sizes.splits, sizes.bias)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, H·d_v)."""
+        """Returns the values of all heads, (B, T, D) → (B, T, H·d_v)."""
         return self.projection(x_btd)
 
 
@@ -42,6 +44,8 @@ class LowRank(Value):
     The factorisation W_V = W_down W_up of Elhage et al. 2021 ("A Mathematical Framework for Transformer
     Circuits"), with one W_down for all heads.
     """
+
+    reads_keys = False
 
     class Config(PartConfig):
         rank: PositiveInt
@@ -59,11 +63,11 @@ class LowRank(Value):
         self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
 
     def initialise(self, draw: Draw) -> None:
-        """W_up is √3 times what a linear map begins with, so that values begin at the scale of `full`."""
+        """Scales W_up, filled as a linear map before, by √3: the scale of `full`."""
         self.up.weight.mul_(3**0.5)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """(B, T, D) → (B, T, H·d_v)."""
+        """Returns the values of all heads, (B, T, D) → (B, T, H·d_v)."""
         return self.up(self.down(x_btd))
 
 
@@ -78,5 +82,5 @@ class SharedKV(Value):
     reads_keys = True
 
     def forward(self, keys_btn: Tensor) -> Tensor:
-        """(B, T, H·d_k) → (B, T, H·d_v), the same."""
+        """Returns the keys as values, (B, T, H·d_k) → (B, T, H·d_v), the same."""
         return keys_btn

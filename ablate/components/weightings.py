@@ -1,27 +1,30 @@
 """Weightings turn scores into the weights of a mean over keys; logits and weights are (B, H, T_q, T_k)."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
-from ablate.base.registry import register
+from ablate.base.registry import Stated, register
 from ablate.components.sizes import Part
 
 
 class Weighting(Part):
     """Base of all weightings."""
 
-    fused: ClassVar[bool] = False
-    "Whether it is the softmax, which torch's fused kernel computes."
-    reads_scores: ClassVar[bool] = True
+    fused: ClassVar[Annotated[bool, Stated("whether torch's fused softmax takes its place")]]
+    "Whether it is the softmax: torch's fused kernel then computes it, and `forward` is not called."
+    reads_scores: ClassVar[Annotated[bool, Stated("whether scores matter")]]
     "Whether scores matter; if not, attention has no queries."
     surrogate_gradient: ClassVar[str | None] = None
     "The weighting whose gradient it uses in place of its own."
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Weights that sum to 1 over the keys; logits are −∞ where masked, never in a whole row."""
+        """Returns weights that sum to 1 over the keys, (B, H, T_q, T_k).
+
+        Logits are −∞ where masked, never in a whole row.
+        """
         raise NotImplementedError
 
 
@@ -30,11 +33,13 @@ class Softmax(Weighting):
     """exp(a_j) / Σ_i exp(a_i) over the keys that are not masked (Vaswani et al. 2017, equation 1)."""
 
     fused = True
+    reads_scores = True
 
     def forward(self, logits: Tensor) -> Tensor:
         return logits.softmax(-1)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """Returns how many numbers go through the exponential: one for each pair and head."""
         return {"exp": self.sizes.num_heads * queries * keys}
 
 
@@ -42,6 +47,7 @@ class Softmax(Weighting):
 class Uniform(Weighting):
     """1 / n over the n keys that are not masked: average pooling, whatever the scores."""
 
+    fused = False
     reads_scores = False
 
     def forward(self, logits: Tensor) -> Tensor:
@@ -58,10 +64,11 @@ class Hard(Softmax):
     """
 
     fused = False
+    reads_scores = True
     surrogate_gradient = "softmax"
 
     def forward(self, logits: Tensor) -> Tensor:
         soft = super().forward(logits)
-        # Of the logits, as a softmax may round two of them together; `argmax` gives the first of equal ones.
+        # The largest logit, since a softmax may round two of them together; `argmax` gives the first of equal ones.
         hard = torch.zeros_like(soft).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
         return hard + (soft - soft.detach())

@@ -35,6 +35,9 @@ class Attention(Mixer):
     are needed, so that a comparison of speed compares scores and not kernels.
     """
 
+    causal = True
+    padding = True
+    any_length = True
     attends = True
     reads_order = False
 

@@ -30,12 +30,23 @@ from ablate.components.weightings import Softmax
 @register("{slot}", "bad")
 class Bad({base}):
     '''Does not do what it says.'''
+    {states}
 """
 LINE = 1 + HEAD.splitlines().index('@register("{slot}", "bad")')
 BASES = {
     "mixer": "Mixer", "norm": "Norm", "activation": "Activation", "feedforward": "FeedForward",
     "position": "Position", "score": "ScaledDot", "value": "Full", "weighting": "Softmax",
 }  # fmt: skip
+STATES = {
+    "mixer": "causal = padding = any_length = True; attends = False",
+    "norm": "neutral = reads_batch = False",
+    "activation": "neutral = gated = False",
+    "feedforward": "",
+    "position": "neutral = any_length = inside_attention = False",
+    "score": "joins_widths = False",
+    "value": "reads_keys = False",
+    "weighting": "fused = False; reads_scores = True",
+}
 PATHS = {
     "activation": "feedforward.activation",
     "score": "mixer.score",
@@ -90,7 +101,7 @@ PARTS = {
     ),
     "value of all positions": ("value", forward("self.projection(x.cumsum(1).flip(1))", "x"), "`causal`: output"),
     "weights of others": (
-        "weighting", "fused = False\n" + forward("a.softmax(-1).mean(0, True).expand_as(a)", "a"), "`batch`: example",
+        "weighting", forward("a.softmax(-1).mean(0, True).expand_as(a)", "a"), "`batch`: example",
     ),
     "embeds the mean": ("position", "embed = lambda self, x, start=0: x + x.mean(1, True)\n", "`causal`: output"),
     "raises": ("mixer", forward("x @ nothing"), "NameError: name 'nothing' is not defined"),
@@ -106,7 +117,9 @@ factors: {{model.{path}: [bad]}}
 
 def written(folder: Path, slot: str, body: str) -> Path:
     file = folder / "bad.py"
-    file.write_text(HEAD.format(slot=slot, base=BASES[slot]) + textwrap.indent(body, "    "))
+    file.write_text(
+        HEAD.format(slot=slot, base=BASES[slot], states=STATES[slot]) + textwrap.indent(body, "    ")
+    )
     return file
 
 
@@ -151,7 +164,7 @@ def test_of_two_parts_the_one_that_is_new_is_suspected(tmp_path, monkeypatch):
     given = STUDY.format(path="norm").replace("[bad.py]", "[all.py, bad.py]")
     study.write_text(given.replace("topology", "mixer: all, position: none, topology"))
     with pytest.raises(
-        StudyError, match=rf"norm\[0\]: bad breaks the rule `causal`: .* \(bad.py:{LINE + 3}\)"
+        StudyError, match=rf"norm\[0\]: bad breaks the rule `causal`: .* \(bad.py:{LINE + 4}\)"
     ):
         prepare(study)
 

@@ -26,6 +26,8 @@ from pydantic import Field
 class Listed(Dot):
     """q ⋆ k."""
 
+    joins_widths = False
+
     class Config(PartConfig):
         needed: int
         "Has to be given."
@@ -106,7 +108,7 @@ def test_slots_and_formulas_are_said():
     text = describe("score", "additive", CONFIGS)
     assert "w_vᵀ tanh(W_q q + W_k k)" in text
     assert "  hidden  whole number above 0, or none; default none\n" in text
-    assert "  logits  The score of every query with every key, (B, H, T_q, T_k).\n" in text
+    assert "  logits  Returns the score of every query with every key, (B, H, T_q, T_k).\n" in text
 
 
 def test_classes_of_optuna_are_listed_and_described_by_their_signatures(tmp_path):

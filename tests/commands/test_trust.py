@@ -18,6 +18,9 @@ with pathlib.Path(os.environ["RAN"]).open("a") as file:
 class Mine(Activation):
     "x."
 
+    neutral = True
+    gated = False
+
     def forward(self, x):
         return x.relu().square()
 """

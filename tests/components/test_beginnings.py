@@ -4,7 +4,6 @@ A score is compared by the interaction part of its logits: what a query adds to 
 and what a key adds to all queries reads no query. A part that begins otherwise says why in `begins_unlike`.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from typing import Any
@@ -15,14 +14,17 @@ from torch import Tensor
 
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import NoPosition, Position
-from ablate.components.sizes import Sizes
+from ablate.components.sizes import Part, Sizes
 from ablate.models.build import initialise
 from ablate.models.reference import places, settings_for
 from ablate.report.parts import describe
 from ablate.stages import CONFIGS
 
 CATALOGUE.load_builtin()
-WIDTHS, LENGTHS, SEEDS, B = (16, 64), (5, 32), range(3), 16
+WIDTHS = (16, 64)
+LENGTHS = (5, 32)
+SEEDS = range(3)
+B = 16
 NO_POSITION = NoPosition(PartConfig(), Sizes(1, 1))
 
 
@@ -31,7 +33,7 @@ def config(slot: str, name: str, **settings: Any) -> Any:
     return part.Config.model_validate({"name": name, **settings_for(part.Config), **settings})
 
 
-def begun(config: Any, sizes: Sizes, seed: int) -> Any:
+def initialised(config: Any, sizes: Sizes, seed: int) -> Any:
     part = config.build(sizes)
     initialise(part, seed)
     return part
@@ -42,42 +44,52 @@ def normal(*shape: int, seed: int) -> Tensor:
 
 
 def interaction(logits: Tensor) -> Tensor:
-    """Without the means over keys and over queries; (…, T_q, T_k)."""
-    queries, keys = logits.mean(-1, keepdim=True), logits.mean(-2, keepdim=True)
-    return logits - queries - keys + logits.mean((-2, -1), keepdim=True)
+    """Returns logits (…, T_q, T_k) without their means over keys and over queries."""
+    over_keys = logits.mean(-1, keepdim=True)
+    over_queries = logits.mean(-2, keepdim=True)
+    return logits - over_keys - over_queries + logits.mean((-2, -1), keepdim=True)
 
 
-def of_score(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
-    """For queries and keys of unit variance; for those of inputs of unit variance."""
-    mixer = begun(
-        config("mixer", "attention", score={"name": name, **settings}), Sizes(d_model, length), seed
-    )
-    q, k = (normal(B, 4, length, d_model // 4, seed=2 * seed + i) for i in range(2))
+def outputs_of_score(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
+    """Returns interactions for queries and keys of unit variance, and for those of inputs of unit variance."""
+    attention = config("mixer", "attention", score={"name": name, **settings})
+    mixer = initialised(attention, Sizes(d_model, length), seed)
+    q = normal(B, 4, length, d_model // 4, seed=2 * seed)
+    k = normal(B, 4, length, d_model // 4, seed=2 * seed + 1)
     x = normal(B, length, d_model, seed=seed)
-    return [interaction(mixer.score.logits(*pair)) for pair in ((q, k), (mixer.queries(x), mixer.read(x)[0]))]
+    keys, _ = mixer.read(x)
+    return [interaction(mixer.score.logits(q, k)), interaction(mixer.score.logits(mixer.queries(x), keys))]
 
 
-def of_value(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
+def outputs_of_value(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
     value = {**settings_for(CATALOGUE.get("value", name).Config), "name": name, **settings}
-    mixer = begun(config("mixer", "attention", value=value), Sizes(d_model, length), seed)
-    return [mixer.read(normal(B, length, d_model, seed=seed))[1]]
+    mixer = initialised(config("mixer", "attention", value=value), Sizes(d_model, length), seed)
+    _, values = mixer.read(normal(B, length, d_model, seed=seed))
+    return [values]
 
 
-def of_mixer(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
-    """Where nothing is causal; in a causal topology."""
-    x, able = normal(B, length, d_model, seed=seed), CATALOGUE.get("mixer", name).causal
-    return [
-        begun(config("mixer", name, **settings), Sizes(d_model, length, causal), seed)(x, NO_POSITION)
-        for causal in ((False, True) if able else (False,))
-    ]
+def outputs_of_mixer(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
+    """Returns the output where nothing is causal, and that in a causal topology where the mixer can be in one."""
+    x = normal(B, length, d_model, seed=seed)
+    outputs = []
+    for causal in (False, True):
+        if CATALOGUE.get("mixer", name).causal >= causal:
+            mixer = initialised(config("mixer", name, **settings), Sizes(d_model, length, causal), seed)
+            outputs.append(mixer(x, NO_POSITION))
+    return outputs
 
 
-def of_position(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
-    position = begun(config("position", name, **settings), Sizes(d_model, length), seed)
+def outputs_of_position(name: str, d_model: int, length: int, seed: int, **settings: Any) -> list[Tensor]:
+    position = initialised(config("position", name, **settings), Sizes(d_model, length), seed)
     return [position.embed(torch.zeros(1, length, d_model))]
 
 
-SCALED = {"score": of_score, "value": of_value, "mixer": of_mixer, "position": of_position}
+OUTPUTS = {
+    "score": outputs_of_score,
+    "value": outputs_of_value,
+    "mixer": outputs_of_mixer,
+    "position": outputs_of_position,
+}
 
 
 def rms(tensors: list[Tensor]) -> float:
@@ -86,8 +98,9 @@ def rms(tensors: list[Tensor]) -> float:
 
 @torch.no_grad()
 def scales(slot: str, name: str, d_model: int, length: int, **settings: Any) -> list[float]:
-    outputs = [SCALED[slot](name, d_model, length, seed, **settings) for seed in SEEDS]
-    return [rms(list(of_seeds)) for of_seeds in zip(*outputs, strict=True)]
+    """Returns the scale of each output, over all seeds."""
+    by_seed = [OUTPUTS[slot](name, d_model, length, seed, **settings) for seed in SEEDS]
+    return [rms(list(tensors)) for tensors in zip(*by_seed, strict=True)]
 
 
 @cache
@@ -95,11 +108,16 @@ def scales_of_default(slot: str, d_model: int, length: int) -> list[float]:
     return scales(slot, str(places()[slot].default), d_model, length)
 
 
-def ratios(slot: str, name: str, **settings: Any) -> Iterator[float]:
-    for size in product((*WIDTHS, 256) if slot == "score" else WIDTHS, LENGTHS):
+def ratios(slot: str, name: str, **settings: Any) -> list[float]:
+    """Returns the scales of a part over those of its slot's default, at all sizes."""
+    widths = (*WIDTHS, 256) if slot == "score" else WIDTHS
+    quotients = []
+    for d_model, length in product(widths, LENGTHS):
+        scales_of_part = scales(slot, name, d_model, length, **settings)
         # A mixer that cannot be causal has fewer.
-        pairs = zip(scales(slot, name, *size, **settings), scales_of_default(slot, *size), strict=False)
-        yield from (mine / its for mine, its in pairs)
+        pairs = zip(scales_of_part, scales_of_default(slot, d_model, length), strict=False)
+        quotients += [scale / default for scale, default in pairs]
+    return quotients
 
 
 def alike(ratios: list[float]) -> bool:
@@ -107,25 +125,29 @@ def alike(ratios: list[float]) -> bool:
 
 
 def parts(*slots: str) -> list[tuple[str, str]]:
-    """Built-in parts of these slots."""
-    every = [(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
-    return [pair for pair in every if CATALOGUE.get(*pair).__module__.startswith("ablate.")]
+    """Returns slot and name of the built-in parts of these slots."""
+    pairs = []
+    for slot in slots:
+        pairs += [(slot, name) for name in CATALOGUE.names(slot)]
+    return [pair for pair in pairs if CATALOGUE.get(*pair).__module__.startswith("ablate.")]
 
 
-def adds(name: str) -> bool:
-    return CATALOGUE.get("position", name).embed is not Position.embed
+def is_compared(slot: str, name: str) -> bool:
+    """Returns whether the initial outputs of a part have a scale; of positions, those that add to the embedding."""
+    return slot != "position" or CATALOGUE.get("position", name).embed is not Position.embed
 
 
-COMPARED = [(slot, name) for slot, name in parts(*SCALED) if slot != "position" or adds(name)]
+COMPARED = [(slot, name) for slot, name in parts(*OUTPUTS) if is_compared(slot, name)]
 
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("slot", "name"), COMPARED)
 def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot, name):
-    found, reason = list(ratios(slot, name)), CATALOGUE.get(slot, name).begins_unlike
-    assert alike(found) == (not reason), f"{min(found):.3f} to {max(found):.3f}; {reason}"
-    told = f"begins unlike {places()[slot].default} {reason}"
-    assert (told in " ".join(describe(slot, name, CONFIGS).split())) == bool(reason)
+    measured = ratios(slot, name)
+    reason = CATALOGUE.get(slot, name).begins_unlike
+    assert alike(measured) == (not reason), f"{min(measured):.3f} to {max(measured):.3f}; {reason}"
+    heading = f"begins unlike {places()[slot].default} {reason}"
+    assert (heading in " ".join(describe(slot, name, CONFIGS).split())) == bool(reason)
 
 
 @pytest.mark.fast_cases(1)
@@ -142,10 +164,12 @@ def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot, name):
     ],
 )
 def test_settings_keep_the_beginning(slot, name, settings):
-    found = list(ratios(slot, name, **settings))
-    assert alike(found), f"{min(found):.3f} to {max(found):.3f}"
+    measured = ratios(slot, name, **settings)
+    assert alike(measured), f"{min(measured):.3f} to {max(measured):.3f}"
 
 
 def test_only_parts_that_are_compared_have_a_reason():
-    others = [pair for pair in parts(*CATALOGUE.slots()) if pair not in COMPARED]
-    assert not [pair for pair in others if getattr(CATALOGUE.get(*pair), "begins_unlike", "")]
+    for slot, name in parts(*CATALOGUE.slots()):
+        part = CATALOGUE.get(slot, name)
+        if (slot, name) not in COMPARED and issubclass(part, Part):
+            assert not part.begins_unlike, name

@@ -11,8 +11,6 @@ from ablate.study.patch import level_labels
 
 CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5)
-
-
 GATES = {"tanh": None, "geglu": torch.nn.functional.gelu, "swiglu": torch.nn.functional.silu}
 
 
@@ -27,7 +25,8 @@ def test_follows_its_formula_at_every_position(activation, bias):
     def mapped(layer, y):
         return y @ layer.weight.T + (layer.bias if bias == "on" else 0)
 
-    gate, value = GATES[activation], mapped(mlp.up, x)
+    gate = GATES[activation]
+    value = mapped(mlp.up, x)
     hidden = gate(mapped(mlp.gate, x)) * value if gate else value.tanh()
     torch.testing.assert_close(mlp(x), mapped(mlp.down, hidden))
 

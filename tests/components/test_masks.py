@@ -12,8 +12,8 @@ ANY = torch.rand(3, 1, 4, 5, generator=torch.Generator().manual_seed(0)) < 0.3
 @pytest.mark.parametrize("shape", [(3, 1, 4, 5), (3, 1, 1, 5), (4, 5), (5,), (3, 1, 4, 1), (1,)])
 def test_a_position_that_no_query_may_attend_to_is_padding(shape):
     mask = ANY[tuple(slice(size) for size in (1,) * (4 - len(shape)) + shape)].reshape(shape)
-    found = real_positions(mask, 5).expand(3, 5)
-    assert torch.equal(found, mask.expand(3, 1, 4, 5)[:, 0].any(1))
+    real = real_positions(mask, 5).expand(3, 5)
+    assert torch.equal(real, mask.expand(3, 1, 4, 5)[:, 0].any(1))
 
 
 def test_without_a_mask_nothing_is_padding():
@@ -26,9 +26,9 @@ def test_without_a_mask_nothing_is_padding():
 def test_the_future_is_masked_and_the_last_query_stands_at_the_last_key(t_q, before, masked):
     t_k = t_q + before
     mask = torch.arange(t_k) % 2 == 0 if masked else None
-    found = with_future_masked(mask, t_q, t_k, CPU)
+    combined = with_future_masked(mask, t_q, t_k, CPU)
     past = torch.arange(t_k) <= torch.arange(t_q)[:, None] + before
-    assert torch.equal(found, past if mask is None else past & mask)
+    assert torch.equal(combined, past if mask is None else past & mask)
 
 
 def test_rows_without_a_key_are_opened_and_named():

@@ -62,9 +62,10 @@ REAL = torch.tensor(
 @settings(deadline=None, max_examples=12)
 @given(data=st.data(), momentum=st.sampled_from([0.1, 0.7, 1.0]))
 def test_batch_norm_with_padding_is_torchs_over_the_real_positions(data, momentum):
-    norm, reference = built(BatchNorm, momentum=momentum), nn.BatchNorm1d(6, momentum=momentum).double()
+    norm = built(BatchNorm, momentum=momentum)
+    reference = nn.BatchNorm1d(6, momentum=momentum).double()
     reference.load_state_dict(norm.state_dict(), strict=False)
-    flags = st.lists(st.booleans(), min_size=20, max_size=20).filter(lambda all_of: sum(all_of) > 1)
+    flags = st.lists(st.booleans(), min_size=20, max_size=20).filter(lambda real: sum(real) > 1)
     for step in range(3):
         real = torch.tensor(data.draw(flags)).view(4, 5)
         x = (step + 3 * drawn(step)).requires_grad_()
@@ -74,16 +75,17 @@ def test_batch_norm_with_padding_is_torchs_over_the_real_positions(data, momentu
         for name, buffer in norm.named_buffers():
             torch.testing.assert_close(buffer, reference.get_buffer(name))
         weights = torch.arange(6.0, dtype=torch.float64) + 1
-        leaves = [[x, *module.parameters()] for module in (norm, reference)]
-        sums = [(y[real].square() * weights).sum(), (expected.square() * weights).sum()]
-        found, wanted = (torch.autograd.grad(*pair) for pair in zip(sums, leaves, strict=True))
-        torch.testing.assert_close(found, wanted)
-    norm.eval(), reference.eval()
+        gradients = torch.autograd.grad((y[real].square() * weights).sum(), [x, *norm.parameters()])
+        by_torch = torch.autograd.grad((expected.square() * weights).sum(), [x, *reference.parameters()])
+        torch.testing.assert_close(gradients, by_torch)
+    norm.eval()
+    reference.eval()
     torch.testing.assert_close(norm(x, real)[real], reference(x[real]))
 
 
 def test_batch_norm_with_a_mask_that_hides_nothing_is_that_without(x):
-    one, other = built(BatchNorm), built(BatchNorm)
+    one = built(BatchNorm)
+    other = built(BatchNorm)
     torch.testing.assert_close(one(x), other(x, torch.ones(1, 5, dtype=torch.bool)))
     torch.testing.assert_close(one.running_mean, other.running_mean)
     torch.testing.assert_close(one.running_var, other.running_var)
@@ -91,7 +93,8 @@ def test_batch_norm_with_a_mask_that_hides_nothing_is_that_without(x):
 
 @pytest.mark.parametrize("unreal", [torch.nan, torch.inf])
 def test_padding_never_enters_the_statistics_whatever_stands_there(x, unreal):
-    one, other = built(BatchNorm), built(BatchNorm)
+    one = built(BatchNorm)
+    other = built(BatchNorm)
     y = one(x, REAL)
     filled = torch.where(REAL[..., None], x, unreal).requires_grad_()
     z = other(filled, REAL)
@@ -106,7 +109,8 @@ def test_padding_never_enters_the_statistics_whatever_stands_there(x, unreal):
 @pytest.mark.parametrize("count", [0, 1, None])
 def test_batch_norm_of_a_single_real_position_is_finite_and_moves_no_variance(x, count):
     """Among others that are padding, or alone, where torch's own refuses."""
-    norm, real = built(BatchNorm), None
+    norm = built(BatchNorm)
+    real = None
     if count is None:
         x = x[2:3, 3:4]
     else:

@@ -19,7 +19,7 @@ CATALOGUE.load_builtin()
 
 
 def formula(length: int, width: int) -> Tensor:
-    """PE of FOUNDATIONS §1."""
+    """Returns sin(pos / 10000^{2i/D}) and cos(…) of Vaswani et al. 2017, (length, width)."""
     columns = np.arange(width)
     angles = np.arange(length)[:, None] / 10000 ** (2 * (columns // 2) / width)
     return torch.from_numpy(np.where(columns % 2, np.cos(angles), np.sin(angles)))
@@ -79,7 +79,7 @@ def heads(count: int, length: int, width: int, seed: int = 0) -> Tensor:
 
 
 def turned_by_hand(x: Tensor, start: int, base: float) -> Tensor:
-    """(…, T, d) as complex numbers x_{2i} + x_{2i+1} √−1, each times e^{√−1 m θ_i}."""
+    """Returns (…, T, d): complex numbers x_{2i} + x_{2i+1} √−1, each times e^{√−1 m θ_i}."""
     length, width = x.shape[-2:]
     angles = torch.outer(start + torch.arange(length), base ** (-torch.arange(0, width, 2) / width))
     turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * torch.exp(1j * angles)
@@ -90,10 +90,11 @@ def turned_by_hand(x: Tensor, start: int, base: float) -> Tensor:
 @pytest.mark.parametrize(("t_q", "t_k"), [(5, 5), (1, 7), (11, 11), (2, 20)])
 def test_rope_turns_pairs_of_features_by_their_position(t_q, t_k, base):
     """Also beyond max_len = 8; keys have fewer heads, and the last query stands at the last key."""
-    q, k = heads(4, t_q, 6), heads(2, t_k, 6, seed=1)
-    turned = inside(Rotary, base=base).rotate(q, k)
-    for x, y, start in ((q, turned[0], t_k - t_q), (k, turned[1], 0)):
-        torch.testing.assert_close(y, turned_by_hand(x, start, base), rtol=1e-5, atol=1e-5)
+    q = heads(4, t_q, 6)
+    k = heads(2, t_k, 6, seed=1)
+    turned_q, turned_k = inside(Rotary, base=base).rotate(q, k)
+    torch.testing.assert_close(turned_q, turned_by_hand(q, t_k - t_q, base), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(turned_k, turned_by_hand(k, 0, base), rtol=1e-5, atol=1e-5)
 
 
 PAPER = {
@@ -109,7 +110,7 @@ def test_alibi_slopes_are_the_papers(num_heads):
 
 
 def distances(t_q: int, t_k: int) -> Tensor:
-    """(T_q, T_k), of each query from each key; the last query stands at the last key."""
+    """Returns the distance of each query from each key, (T_q, T_k); the last query stands at the last key."""
     return torch.arange(t_k - t_q, t_k)[:, None] - torch.arange(t_k)
 
 
@@ -127,7 +128,8 @@ def test_relative_has_a_bias_for_each_distance_up_to_the_longest(t_q, t_k, max_d
     position = inside(Relative, causal=causal, max_distance=max_distance)
     longest = max_distance or 7
     assert position.bias_by_distance.shape == (3, longest + 1 if causal else 2 * longest + 1)
-    bias, lowest = position.bias(t_q, t_k, CPU), 0 if causal else -longest
+    bias = position.bias(t_q, t_k, CPU)
+    lowest = 0 if causal else -longest
     places = distances(t_q, t_k).clamp(lowest, longest) - lowest
     assert torch.equal(bias, position.bias_by_distance[:, places])
 
@@ -147,7 +149,8 @@ def test_key_heads_may_be_fewer(name, kv_heads):
     section = ModelSection.model_validate({"d_model": 16, "position": name, "mixer": mixer})
     model = build_model(section, TOKENS).eval()
     tokens = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(0))
-    mixer, x = model.stack.blocks[0].mixer, model.embed(tokens)
+    mixer = model.stack.blocks[0].mixer
+    x = model.embed(tokens)
     q, k = (y.unflatten(2, (-1, 4)).transpose(1, 2) for y in (mixer.query(x), mixer.key(x)))
     q, k = model.position.rotate(q, k.repeat_interleave(4 // kv_heads, 1))
     bias = model.position.bias(6, 6, CPU)

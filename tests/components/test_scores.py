@@ -49,7 +49,8 @@ def queries_and_keys(d_q: int = D_K) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_a_score_follows_its_formula(name, settings):
-    score, (q, k) = build(name, **settings), queries_and_keys()
+    score = build(name, **settings)
+    q, k = queries_and_keys()
     torch.testing.assert_close(score.logits(q, k), FORMULAS[name](score, q, k))
 
 
@@ -57,13 +58,15 @@ def test_scores_that_join_widths_do():
     joins = [name for name in FORMULAS if CATALOGUE.get("score", name).joins_widths]
     assert joins == ["bilinear", "additive"]
     for name in joins:
-        score, (q, k) = build(name, WIDE), queries_and_keys(D_Q)
+        score = build(name, WIDE)
+        q, k = queries_and_keys(D_Q)
         torch.testing.assert_close(score.logits(q, k), FORMULAS[name](score, q, k))
 
 
 @pytest.mark.parametrize(("name", "settings"), SETTINGS)
 def test_the_inner_form_has_the_same_softmax(name, settings):
-    score, (q, k) = build(name, **settings), queries_and_keys()
+    score = build(name, **settings)
+    q, k = queries_and_keys()
     inner = score.inner(q, k)
     assert (inner is None) == (name == "additive")
     if inner is not None:
@@ -78,22 +81,27 @@ class TestAdditive:
     def test_the_size_of_the_groups_changes_nothing(self, monkeypatch, numbers):
         """One, two, three (and one left over) and all four queries at a time, against plain autograd."""
         monkeypatch.setattr(scores, "HIDDEN_NUMBERS", numbers)
-        score, (q, k) = build("additive"), queries_and_keys()
-        logits, expected = score.logits(q, k), FORMULAS["additive"](score, q, k)
+        score = build("additive")
+        q, k = queries_and_keys()
+        logits = score.logits(q, k)
+        expected = FORMULAS["additive"](score, q, k)
         torch.testing.assert_close(logits, expected)
-        leaves, direction = [q, k, *score.parameters()], torch.arange(expected.numel()).view_as(expected)
-        found, plain = (torch.autograd.grad((y * direction).sum(), leaves) for y in (logits, expected))
-        torch.testing.assert_close(found, plain)
+        leaves = [q, k, *score.parameters()]
+        direction = torch.arange(expected.numel()).view_as(expected)
+        gradients = torch.autograd.grad((logits * direction).sum(), leaves)
+        torch.testing.assert_close(gradients, torch.autograd.grad((expected * direction).sum(), leaves))
 
     @pytest.mark.parametrize("numbers", [1, 10**6])
     def test_second_derivatives(self, monkeypatch, numbers):
         monkeypatch.setattr(scores, "HIDDEN_NUMBERS", numbers)
-        score, (q, k) = build("additive"), queries_and_keys()
+        score = build("additive")
+        q, k = queries_and_keys()
         assert torch.autograd.gradgradcheck(lambda q, k: score.logits(q, k), (q[:, :, :2], k[:, :, :3]))
 
     @pytest.mark.slow
     def test_no_tensor_grows_with_all_pairs_and_the_hidden_width(self, monkeypatch):
-        t, hidden = 24, 16
+        t = 24
+        hidden = 16
         monkeypatch.setattr(scores, "HIDDEN_NUMBERS", 2 * H * t * hidden)
         sizes = Sizes(d_model=6, max_len=t, num_heads=H, d_q=D_Q, d_k=D_K)
         score = build("additive", sizes, hidden=hidden)
@@ -105,7 +113,7 @@ class TestAdditive:
 
 
 class Largest(TorchDispatchMode):
-    """Notes the number of elements of the largest tensor that any operation returns."""
+    """Torch dispatch mode that keeps the number of elements of the largest tensor that any operation returns."""
 
     numel = 0
 
@@ -124,7 +132,8 @@ def test_the_width_of_a_gaussian_divides_as_the_scaled_product_does_or_begins_as
 
 
 def test_a_temperature_begins_as_configured_and_ends_at_its_bound():
-    score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
+    score = Cosine.Config(temperature=0.01).build(SIZES).double()
+    q, k = queries_and_keys()
     initialise(score, seed=0)
     expected = FORMULAS["cosine"](score, q, k).detach()
     torch.testing.assert_close(score.log_temperature.exp(), torch.full_like(score.log_temperature, 0.01))
@@ -181,7 +190,7 @@ ROWS = st.lists(
 @settings(max_examples=40)
 @given(row=ROWS.filter(lambda row: max(row) > -math.inf))
 def test_weights_follow_their_definition(name, row):
-    found = weights(name, row)
-    assert found == pytest.approx(BY_HAND[name](row), abs=1e-12)
-    assert sum(found) == pytest.approx(1)
-    assert all(weight == 0 for weight, a in zip(found, row, strict=True) if a == -math.inf)
+    by_part = weights(name, row)
+    assert by_part == pytest.approx(BY_HAND[name](row), abs=1e-12)
+    assert sum(by_part) == pytest.approx(1)
+    assert all(weight == 0 for weight, a in zip(by_part, row, strict=True) if a == -math.inf)

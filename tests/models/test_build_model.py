@@ -125,6 +125,9 @@ def test_a_part_that_leaves_a_tensor_unset_is_refused():
 
     @register("norm", "shifted")
     class Shifted(LayerNorm):
+        neutral = True
+        reads_batch = False
+
         class Config(LayerNorm.Config):
             pass
 

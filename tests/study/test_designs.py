@@ -156,6 +156,9 @@ def test_a_factorial_collapses_where_a_level_removes_a_path(write):
 
         @register("mixer", "identity_mixer")
         class IdentityMixer(Mixer):
+            causal = padding = any_length = True
+            attends = False
+
             def forward(self, x, position=None, mask=None):
                 return x
     """

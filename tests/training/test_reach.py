@@ -89,6 +89,9 @@ def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing
     class Shy(Mixer):
         """x + gain · mean(x), whose gain begins at 0, or whose mean passes no gradient."""
 
+        causal = padding = any_length = True
+        attends = False
+
         def __init__(self, config: Any, sizes: Any) -> None:
             super().__init__(config, sizes)
             self.gain = nn.Parameter(torch.empty(()))
@@ -101,11 +104,17 @@ def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing
 
     @register("mixer", "blocked")
     class Blocked(Shy):
+        causal = padding = any_length = True
+        attends = False
+
         def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
             return x_btd + self.gain * x_btd.mean(1, keepdim=True).detach()
 
     @register("mixer", "blind")
     class Blind(Shy):
+        causal = padding = any_length = True
+        attends = False
+
         def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
             return self.gain * x_btd
 
