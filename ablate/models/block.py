@@ -1,11 +1,10 @@
-"""Blocks and their stacks: encoder, decoder, and both. A block: a mixer, a reader of another sequence, a feed-forward,
-each with norm and residual.
+"""Blocks and their stacks: encoder, decoder, and both.
+
+A block has a mixer, a reader of another sequence and a feed-forward, each with norm and residual.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, assert_never
 
 from pydantic import PositiveInt
 from torch import Tensor, nn
@@ -15,8 +14,46 @@ from ablate.base.registry import PartConfig, Slot, register
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
-from ablate.models.memory import Memory
+from ablate.models.memory import CrossReader, Memory
 from ablate.models.section import ModelSection
+
+SublayerName = Literal["mixer", "cross", "feedforward"]
+
+
+@dataclass(frozen=True)
+class _Sublayer:
+    """The modules around the function of a sublayer.
+
+    They are registered in the block, as the function is: their paths there name their random streams.
+    """
+
+    name: SublayerName
+    placement: Literal["pre", "post", "sandwich"]
+    residual: bool
+    norm: (
+        nn.Module | None
+    )  # Before the function, with `post` after the sum; None before one that reads no input.
+    norm_after: nn.Module | None  # After the function, with `sandwich`.
+    dropout: nn.Module
+    residual_dropout: nn.Module
+
+    def before(self, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+        """Returns what the function is given where the sublayer is given x, both (B, T, D)."""
+        if self.placement == "post" or self.norm is None:
+            return x_btd
+        return self.norm(x_btd, real_bt)
+
+    def after(self, x_btd: Tensor, y_btd: Tensor, real_bt: Tensor | None) -> Tensor:
+        """Returns the sublayer's output where it is given x and its function returns y, all (B, T, D)."""
+        if self.norm_after is not None:
+            y_btd = self.norm_after(y_btd, real_bt)
+        y_btd = self.dropout(y_btd)
+        if self.residual:
+            y_btd = x_btd + y_btd
+        y_btd = self.residual_dropout(y_btd)
+        if self.placement == "post" and self.norm is not None:
+            y_btd = self.norm(y_btd, real_bt)
+        return y_btd
 
 
 class Block(nn.Module):
@@ -36,23 +73,54 @@ class Block(nn.Module):
 
     def __init__(self, section: ModelSection, sizes: Sizes, cross: PartConfig | None = None) -> None:
         super().__init__()
-        self.placement, self.residual = section.norm_placement, section.residual
-        parts = {"mixer": section.mixer, "cross": cross, "feedforward": section.feedforward}
-        parts = {name: part for name, part in parts.items() if part is not None and part.name != "none"}
-        self.sublayers = list(parts)
-        dropouts = {"feedforward": "feedforward_output"}
+        self.sublayers: list[_Sublayer] = []
+        parts: dict[SublayerName, PartConfig | None] = {
+            "mixer": section.mixer,
+            "cross": cross,
+            "feedforward": section.feedforward,
+        }
         with Gather() as at:
-            for name in self.sublayers:
-                with at("topology", "cross") if name == "cross" else at(name):
-                    self.add_module(name, parts[name].build(sizes))
-                reads = getattr(getattr(self, name, None), "reads_target", True)
-                with at("norm"):
-                    if self.placement == "post" or reads:
-                        self.add_module(f"{name}_norm", section.norm.build(sizes))
-                    if self.placement == "sandwich":
-                        self.add_module(f"{name}_norm_after", section.norm.build(sizes))
-                self.add_module(f"{name}_dropout", sizes.dropout_at(dropouts.get(name, "attention_output")))
-                self.add_module(f"{name}_residual_dropout", sizes.dropout_at("residual"))
+            for name, part in parts.items():
+                if part is not None and part.name != "none":
+                    self._add_sublayer(at, name, part, section, sizes)
+
+    def _add_sublayer(
+        self, at: Gather, name: SublayerName, part: PartConfig, section: ModelSection, sizes: Sizes
+    ) -> None:
+        """Builds a sublayer around a part, and registers its modules under paths that begin with `name`."""
+        placement = section.norm_placement
+        norm: nn.Module | None = None
+        norm_after: nn.Module | None = None
+        reads_input = True
+        path = ("topology", "cross") if name == "cross" else (name,)
+        with at(*path):
+            function = part.build(sizes)
+            self.add_module(name, function)
+            if isinstance(function, CrossReader):
+                reads_input = function.reads_target
+        with at("norm"):
+            if placement == "post" or reads_input:
+                norm = section.norm.build(sizes)
+                self.add_module(f"{name}_norm", norm)
+            if placement == "sandwich":
+                norm_after = section.norm.build(sizes)
+                self.add_module(f"{name}_norm_after", norm_after)
+
+        dropout_name = "feedforward_output" if name == "feedforward" else "attention_output"
+        dropout = sizes.dropout_at(dropout_name)
+        residual_dropout = sizes.dropout_at("residual")
+        self.add_module(f"{name}_dropout", dropout)
+        self.add_module(f"{name}_residual_dropout", residual_dropout)
+        sublayer = _Sublayer(
+            name=name,
+            placement=placement,
+            residual=section.residual,
+            norm=norm,
+            norm_after=norm_after,
+            dropout=dropout,
+            residual_dropout=residual_dropout,
+        )
+        self.sublayers.append(sublayer)
 
     def forward(
         self,
@@ -62,40 +130,43 @@ class Block(nn.Module):
         real_bt: Tensor | None = None,
         memory: Memory | None = None,
     ) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` as in attention, `real_bt` False at padding."""
-        functions: dict[str, Callable[[Tensor], Tensor]] = {
-            "mixer": lambda y_btd: self.mixer(y_btd, position, mask),
-            "cross": lambda y_btd: self.cross(y_btd, memory),
-        }
-        for name in self.sublayers:
-            x_btd = self._sublayer(name, x_btd, functions.get(name) or self.feedforward, real_bt)
+        """Returns the output (B, T, D) of the last sublayer for inputs (B, T, D).
+
+        `mask` is as in attention, `real_bt` (B, T) False at padding.
+        """
+        for sublayer in self.sublayers:
+            y_btd = sublayer.before(x_btd, real_bt)
+            match sublayer.name:
+                case "mixer":
+                    y_btd = self.mixer(y_btd, position, mask)
+                case "cross":
+                    y_btd = self.cross(y_btd, memory)
+                case "feedforward":
+                    y_btd = self.feedforward(y_btd)
+                case _:
+                    assert_never(sublayer.name)
+            x_btd = sublayer.after(x_btd, y_btd, real_bt)
         return x_btd
 
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """One more position, and the new state; see `Mixer.step`."""
-        reads, new = {"mixer": position, "cross": memory}, dict(state or {})
-
-        def step(name: str, y_b1d: Tensor) -> Tensor:
-            y_b1d, new[name] = getattr(self, name).step(y_b1d, reads[name], new.get(name))
-            return y_b1d
-
-        for name in self.sublayers:
-            function = partial(step, name) if name in reads else self.feedforward
-            x_b1d = self._sublayer(name, x_b1d, function, None)
-        return x_b1d, new
-
-    def _sublayer(
-        self, name: str, x_btd: Tensor, function: Callable[[Tensor], Tensor], real_bt: Tensor | None
-    ) -> Tensor:
-        norm = getattr(self, f"{name}_norm", None)
-        y_btd = function(x_btd if self.placement == "post" or norm is None else norm(x_btd, real_bt))
-        if self.placement == "sandwich":
-            y_btd = getattr(self, f"{name}_norm_after")(y_btd, real_bt)
-        y_btd = getattr(self, f"{name}_dropout")(y_btd)
-        y_btd = getattr(self, f"{name}_residual_dropout")(x_btd + y_btd if self.residual else y_btd)
-        return norm(y_btd, real_bt) if self.placement == "post" and norm is not None else y_btd
+        """Returns the output (B, 1, D) at one more position, and the new state; see `Mixer.step`."""
+        states = dict(state or {})
+        for sublayer in self.sublayers:
+            y_b1d = sublayer.before(x_b1d, None)
+            former = states.get(sublayer.name)
+            match sublayer.name:
+                case "mixer":
+                    y_b1d, states["mixer"] = self.mixer.step(y_b1d, position, former)
+                case "cross":
+                    y_b1d, states["cross"] = self.cross.step(y_b1d, memory, former)
+                case "feedforward":
+                    y_b1d = self.feedforward(y_b1d)
+                case _:
+                    assert_never(sublayer.name)
+            x_b1d = sublayer.after(x_b1d, y_b1d, None)
+        return x_b1d, states
 
 
 class Stack(nn.Module):
@@ -128,7 +199,7 @@ class Stack(nn.Module):
     def forward(
         self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
     ) -> Tensor:
-        """(B, T, D) → (B, T, D); `mask` as in attention."""
+        """Returns the normalised output (B, T, D) of the last block for (B, T, D); `mask` as in attention."""
         real_bt = real_positions(mask, x_btd.shape[1])
         for block in self.blocks:
             x_btd = block(x_btd, position, mask, real_bt, memory)
@@ -137,10 +208,11 @@ class Stack(nn.Module):
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """One more position, and the new state of each block; see `Mixer.step`."""
+        """Returns the output (B, 1, D) at one more position, and each block's new state; see `Mixer.step`."""
         states = []
         for index, block in enumerate(self.blocks):
-            x_b1d, new = block.step(x_b1d, position, state and state[index], memory)
+            former = None if state is None else state[index]
+            x_b1d, new = block.step(x_b1d, position, former, memory)
             states.append(new)
         return x_b1d if self.norm is None else self.norm(x_b1d), states
 
@@ -174,17 +246,18 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, config: Config, sizes: Sizes, section: ModelSection) -> None:
         super().__init__()
-        deep = section.model_copy(update={"num_layers": config.num_encoder_layers or section.num_layers})
+        encoder_layers = config.num_encoder_layers or section.num_layers
+        encoder_section = section.model_copy(update={"num_layers": encoder_layers})
         with Gather() as at:
             self.encoder = None
             if config.cross.name != "none":
                 with at():
-                    self.encoder = Encoder(PartConfig(), sizes.source or sizes, deep)
+                    self.encoder = Encoder(PartConfig(), sizes.source or sizes, encoder_section)
             with at():
                 self.decoder = Decoder(PartConfig(), sizes, section, config.cross)
 
     def encode(self, x_bsd: Tensor, position: Position, mask: Tensor | None = None) -> Memory:
-        """The encoded source for the decoder, from the embedded one (B, S, D)."""
+        """Returns the encoded source for the decoder, from the embedded one (B, S, D)."""
         if self.encoder is None:
             raise ValueError("a model without a reader of the source has no encoder")
         return Memory(self.encoder(x_bsd, position, mask), real_positions(mask, x_bsd.shape[1]))
@@ -192,11 +265,11 @@ class EncoderDecoder(nn.Module):
     def forward(
         self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
     ) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """Returns the decoder's output, (B, T, D) → (B, T, D); `memory` is what `encode` returned."""
         return self.decoder(x_btd, position, mask, memory)
 
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """One more position of the decoder; see `Stack.step`."""
+        """Returns the decoder's output (B, 1, D) at one more position, and its new state; see `Stack.step`."""
         return self.decoder.step(x_b1d, position, state, memory)

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.streams import stream_seed, torch_stream
-from ablate.components.initial import as_linear
+from ablate.components.initial import Draw, as_linear
 from ablate.core.signature import Signature
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
@@ -26,7 +26,7 @@ def build_model(
     stream: str = "",
     device: str | torch.device = "cpu",
 ) -> Model:
-    """The model of `section` for tasks of `signature`, with the initial values of `seed`.
+    """Builds the model of a section for tasks of a signature, with the initial values of `seed`.
 
     `stream` names other initialisation and dropout streams under the same seed (a placebo). On the meta
     device the model has shapes and no values. Initial values do not depend on the device, and nothing is
@@ -47,7 +47,7 @@ def build_model(
 
 
 class _Unfilled(TorchFunctionMode):
-    """Torch's modules begin without the values that they would draw."""
+    """Torch function mode in which torch's modules begin without the values that they would draw."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__module__", "") == nn.init.__name__:
@@ -57,41 +57,63 @@ class _Unfilled(TorchFunctionMode):
 
 @torch.no_grad()
 def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
-    """Fills every parameter and buffer of `model`, which is on CPU, from the streams of its path.
+    """Fills every parameter and buffer of a model on CPU, each from the stream of its path.
 
     `stream` names other initial values under the same seed. Children come before their parents, so that a
     parent can change their values, as in torch's constructors. Raises `AblateError` when a tensor is left without
     a value: one that is NaN, or whose module has no way to set it.
     """
-    for path, module in reversed(list(model.named_modules())):
-
-        def draw(name: str, path: str = path) -> torch.Generator:
-            return torch_stream(seed, "init", stream, f"{path}.{name}" if path else name)
-
-        if hasattr(module, "initialise"):
-            module.initialise(draw)
-        elif isinstance(module, nn.Linear):
-            as_linear(module.weight, module.bias, module.in_features, draw)
-        elif reset := getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None):
-            # Torch's own modules draw from the global generator, which is seeded for them and then restored.
-            with torch.random.fork_rng(devices=[]):
-                torch.default_generator.manual_seed(stream_seed(seed, "init", stream, path))
-                reset()
-        elif tensors := tensors_of(module, recurse=False):
-            raise _without_values(path, module, tensors)
-    for path, module in model.named_modules():
-        if unset := [
-            name for name, tensor in tensors_of(module, recurse=False).items() if tensor.isnan().any()
-        ]:
+    modules = list(model.named_modules())
+    for path, module in reversed(modules):
+        _fill(module, path, seed, stream)
+    for path, module in modules:
+        tensors = tensors_of(module, recurse=False)
+        unset = [name for name, tensor in tensors.items() if tensor.isnan().any()]
+        if unset:
             raise _without_values(path, module, unset)
 
 
+def _fill(module: nn.Module, path: str, seed: int, stream: str) -> None:
+    """Fills the tensors of one module, without those of its children.
+
+    Raises `AblateError` where the module has tensors and no way to fill them.
+    """
+    # The contract of `ablate.components.initial` is a method of this name; torch's own modules have a reset instead.
+    if hasattr(module, "initialise"):
+        module.initialise(_draw_at(path, seed, stream))
+        return
+    if isinstance(module, nn.Linear):
+        as_linear(module.weight, module.bias, module.in_features, _draw_at(path, seed, stream))
+        return
+    reset: Any = getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
+    if reset is not None:
+        # Torch's own modules draw from the global generator, which is seeded for them and then restored.
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(stream_seed(seed, "init", stream, path))
+            reset()
+        return
+    tensors = tensors_of(module, recurse=False)
+    if tensors:
+        raise _without_values(path, module, tensors)
+
+
+def _draw_at(path: str, seed: int, stream: str) -> Draw:
+    """Returns the function that gives each parameter of the module at `path` its generator."""
+
+    def draw(name: str) -> torch.Generator:
+        """Returns a new generator for the parameter of this name."""
+        return torch_stream(seed, "init", stream, f"{path}.{name}" if path else name)
+
+    return draw
+
+
 def tensors_of(module: nn.Module, recurse: bool = True) -> dict[str, Tensor]:
-    """Parameters and all buffers, those included that are left out of kept weights."""
+    """Returns all parameters and buffers by name, those too that kept weights leave out."""
     return dict(module.named_parameters(recurse=recurse)) | dict(module.named_buffers(recurse=recurse))
 
 
 def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> AblateError:
+    """Returns the error that tells which tensors of a module have no initial values."""
     where = f"{type(module).__name__} at {path or 'the root'}"
     return AblateError(
         f"{where}: has tensors without initial values: {listed(names)}; "
@@ -102,13 +124,21 @@ def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> Ablat
 @torch.no_grad()
 def materialise(model: nn.Module) -> None:
     """Gives a model on the meta device memory on CPU, filled with NaN; shared parameters stay shared."""
-    made: dict[Tensor, Tensor] = {}
+    replacements: dict[Tensor, Tensor] = {}
     for module in model.modules():
         parameters = module.named_parameters(recurse=False, remove_duplicate=False)
-        for name, tensor in [*parameters, *module.named_buffers(recurse=False)]:
-            # Neither `to_empty` nor `empty_like`, which would import torch's compiler for a tensor on meta.
-            nothing = torch.nan if tensor.is_floating_point() else 0
-            values = torch.full(tensor.shape, nothing, dtype=tensor.dtype)
-            if isinstance(tensor, nn.Parameter):
-                values = nn.Parameter(values, tensor.requires_grad)
-            setattr(module, name, made.setdefault(tensor, values))
+        buffers = module.named_buffers(recurse=False)
+        for name, tensor in [*parameters, *buffers]:
+            if tensor not in replacements:
+                replacements[tensor] = _on_cpu(tensor)
+            setattr(module, name, replacements[tensor])
+
+
+def _on_cpu(tensor: Tensor) -> Tensor:
+    """Returns a tensor on CPU like one on the meta device, filled with NaN, integers with 0."""
+    fill = torch.nan if tensor.is_floating_point() else 0
+    # Neither `to_empty` nor `empty_like`, which would import torch's compiler for a tensor on meta.
+    values = torch.full(tensor.shape, fill, dtype=tensor.dtype)
+    if isinstance(tensor, nn.Parameter):
+        return nn.Parameter(values, tensor.requires_grad)
+    return values

@@ -1,21 +1,19 @@
-"""What every part keeps to, whatever its slot: a small model around it is probed on random inputs.
+"""The rules that every part keeps, whatever its slot: a small model around it is probed on random inputs.
 
     shape      a part gives the type and the shape that it is given, a value its own width
     finite     outputs are
     repeat     two calls agree, in training under the same streams
+    padding    where a task has some, no output depends on it
     batch      no output depends on another example; in training a norm's may, where it says so
     causal     in a causal model no output depends on a later input
-    padding    where a task has some, no output depends on it
     gradient   every parameter has one, at the latest after a step
 
 Inputs are changed, and outputs compared, since a gradient may be blocked where a value is not.
 """
 
 import inspect
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import product
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,144 +30,296 @@ from ablate.models.model import Model
 from ablate.models.reference import places
 from ablate.models.section import Embedding, ModelSection
 
-EXAMPLES, LENGTH, FEATURES, ROUNDS, PLACES = 3, 64, 4, 2, 8
-STEP, TOLERANCE = 0.02, 1e-4
-FACTS = {
-    "repeat": "two calls on the same inputs differ",
-    "batch": "example {0} depends on another of its batch",
-    "causal": "output {1} depends on input {2}",
-    "padding": "output {1} depends on padding",
-}
-MASKS = {"inputs": "mask", "source": "source_mask"}
+EXAMPLES = 3
+MAX_LENGTH = 64  # Of the sequences on which a part is probed.
+FEATURES = 4  # Of an input, and of an output.
+ROUNDS = 2  # Random inputs, each in evaluation and in training.
+CHANGES = 8  # Inputs that are changed, one by one, for `causal`.
+STEP = 0.02
+TOLERANCE = 1e-4
 
 
-def check_parts(section: ModelSection, signature: Signature, model: nn.Module, sound: set[Any]) -> None:
-    """Raises `Invalid`, with a path from the section, where a part of `model` that is not `ablate`'s breaks a rule.
+def check_parts(
+    section: ModelSection, signature: Signature, model: nn.Module, sound: set[str | type]
+) -> None:
+    """Raises `Invalid` where a user's part of a model breaks a rule, with a path from the section.
 
-    `sound` are models that break none, and their parts, which are not suspected again; it takes in this one.
+    `sound` holds the models that break none, and their parts, which are not suspected again. This model is added.
     """
-    parts: set[Any] = {part for part in map(type, model.modules()) if hasattr(part, "slot")}
-    own = {part for part in parts if part.__module__.split(".")[0] != "ablate"}
-    key = f"{section.model_dump_json()} {signature}" if own else ""
-    for rule, text in breaches(section, signature, own).items() if own and key not in sound else ():
-        if text:
-            part, *others = sorted(own - sound or own, key=attrgetter("name"))
-            said = fault(part, rule, text, " or ".join(each.name for each in (part, *others)))
-            raise Invalid(".".join(places()[part.slot].path), str(said), hint="Correct the plugin")
-    sound |= {key, *own}
+    parts = _users_parts(model)
+    if not parts:
+        return
+    key = f"{section.model_dump_json()} {signature}"
+    if key not in sound:
+        for rule, text in breaches(section, signature, parts).items():
+            if text:
+                raise _refusal(parts - sound or parts, rule, text)
+    sound |= {key, *parts}
+
+
+def _users_parts(model: nn.Module) -> set[Any]:
+    """Returns the classes of a model's parts that are not of this package."""
+    classes = {type(module) for module in model.modules()}
+    # Registered classes alone have a slot.
+    parts = {part for part in classes if hasattr(part, "slot")}
+    return {part for part in parts if part.__module__.split(".")[0] != "ablate"}
+
+
+def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
+    """Returns the error that a model breaks a rule, which is the fault of one of some parts.
+
+    It is told at the place of the first of them by name.
+    """
+    parts = sorted(suspects, key=lambda part: part.name)
+    names = " or ".join(part.name for part in parts)
+    path = ".".join(places()[parts[0].slot].path)
+    return Invalid(path, str(fault(parts[0], rule, text, names)), hint="Correct the plugin")
 
 
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
-    """How a part breaks a rule, with the line of its own `forward`; of its class where it has none, or is not built."""
-    says = "declares {}, but" if getattr(part, rule, False) is True else "breaks the rule `{}`:"
-    called = vars(part).get("forward", part) if rule != "builds" else part
-    file, line = inspect.getsourcefile(part) or part.__module__, inspect.getsourcelines(called)[1]
-    return Fault(f"{name} {says.format(rule)} {text}", Path(file), line)
+    """Returns the fault of a part, called `name`, that breaks a rule, in the words of `text`.
+
+    Its line is that of the part's own `forward`; of its class where it has none, or is not built.
+    """
+    declared = {"causal": getattr(part, "causal", False), "padding": getattr(part, "padding", False)}
+    says = f"declares {rule}, but" if declared.get(rule) is True else f"breaks the rule `{rule}`:"
+    source = part if rule == "builds" else vars(part).get("forward", part)
+    file = inspect.getsourcefile(part) or part.__module__
+    _, line = inspect.getsourcelines(source)
+    return Fault(f"{name} {says} {text}", Path(file), line)
 
 
 def breaches(section: ModelSection, signature: Signature, parts: Collection[type]) -> dict[str, str]:
-    """Each rule that a model with these `parts` has to keep → how it breaks it first, empty where it does not.
+    """Probes a model; returns each rule that it has to keep with its first breach, empty without.
 
-    Where two calls differ, nothing else is known. Seeds torch's global generator. Raises what a plugin raises.
+    `parts` are the classes whose shapes and gradients are looked at. Where two calls differ, nothing else is known.
+    Seeds torch's global generator. Raises what a plugin raises.
     """
-    found = dict.fromkeys(("shape", "finite", "repeat"), "")
-    plain = section.model_copy(update={"embedding": Embedding()})
+    texts = dict.fromkeys(("shape", "finite", "repeat"), "")
+    model = _model_of_vectors(section, signature)
+    modules = [module for module in model.modules() if type(module) in parts]
+    for module in modules:
+        module.register_forward_hook(partial(_compare_shapes, texts))
     try:
-        model = build_model(plain, _of_vectors(signature, LENGTH))
-    except Invalid:  # A setting may need all of the length in training.
-        model = build_model(plain, _of_vectors(signature, signature.seq_len))
-    looked_at = [module for module in model.modules() if type(module) in parts]
-    for module in looked_at:
-        module.register_forward_hook(partial(_compare, found))
-    try:
-        for draw, training in product(range(ROUNDS), (False, True)):
-            for rule, text in _probed(model.train(training), torch_stream(draw, "check")):
-                found[rule] = found.get(rule) or ("" if found["repeat"] else text)
+        for round_number in range(ROUNDS):
+            for training in (False, True):
+                probe = _Probe(model.train(training), torch_stream(round_number, "check"))
+                for rule, text in _breaches_in_mode(probe):
+                    texts[rule] = texts.get(rule) or ("" if texts["repeat"] else text)
     except Exception as error:
         if raised_by_plugin(error):
             raise
-        found["shape"] = found["shape"] or f"the model fails: {described(error)[0]}"
-    idle = [
-        name
-        for module in looked_at
-        for name, parameter in module.named_parameters()
-        if parameter.requires_grad and (parameter.grad is None or not parameter.grad.any())
-    ]
-    return found | {"gradient": f"parameter {idle[0]} has none" if idle else ""}
+        message, *_ = described(error)
+        texts["shape"] = texts["shape"] or f"the model fails: {message}"
+    texts["gradient"] = _breach_of_gradient(modules)
+    return texts
 
 
-def _compare(found: dict[str, str], module: nn.Module, given: Any, output: Any) -> None:
-    """Notes that an output is not like the first argument."""
-    width = -1 if getattr(module, "slot", "") == "value" else None
-    forms = [f"{x.dtype} {tuple(x.shape[:width])}" for x in (given[0], output)]
-    found["shape"] = found["shape"] or ("" if forms[0] == forms[1] else " becomes ".join(forms))
+def _model_of_vectors(section: ModelSection, signature: Signature) -> Model:
+    """Builds a model of a section whose inputs are vectors, any two of which differ."""
+    plain = section.model_copy(update={"embedding": Embedding()})
+    try:
+        return build_model(plain, _of_vectors(signature, MAX_LENGTH))
+    except Invalid:  # A setting may need all of the length in training.
+        return build_model(plain, _of_vectors(signature, signature.seq_len))
 
 
 def _of_vectors(signature: Signature, longest: int) -> Signature:
-    """Of a task that gives vectors, any two of which differ, and reads every position out."""
+    """Returns the signature with vectors as inputs and every position read out, and no longer than `longest`."""
+    source = None if signature.source is None else _of_vectors(signature.source, longest)
     return Signature(
         min(signature.seq_len, longest),
         num_outputs=FEATURES,
         num_features=FEATURES,
         readout="all",
         padded=signature.padded,
-        source=signature.source and _of_vectors(signature.source, longest),
+        source=source,
     )
 
 
-def _real(of: Signature) -> Tensor:
-    """(B, T); with padding False for a third of the second example, and two thirds of the third."""
-    kept = EXAMPLES - torch.arange(EXAMPLES if of.padded else 1)[:, None]
-    return (torch.arange(of.seq_len) * EXAMPLES < of.seq_len * kept).expand(EXAMPLES, -1)
+def _compare_shapes(texts: dict[str, str], module: nn.Module, args: Any, output: Any) -> None:
+    """Notes a breach of `shape` where a module's output is not like its first argument."""
+    # A value has a width of its own.
+    compared_axes = -1 if getattr(module, "slot", "") == "value" else None
+    before = f"{args[0].dtype} {tuple(args[0].shape[:compared_axes])}"
+    after = f"{output.dtype} {tuple(output.shape[:compared_axes])}"
+    if before != after:
+        texts["shape"] = texts["shape"] or f"{before} becomes {after}"
 
 
-def _probed(model: Model, generator: torch.Generator) -> Iterator[tuple[str, str]]:
-    """Rules that a model has to keep in its mode, and how it breaks them, empty where it does not; trains it a step."""
-    of, modules, mode = model.signature, list(model.modules()), " in training" if model.training else ""
-    alone = not (mode and any(getattr(part, "reads_batch", False) for part in modules))
-    asked = {"padding": of.padded, "batch": alone, "causal": alone and model.stack.causal}
-    real = {name: _real(each) for name, each in (("inputs", of), ("source", of.source)) if each}
-    masks = {MASKS[name]: each[:, None, None] for name, each in real.items() if of.padded}
-    given, other = (
-        {name: torch.randn((*each.shape, FEATURES), generator=generator) for name, each in real.items()}
-        for _ in range(2)
-    )
+class _Probe:
+    """A model in one mode that has just been trained a step, and its random inputs.
 
-    def outputs(changed: dict[str, Tensor]) -> Any:
-        """(B, T, FEATURES); in training under the same streams, the global one too, and from the same buffers."""
-        if mode:
+    Shapes: B `EXAMPLES`, T positions. Names of inputs are `inputs` and, where the model reads one, `source`.
+    """
+
+    model: Model
+    inputs: dict[str, Tensor]
+    "By name, (B, T, FEATURES)."
+    others: dict[str, Tensor]
+    "Other values for the same inputs."
+    real: dict[str, Tensor]
+    "By name, (B, T), False at padding."
+    masks: dict[str, Tensor]
+    "Arguments of the model that hide padding; none without it."
+    expected: Tensor
+    "The outputs (B, T, FEATURES) for `inputs`."
+    later_positions: list[int]
+    "Positions, in their order, of the inputs on which earlier outputs of a causal model must not depend."
+
+    def __init__(self, model: Model, generator: torch.Generator) -> None:
+        signature = model.signature
+        self.model = model
+        self.real = {"inputs": _real(signature)}
+        if signature.source is not None:
+            self.real["source"] = _real(signature.source)
+        self.masks = {}
+        if signature.padded:
+            self.masks["mask"] = self.real["inputs"][:, None, None]
+            if signature.source is not None:
+                self.masks["source_mask"] = self.real["source"][:, None, None]
+        self.inputs = self._draw(generator)
+        self.others = self._draw(generator)
+        self._train_step()
+        with torch.no_grad():
+            self.expected = self.outputs(self.inputs)
+            later = torch.randperm(signature.seq_len - 1, generator=generator)[:CHANGES] + 1
+            self.later_positions = sorted(later.tolist())
+            # A part may remember its last call.
+            self.outputs(self.others)
+
+    @property
+    def mode(self) -> str:
+        """The end of a sentence about outputs that tells the mode of the model."""
+        return " in training" if self.model.training else ""
+
+    def _draw(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Draws a normal value for each feature of each input."""
+        values = {}
+        for name, real in self.real.items():
+            values[name] = torch.randn((*real.shape, FEATURES), generator=generator)
+        return values
+
+    def _train_step(self) -> None:
+        """Moves each parameter by `STEP` against its gradient.
+
+        A branch that begins at zero acts after a step.
+        """
+        self.outputs(self.inputs)[self.real["inputs"]].square().sum().backward()
+        with torch.no_grad():
+            for parameter in self.model.parameters():
+                if parameter.grad is not None:
+                    parameter.sub_(parameter.grad.sign(), alpha=STEP)
+
+    def outputs(self, inputs: Mapping[str, Tensor]) -> Tensor:
+        """Returns the outputs (B, T, FEATURES) for some inputs.
+
+        In training under the same streams, the global one too, and from the same buffers.
+        """
+        buffers: dict[str, Tensor] = {}
+        if self.model.training:
             torch.manual_seed(0)
-        model.start_step(0)
-        buffers = {name: buffer.clone() for name, buffer in model.named_buffers() if mode}
-        return functional_call(model, buffers, (), given | changed | masks)
+            buffers = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
+        self.model.start_step(0)
+        outputs: Tensor = functional_call(self.model, buffers, (), {**inputs, **self.masks})
+        return outputs
 
-    outputs({})[real["inputs"]].square().sum().backward()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.grad is not None:  # A branch that begins at zero acts after a step.
-                parameter.sub_(parameter.grad.sign(), alpha=STEP)
-        before, length = outputs({}), of.seq_len
-        rows, columns = torch.arange(EXAMPLES)[:, None], torch.arange(length)
-        # Rule, where inputs change, which outputs may not, and the place that is told.
-        changes: list[tuple[str, dict[str, Tensor], Tensor, int]] = [
-            ("repeat", {}, rows >= 0, 0),
-            ("padding", {name: ~each for name, each in real.items()}, rows >= 0, 0),
-            ("batch", dict.fromkeys(real, rows == 1), rows != 1, 0),
-            *(
-                ("causal", {"inputs": columns == place}, columns < place, place)
-                for place in sorted((torch.randperm(length - 1, generator=generator)[:PLACES] + 1).tolist())
-            ),
-        ]
-        # A part may remember its last call.
-        outputs(other)
-        yield (
-            "finite",
-            "" if before[real["inputs"]].isfinite().all() else f"outputs are nan or infinite{mode}",
-        )
-        for rule, where, still, place in (change for change in changes if asked.get(change[0], True)):
-            changed = {
-                name: torch.where(at[..., None], other[name], given[name]) for name, at in where.items()
-            }
-            moved = ~torch.isclose(outputs(changed), before, TOLERANCE, TOLERANCE, equal_nan=True).all(-1)
-            found = (moved & still & real["inputs"]).nonzero()[:1].tolist()
-            yield rule, "".join(FACTS[rule].format(*at, place) + mode for at in found)
+    def first_change(self, where: Mapping[str, Tensor], fixed: Tensor) -> tuple[int, int] | None:
+        """Returns example and position of the first output that changes and must not, or None.
+
+        where: by name of an input, True where it takes its other values, broadcastable to (B, T).
+        fixed: True for outputs that must not change, broadcastable to (B, T); those at padding may.
+        """
+        inputs = dict(self.inputs)
+        for name, is_changed in where.items():
+            inputs[name] = torch.where(is_changed[..., None], self.others[name], self.inputs[name])
+        close = torch.isclose(self.outputs(inputs), self.expected, TOLERANCE, TOLERANCE, equal_nan=True)
+        changes = (~close.all(-1) & fixed & self.real["inputs"]).nonzero()
+        if len(changes) == 0:
+            return None
+        example, position = changes[0].tolist()
+        return example, position
+
+
+def _real(signature: Signature) -> Tensor:
+    """Returns (B, T), False at padding.
+
+    Where the task has some, it is a third of the second example, and two thirds of the third.
+    """
+    lacking = torch.arange(EXAMPLES if signature.padded else 1)[:, None]
+    thirds = EXAMPLES - lacking
+    return (torch.arange(signature.seq_len) * EXAMPLES < signature.seq_len * thirds).expand(EXAMPLES, -1)
+
+
+@torch.no_grad()
+def _breaches_in_mode(probe: _Probe) -> Iterator[tuple[str, str]]:
+    """Yields each rule that a model has to keep in its mode, with its breach, empty without."""
+    yield "finite", _breach_of_finite(probe)
+    yield "repeat", _breach_of_repeat(probe)
+    if probe.model.signature.padded:
+        yield "padding", _breach_of_padding(probe)
+    if _reads_batch(probe.model):
+        return
+    yield "batch", _breach_of_batch(probe)
+    if probe.model.stack.causal:
+        yield "causal", _breach_of_causal(probe)
+
+
+def _reads_batch(model: Model) -> bool:
+    """Returns whether, in training, some part says that it reads other examples of the batch."""
+    if not model.training:
+        return False
+    return any(getattr(module, "reads_batch", False) for module in model.modules())
+
+
+def _breach_of_finite(probe: _Probe) -> str:
+    """Tells that outputs are not finite; empty where they are."""
+    is_finite = probe.expected[probe.real["inputs"]].isfinite().all()
+    return "" if is_finite else f"outputs are nan or infinite{probe.mode}"
+
+
+def _breach_of_repeat(probe: _Probe) -> str:
+    """Tells that a second call gives other outputs; empty where it gives the same."""
+    change = probe.first_change({}, fixed=torch.tensor(True))
+    return "" if change is None else f"two calls on the same inputs differ{probe.mode}"
+
+
+def _breach_of_padding(probe: _Probe) -> str:
+    """Tells which output depends on padding; empty where none does."""
+    padding = {name: ~real for name, real in probe.real.items()}
+    change = probe.first_change(padding, fixed=torch.tensor(True))
+    if change is None:
+        return ""
+    _, position = change
+    return f"output {position} depends on padding{probe.mode}"
+
+
+def _breach_of_batch(probe: _Probe) -> str:
+    """Tells which example depends on another one; empty where none does."""
+    is_second = torch.arange(EXAMPLES)[:, None] == 1
+    change = probe.first_change(dict.fromkeys(probe.real, is_second), fixed=~is_second)
+    if change is None:
+        return ""
+    example, _ = change
+    return f"example {example} depends on another of its batch{probe.mode}"
+
+
+def _breach_of_causal(probe: _Probe) -> str:
+    """Tells which output depends on a later input; empty where none does."""
+    positions = torch.arange(probe.model.signature.seq_len)
+    for later in probe.later_positions:
+        change = probe.first_change({"inputs": positions == later}, fixed=positions < later)
+        if change is not None:
+            _, position = change
+            return f"output {position} depends on input {later}{probe.mode}"
+    return ""
+
+
+def _breach_of_gradient(modules: Iterable[nn.Module]) -> str:
+    """Tells which parameter of some modules lacks its gradient; empty where none does."""
+    for module in modules:
+        for name, parameter in module.named_parameters():
+            lacks_gradient = parameter.grad is None or not parameter.grad.any()
+            if parameter.requires_grad and lacks_gradient:
+                return f"parameter {name} has none"
+    return ""

@@ -16,11 +16,11 @@ class TokenEmbedding(nn.Module):
         self.scale = d_model**0.5 if scaled else 1.0
 
     def initialise(self, draw: Draw) -> None:
-        """Vectors of unit variance; N(0, 1/D) before they are multiplied by √D."""
+        """Draws vectors of unit variance, or of 1/D where they are multiplied by √D later."""
         self.weight.normal_(generator=draw("weight")).div_(self.scale)
 
     def forward(self, tokens_bt: Tensor) -> Tensor:
-        """(B, T) → (B, T, D)."""
+        """Returns the vectors (B, T, D) of tokens (B, T)."""
         x_btd = nn.functional.embedding(tokens_bt, self.weight)
         return x_btd if self.scale == 1 else x_btd * self.scale
 
@@ -33,18 +33,24 @@ class FeatureEmbedding(nn.Linear):
         self.scale = d_model**0.5 if scaled else 1.0
 
     def initialise(self, draw: Draw) -> None:
-        """Vectors of unit variance for features of unit variance; of 1/D before they are multiplied by √D."""
+        """Draws a map from features of unit variance to vectors of unit variance.
+
+        Vectors have variance 1/D where they are multiplied by √D later.
+        """
         as_linear(self.weight, self.bias, self.in_features, draw)
         self.weight.mul_(3**0.5 / self.scale)
 
     def forward(self, x_btf: Tensor) -> Tensor:
-        """(B, T, num_features) → (B, T, D)."""
+        """Returns the vectors (B, T, D) of features (B, T, num_features)."""
         x_btd = super().forward(x_btf)
         return x_btd if self.scale == 1 else x_btd * self.scale
 
 
 def embedding_of(signature: Signature, d_model: int, scaled: bool) -> nn.Module:
-    """The embedding of a task's tokens, or of its feature vectors."""
+    """Builds the embedding of a task's tokens, or of its feature vectors.
+
+    Raises `ValueError` for a signature that has neither.
+    """
     if signature.vocab_size is not None:
         return TokenEmbedding(signature.vocab_size, d_model, scaled)
     if signature.num_features is not None:

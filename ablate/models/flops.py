@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from ablate.base.registry import StrictModel
+from ablate.base.registry import PartConfig, StrictModel
 from ablate.components.positions import Position
 from ablate.components.sizes import Part, parts_in, together
 from ablate.core.signature import Signature
@@ -22,11 +22,21 @@ from ablate.models.memory import Memory
 from ablate.models.model import Model
 from ablate.models.section import Dropouts, ModelSection
 
-# Parameters times positions, of which initial values cost as many as `VALUES`, above which a pass takes longer than on
-# the meta device, which only tells shapes, and whose first operation imports torch's compiler for a second.
-LARGE, VALUES = 2**29, 64
-# Positions, whose square is in memory, above which it is not either.
+# Above so many parameters times positions a pass takes longer than on the meta device. That one only tells shapes, and
+# its first operation imports torch's compiler for a second.
+LARGE = 2**29
+# The initial value of a parameter takes as long as so many positions.
+INITIAL_VALUE = 64
+# Above so many positions a pass is on the meta device too: their square would be in memory.
 LONG = 1024
+
+
+class PartCall(NamedTuple):
+    """A call of a part of a model, on one example."""
+
+    path: str  # Of the part in the model.
+    queries: int  # Number of positions that read.
+    keys: int  # Number of positions that each of them reads.
 
 
 @dataclass(frozen=True)
@@ -37,17 +47,20 @@ class Flops:
     narrower heads for a fused kernel, count as well. What a fused kernel computes again in the backward pass does not.
     """
 
-    # Of a forward pass.
     forward: int
-    # Of a forward and a backward pass.
+    "Operations of a forward pass."
     training: int
-    # Of the forward pass, the calls of parts outside of other parts: path, and how many positions read how many.
-    calls: Sequence[tuple[str, int, int]]
+    "Operations of a forward and a backward pass."
+    calls: Sequence[PartCall]
+    "Calls in the forward pass of parts that are inside no other part."
 
     def beside(self, model: nn.Module) -> dict[str, int]:
-        """What the parts of a model of this skeleton declare beside those products, by function; see `Part.beside`."""
-        calls: Any = ((model.get_submodule(path), *of) for path, *of in self.calls)
-        return dict(sorted(together(part.beside(*of) for part, *of in calls).items()))
+        """Counts what a model of this skeleton computes beside products, by function; see `Part.beside`."""
+        counts = []
+        for call in self.calls:
+            part: Any = model.get_submodule(call.path)
+            counts.append(part.beside(call.queries, call.keys))
+        return dict(sorted(together(counts).items()))
 
 
 class _Counter(TorchDispatchMode):
@@ -57,13 +70,18 @@ class _Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Not to be hidden from a compiler, which would be imported for that: a second, and nothing is compiled."""
+        """Returns False: this mode need not be hidden from a compiler.
+
+        The compiler would be imported for that, which takes a second, and nothing is compiled.
+        """
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        if formula := flop_registry.get(func.overloadpacket):
-            self.total += formula(*args, **(kwargs or {}), out_val=out)
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        formula = flop_registry.get(func.overloadpacket)
+        if formula is not None:
+            self.total += formula(*args, **kwargs, out_val=out)
         return out
 
 
@@ -76,98 +94,162 @@ class _Unstepped(TorchFunctionMode):
     KERNELS: ClassVar = {torch.rnn_tanh, torch.rnn_relu, torch.gru, torch.lstm}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # Only with biases, one layer, no dropout, one direction and batch first, in training or not.
-        if func not in self.KERNELS or args[3:6] != (True, 1, 0.0) or args[7:] != (False, True):
+        if func not in self.KERNELS or not _is_plain(args):
             return func(*args, **(kwargs or {}))
         x_btd, states, weights = args[:3]
-        states = [states] if isinstance(states, torch.Tensor) else states
+        if isinstance(states, torch.Tensor):
+            states = [states]
         y_bth = _in_products(x_btd, states[0], weights)
-        return y_bth, *[y_bth[:, -1:].transpose(0, 1)] * len(states)
+        last_1bh = y_bth[:, -1:].transpose(0, 1)
+        return y_bth, *[last_1bh] * len(states)
+
+
+def _is_plain(args: Any) -> bool:
+    """Returns whether `_in_products` can stand for a recurrent kernel with these arguments.
+
+    It can for biases, one layer, no dropout, one direction, and batch first, in training and in evaluation.
+    """
+    biases_layers_dropout = args[3:6]
+    both_directions_batch_first = args[7:]
+    return bool(biases_layers_dropout == (True, 1, 0.0) and both_directions_batch_first == (False, True))
 
 
 def _in_products(
     x_btd: torch.Tensor, first_1bh: torch.Tensor, weights: Sequence[torch.Tensor]
 ) -> torch.Tensor:
-    """Returns (B, T, h) of no meaning, by the products that a recurrent kernel makes, forwards and backwards."""
+    """Makes the products that a recurrent kernel makes, forwards and backwards.
+
+    The result (B, T, h) depends on all of them, and means nothing.
+    """
     weight_ih, weight_hh, bias_ih, bias_hh = weights
     hidden = weight_hh.shape[1]
-    of_input = functional.linear(x_btd, weight_ih, bias_ih)
-    of_first = functional.linear(first_1bh.transpose(0, 1), weight_hh, bias_hh)
-    of_others = functional.linear(of_input[:, 1:, :hidden], weight_hh, bias_hh)
-    of_state = torch.cat([of_first, of_others], 1)
-    return (of_input + of_state).unflatten(-1, (-1, hidden)).sum(-2)
+    from_input = functional.linear(x_btd, weight_ih, bias_ih)
+    from_first = functional.linear(first_1bh.transpose(0, 1), weight_hh, bias_hh)
+    from_others = functional.linear(from_input[:, 1:, :hidden], weight_hh, bias_hh)
+    from_state = torch.cat([from_first, from_others], 1)
+    return (from_input + from_state).unflatten(-1, (-1, hidden)).sum(-2)
 
 
 def skeleton(section: ModelSection, model: Model) -> str:
-    """Equal for models on one task that differ in neutral parts and dropout alone; see `Part.neutral`."""
-    ignored = {
-        p for part in model.modules() if getattr(type(part), "neutral", False) for p in part.parameters()
-    }
-    return repr((_without_neutral(section), [p.shape for p in model.parameters() if p not in ignored]))
+    """Returns a text that is equal for models that differ in neutral parts and dropout alone.
+
+    Their matrix products on one task are the same; see `Part.neutral`.
+    """
+    ignored: set[nn.Parameter] = set()
+    for part in model.modules():
+        if isinstance(part, Part) and part.neutral:
+            ignored.update(part.parameters())
+    shapes = [parameter.shape for parameter in model.parameters() if parameter not in ignored]
+    return repr((_without_neutral(section), shapes))
 
 
 def _without_neutral(config: Any) -> Any:
-    part: Any = getattr(config, "part", None)
-    own = getattr(part, "neutral", False) and part.__module__.startswith("ablate.")
-    if own or isinstance(config, Dropouts):
+    """Returns the values of a config as nested lists, with None for dropout and neutral parts.
+
+    Only parts of this package are taken at their word.
+    """
+    if isinstance(config, Dropouts):
         return None
-    return [_without_neutral(x) for _, x in config] if isinstance(config, StrictModel) else config
+    if isinstance(config, PartConfig):
+        part = config.part
+        is_built_in = part.__module__.startswith("ablate.")
+        if is_built_in and issubclass(part, Part) and part.neutral:
+            return None
+    if isinstance(config, StrictModel):
+        return [_without_neutral(value) for _, value in config]
+    return config
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
-    """The cost of the model of a section, which has so many parameters."""
-    large = parameters * (signature.seq_len + VALUES) > LARGE or signature.seq_len > LONG
-    return flops_of(build_model(section, signature, device="meta" if large else "cpu"), signature)
+    """Counts the cost of the model of a section; `parameters` is the number of its parameters."""
+    is_large = parameters * (signature.seq_len + INITIAL_VALUE) > LARGE
+    device = "meta" if is_large or signature.seq_len > LONG else "cpu"
+    return flops_of(build_model(section, signature, device=device), signature)
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:
-    """The cost of a model, by a pass of one example where the model is, which may be the meta device."""
+    """Counts the cost of a model by a pass of one example.
+
+    The model may be on the meta device, and is left in evaluation mode. Raises what a part raises that cannot say what
+    it computes beside products.
+    """
     model.eval()
-    inputs = {"inputs": _example(signature, model.device)}
-    if signature.source is not None:
-        inputs["source"] = _example(signature.source, model.device)
-    if signature.num_segments is not None:
-        inputs["segments"] = torch.zeros(1, signature.seq_len, dtype=torch.long, device=model.device)
-    mkldnn: Any = torch.backends.mkldnn
-    with ExitStack() as stack:
-        # A fused kernel is counted as the products that it makes.
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        stack.callback(setattr, mkldnn, "enabled", mkldnn.enabled)
-        mkldnn.enabled = False
-        stack.enter_context(_Unstepped())
-        counter = stack.enter_context(_Counter())
-        with heard(model) as calls:
+    inputs = _example_inputs(signature, model.device)
+    with _as_products(), _Counter() as counter:
+        with recorded_calls(model) as calls:
             logits = model(**inputs)
         forward = counter.total
         logits.sum().backward()
-    found = Flops(forward, counter.total, calls)
-    # A part that cannot say what it computes beside has no known cost.
-    found.beside(model)
-    return found
+    flops = Flops(forward, counter.total, calls)
+    flops.beside(model)
+    return flops
 
 
 @contextmanager
-def heard(model: nn.Module) -> Iterator[list[tuple[str, int, int]]]:
-    """The calls of parts while the context is open; see `Flops.calls`."""
-    paths = {module: path for path, module in model.named_modules()}
-    calls: list[tuple[str, int, int]] = []
+def _as_products() -> Iterator[None]:
+    """Replaces fused kernels by the products that they make, while the context is open.
 
-    def hear(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        given = [*args, *kwargs.values()]
-        queries = next((x.shape[:-1].numel() for x in given if isinstance(x, torch.Tensor)), 0)
-        keys = next((x.encoded_bsd.shape[1] for x in given if isinstance(x, Memory)), queries)
-        # A position acts inside every mixer that it is given to.
-        calls.extend(
-            (paths[x], queries, keys) for x in (part, *given) if x is part or isinstance(x, Position)
-        )
+    Products are counted, and kernels are not.
+    """
+    mkldnn: Any = torch.backends.mkldnn
+    was_enabled = mkldnn.enabled
+    with sdpa_kernel(SDPBackend.MATH), _Unstepped():
+        mkldnn.enabled = False
+        try:
+            yield
+        finally:
+            mkldnn.enabled = was_enabled
+
+
+@contextmanager
+def recorded_calls(model: nn.Module) -> Iterator[list[PartCall]]:
+    """Yields a list that grows by each call of a part while the context is open; see `Flops.calls`."""
+    paths = {module: path for path, module in model.named_modules()}
+    calls: list[PartCall] = []
+
+    def record(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Notes a call of a part, and one of each position that it is given: positions act inside mixers."""
+        arguments = [*args, *kwargs.values()]
+        queries = _queries_in(arguments)
+        keys = _source_length_in(arguments)
+        for called in (part, *arguments):
+            if called is part or isinstance(called, Position):
+                calls.append(PartCall(paths[called], queries, queries if keys is None else keys))
 
     with ExitStack() as hooks:
         for part in set(parts_in(model)):
-            hooks.enter_context(part.register_forward_pre_hook(hear, with_kwargs=True))
+            hooks.enter_context(part.register_forward_pre_hook(record, with_kwargs=True))
         yield calls
 
 
+def _queries_in(arguments: Sequence[Any]) -> int:
+    """Returns the number of positions of the first tensor among a part's arguments; 0 without one."""
+    for argument in arguments:
+        if isinstance(argument, torch.Tensor):
+            return argument.shape[:-1].numel()
+    return 0
+
+
+def _source_length_in(arguments: Sequence[Any]) -> int | None:
+    """Returns the length of the first encoded source among a part's arguments; None without one."""
+    for argument in arguments:
+        if isinstance(argument, Memory):
+            return argument.encoded_bsd.shape[1]
+    return None
+
+
+def _example_inputs(signature: Signature, device: torch.device) -> dict[str, torch.Tensor]:
+    """Returns the arguments of a forward pass on one example, all of them zeros."""
+    inputs = {"inputs": _example(signature, device)}
+    if signature.source is not None:
+        inputs["source"] = _example(signature.source, device)
+    if signature.num_segments is not None:
+        inputs["segments"] = torch.zeros(1, signature.seq_len, dtype=torch.long, device=device)
+    return inputs
+
+
 def _example(signature: Signature, device: torch.device) -> torch.Tensor:
+    """Returns one sequence of zeros: tokens (1, T), or vectors (1, T, num_features)."""
     if signature.vocab_size is not None:
         return torch.zeros(1, signature.seq_len, dtype=torch.long, device=device)
     return torch.zeros(1, signature.seq_len, signature.num_features or 0, device=device)

@@ -7,7 +7,7 @@ arguments of its forward pass, before dropout; masked weights are exactly zero.
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,10 +29,12 @@ from ablate.tasks.task import Batch
 
 ENTROPY = "attention_entropy"
 SIMILARITY = "head_similarity"
+LOGIT = "attention_logit_max"
+DEAD = "dead_units"
 
 
 @dataclass(frozen=True)
-class Seen:
+class LayerAttention:
     """The attention of one module on one batch."""
 
     weights: Tensor  # (B, H, T_q, T_k).
@@ -42,30 +44,35 @@ class Seen:
 
 
 def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = None) -> dict[str, Tensor]:
-    """Path of a module → its attention weights (B, H, T_q, T_k), in the order in which the model uses them.
+    """Returns each module's attention weights (B, H, T_q, T_k) by its path, in the order of use.
 
     One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
     cross-attention alike; empty for a model without attention. `padding` is the value in the rows and columns
     of padding; None leaves there what the model computes.
     """
     maps = {}
-    for path, seen in look(model, batch).items():
-        real = seen.real_bq[:, None, :, None] & seen.real_bk[:, None, None, :]
-        maps[path] = seen.weights if padding is None else seen.weights.masked_fill(~real, padding)
+    for path, layer in attention_by_layer(model, batch).items():
+        maps[path] = layer.weights
+        if padding is not None:
+            real = layer.real_bq[:, None, :, None] & layer.real_bk[:, None, None, :]
+            maps[path] = layer.weights.masked_fill(~real, padding)
     return maps
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """−Σ_k w log w in nats: (B, H, T_q, T_k) → (B, H, T_q); 0 on one key, log T_k when spread over all."""
+    """Computes −Σ_k w log w in nats: (B, H, T_q, T_k) → (B, H, T_q).
+
+    It is 0 on one key, and log T_k when spread over all.
+    """
     return torch.special.entr(weights).sum(-1)
 
 
 def similarity(weights: Tensor) -> Tensor:
-    """Similarity of the heads: (B, H, T_q, T_k) → (B, T_q), the mean over pairs of heads; H is at least 2.
+    """Computes the mean similarity of pairs of heads: (B, H, T_q, T_k) → (B, T_q); H is at least 2.
 
-    1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric (Endres and
-    Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019 ("What
-    does BERT look at?", section 6) compare heads by the same divergence.
+    Similarity is 1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric
+    (Endres and Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019
+    ("What does BERT look at?", section 6) compare heads by the same divergence.
     """
     pairs = []
     for g, h in itertools.combinations(range(weights.shape[1]), 2):
@@ -77,49 +84,68 @@ def similarity(weights: Tensor) -> Tensor:
 
 
 def cut(split: Batch, weights: int) -> Iterator[Batch]:
-    """The examples of a split, at a time so many that a head has about `weights` attention weights, at least one."""
-    longest = max(tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None)
-    return split.chunks(max(1, weights // longest**2))
+    """Yields the examples of a split in order, as many at a time as `weights` allows, at least one.
+
+    weights: how many attention weights one head has on all of them, about.
+    """
+    lengths = [tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None]
+    return split.chunks(max(1, weights // max(lengths) ** 2))
 
 
 @torch.no_grad()
-def look(model: nn.Module, batch: Batch) -> dict[str, Seen]:
-    """Path of a module → its attention, in the order in which the model uses them; see `attention_maps`."""
-    found: dict[str, Seen] = {}
-    weighted: list[Tensor] = []
+def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttention]:
+    """Returns each module's attention by its path, in the order of use; see `attention_maps`."""
+    layers: dict[str, LayerAttention] = {}
+    logits: list[Tensor] = []
 
-    def see(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        weighted.clear()
+    def record(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keeps the attention of a module that is about to be called."""
+        logits.clear()
+        # The fused kernel forms no logits, and the method `weights` always does.
         weights = module.weights(*args, **kwargs)
-        given = inspect.signature(module.weights).bind(*args, **kwargs)
-        given.apply_defaults()
+        arguments = inspect.signature(module.weights).bind(*args, **kwargs)
+        arguments.apply_defaults()
         # Without a mask of their own, queries are positions of the input, and keys of the source.
-        masks = [given.arguments.get("mask", mask) for mask in (batch.mask, batch.source_mask)]
-        real_q, real_k = map(real_positions, masks, weights.shape[2:])
-        some_bq, all_bk = weights.sum(-1).amax(1) > 0, torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
-        found[path] = Seen(
+        query_mask = arguments.arguments.get("mask", batch.mask)
+        key_mask = arguments.arguments.get("mask", batch.source_mask)
+        layers[path] = LayerAttention(
             weights,
-            weighted[-1] if weighted else None,
-            some_bq if real_q is None else some_bq & real_q,
-            all_bk if real_k is None else all_bk & real_k,
+            logits=logits[-1] if logits else None,
+            real_bq=_real_queries(weights, query_mask),
+            real_bk=_real_keys(weights, key_mask),
         )
+
+    def record_logits(weighting: Weighting, args: tuple[Tensor]) -> None:
+        """Keeps the logits that a weighting is about to be given."""
+        logits.append(args[0])
 
     with ExitStack() as hooks, evaluating(model):
         for path, module in model.named_modules():
             if callable(getattr(type(module), "weights", None)):
-                hooks.enter_context(module.register_forward_pre_hook(partial(see, path), with_kwargs=True))
-            # The fused kernel forms no logits, and the method `weights` always does.
+                hooks.enter_context(module.register_forward_pre_hook(partial(record, path), with_kwargs=True))
             if isinstance(module, Weighting) and module.reads_scores:
-                hooks.enter_context(
-                    module.register_forward_pre_hook(lambda _, args: weighted.append(args[0]))
-                )
+                hooks.enter_context(module.register_forward_pre_hook(record_logits))
         model(**batch.model_inputs())
-    return found
+    return layers
+
+
+def _real_queries(weights: Tensor, mask: Tensor | None) -> Tensor:
+    """Returns (B, T_q), True for queries that are not padding and may attend to some key."""
+    attends_bq = weights.sum(-1).amax(1) > 0
+    real = real_positions(mask, weights.shape[2])
+    return attends_bq if real is None else attends_bq & real
+
+
+def _real_keys(weights: Tensor, mask: Tensor | None) -> Tensor:
+    """Returns (B, T_k), True for keys that are not padding."""
+    all_bk = torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
+    real = real_positions(mask, weights.shape[3])
+    return all_bk if real is None else all_bk & real
 
 
 @contextmanager
 def without_head(attention: Attention, head: int) -> Iterator[None]:
-    """With the output of one head left out: its columns of W_O are zero."""
+    """Leaves out one head while the context is open: its columns of W_O are zero."""
     weight = attention.output.weight.data
     width = weight.shape[1] // attention.num_heads
     columns = weight[:, head * width : (head + 1) * width]
@@ -131,11 +157,8 @@ def without_head(attention: Attention, head: int) -> Iterator[None]:
         columns.copy_(kept)
 
 
-LOGIT, DEAD = "attention_logit_max", "dead_units"
-
-
 def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
-    """Of all examples of `batches` and their real positions, in evaluation mode:
+    """Computes how the layers behave on the real positions of all batches, in evaluation mode.
 
     attention_entropy     in nats, the mean over heads and queries; low: Zhai et al. 2023
     head_similarity       the mean over pairs of heads and queries (`similarity`); absent for a single head
@@ -145,78 +168,111 @@ def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float
     NAME/PATH is of the layer at PATH; NAME is the mean of the layers, of logits the largest. A model without
     attention, scores or ReLU lacks them. Sums are in float64.
     """
-    totals: dict[str, dict[str, Tensor]] = {ENTROPY: {}, SIMILARITY: {}}
+    entropies: dict[str, Tensor] = {}
+    similarities: dict[str, Tensor] = {}
     largest: dict[str, Tensor] = {}
     with _active_units(model) as active:
         for batch in batches:
-            for path, seen in look(model, batch).items():
-                weights = seen.weights.double()
-                values = {ENTROPY: entropy(weights).mean(1)}
+            for path, layer in attention_by_layer(model, batch).items():
+                weights = layer.weights.double()
+                _add_queries(entropies, path, entropy(weights).mean(1), layer.real_bq)
                 if weights.shape[1] > 1:
-                    values[SIMILARITY] = similarity(weights)
-                for name, value_bq in values.items():
-                    total = torch.stack([(value_bq * seen.real_bq).sum(), seen.real_bq.sum()])
-                    totals[name][path] = totals[name].get(path, 0) + total
-                if seen.logits is not None:
-                    top_bq = seen.logits.amax((1, 3)).masked_fill(~seen.real_bq, -torch.inf)
-                    largest[path] = torch.maximum(largest.get(path, top_bq.max()), top_bq.max())
-    layers = {
-        name: {path: (total / n).item() for path, (total, n) in of.items()} for name, of in totals.items()
+                    _add_queries(similarities, path, similarity(weights), layer.real_bq)
+                if layer.logits is not None:
+                    top = _largest_logit(layer.logits, layer.real_bq)
+                    largest[path] = torch.maximum(largest.get(path, top), top)
+    return {
+        **_summarised(ENTROPY, _means(entropies), fmean),
+        **_summarised(SIMILARITY, _means(similarities), fmean),
+        **_summarised(LOGIT, {path: top.item() for path, top in largest.items()}, max),
+        **_summarised(DEAD, {path: _share_dead(active_n) for path, active_n in active.items()}, fmean),
     }
-    layers |= {
-        LOGIT: {path: top.item() for path, top in largest.items()},
-        DEAD: {path: 1 - active_n.double().mean().item() for path, active_n in active.items()},
-    }
-    found: dict[str, float] = {}
-    for name, by_path in layers.items():
-        if by_path:
-            found[name] = max(by_path.values()) if name == LOGIT else fmean(by_path.values())
-            found |= {f"{name}/{path}": value for path, value in by_path.items()}
-    return found
+
+
+def _add_queries(sums: dict[str, Tensor], path: str, value_bq: Tensor, real_bq: Tensor) -> None:
+    """Adds the values of a layer's real queries to its sum, and their number to its number."""
+    total = torch.stack([(value_bq * real_bq).sum(), real_bq.sum()])
+    sums[path] = sums.get(path, 0) + total
+
+
+def _means(sums: Mapping[str, Tensor]) -> dict[str, float]:
+    """Returns the mean of each layer, from the sum and the number of its queries."""
+    return {path: (total / number).item() for path, (total, number) in sums.items()}
+
+
+def _largest_logit(logits: Tensor, real_bq: Tensor) -> Tensor:
+    """Returns the largest logit of real queries, as a tensor without axes."""
+    return logits.amax((1, 3)).masked_fill(~real_bq, -torch.inf).max()
+
+
+def _share_dead(active_n: Tensor) -> float:
+    """Returns the share of units that are not active."""
+    return 1 - active_n.double().mean().item()
+
+
+def _summarised(
+    name: str, by_path: Mapping[str, float], summary: Callable[[Iterable[float]], float]
+) -> dict[str, float]:
+    """Returns NAME with the summary of the layers, and NAME/PATH with the value of each layer.
+
+    Returns nothing without layers.
+    """
+    if not by_path:
+        return {}
+    layers = {f"{name}/{path}": value for path, value in by_path.items()}
+    return {name: summary(by_path.values()), **layers}
 
 
 def measurable(model: nn.Module) -> set[str]:
-    """Of the numbers that tell better from worse, those that `layer_metrics` has for a model."""
-    modules = list(model.modules())
-    found = {DEAD for module in modules if _has_units(module)}
-    return found | {LOGIT for module in modules if isinstance(module, Weighting) and module.reads_scores}
+    """Returns which of `dead_units` and `attention_logit_max` `layer_metrics` has for a model."""
+    names: set[str] = set()
+    for module in model.modules():
+        if _relu_in(module) is not None:
+            names.add(DEAD)
+        if isinstance(module, Weighting) and module.reads_scores:
+            names.add(LOGIT)
+    return names
 
 
-def _has_units(module: nn.Module) -> bool:
-    # By its function: a model that names the part here would depend on it, whatever its own activation is.
+def _relu_in(module: nn.Module) -> Activation | None:
+    """Returns the ReLU of a feed-forward, unless it has a gate; None for any other module."""
     activation = getattr(module, "activation", None) if isinstance(module, FeedForward) else None
-    known = isinstance(activation, Activation) and not activation.gated
-    return known and getattr(activation, "function", None) is F.relu
+    if not isinstance(activation, Activation) or activation.gated:
+        return None
+    # By its function, which an activation with parameters lacks: a model that names the part here would depend on it,
+    # whatever its own activation is.
+    function = getattr(activation, "function", None)
+    return activation if function is F.relu else None
 
 
 @contextmanager
 def _active_units(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Path of a feed-forward → (N), the units that were above 0 at some real position while the context was open."""
+    """Yields by path which ReLU units of a feed-forward have been above 0: booleans (N).
+
+    It looks while the context is open, at real positions alone.
+    """
     active: dict[str, Tensor] = {}
-    real: list[Tensor | None] = [None]
+    # The mask of the block that is being called.
+    real_bt: Tensor | None = None
 
     def enter(block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        real[0] = inspect.signature(block.forward).bind(*args, **kwargs).arguments.get("real_bt")
+        """Keeps the mask that a block is about to be given."""
+        nonlocal real_bt
+        real_bt = inspect.signature(block.forward).bind(*args, **kwargs).arguments.get("real_bt")
 
-    def see(path: str, hidden_btn: Tensor) -> None:
+    def record(path: str, activation: nn.Module, args: Any, hidden_btn: Tensor) -> None:
+        """Notes the units that an activation has just woken."""
         on_btn = hidden_btn > 0
-        if real[0] is not None:
-            on_btn = on_btn & real[0].unsqueeze(-1)
+        if real_bt is not None:
+            on_btn = on_btn & real_bt.unsqueeze(-1)
         on_n = on_btn.flatten(0, -2).any(0)
         active[path] = active.get(path, on_n) | on_n
 
-    handles = [
-        module.register_forward_pre_hook(enter, with_kwargs=True)
-        for module in model.modules()
-        if isinstance(module, Block)
-    ]
-    handles += [
-        module.activation.register_forward_hook(lambda module, args, output, path=path: see(path, output))
-        for path, module in model.named_modules()
-        if _has_units(module)
-    ]
-    try:
+    with ExitStack() as hooks:
+        for path, module in model.named_modules():
+            if isinstance(module, Block):
+                hooks.enter_context(module.register_forward_pre_hook(enter, with_kwargs=True))
+            relu = _relu_in(module)
+            if relu is not None:
+                hooks.enter_context(relu.register_forward_hook(partial(record, path)))
         yield active
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -1,4 +1,7 @@
-"""The encoded source, and the ways in which a decoder reads it (the slot `cross`)."""
+"""The encoded source, and the ways in which a decoder reads it (the slot `cross`).
+
+Shapes: B batch, H heads, T positions of the decoder, S positions of the source, D = d_model.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +12,7 @@ from ablate.base.registry import PartConfig, register
 from ablate.components.masks import zero_padding
 from ablate.components.positions import NoPosition
 from ablate.components.sizes import Part, Sizes
-from ablate.models.attention import Attention, State
+from ablate.models.attention import Attention, KeysAndValues
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,11 @@ class CrossReader(Part):
     "Whether its output depends on the decoder's position; if not, no norm comes before it."
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """Returns what the decoder's positions (B, T, D) read from the source, (B, T, D)."""
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:
-        """One more position, and the state for the next."""
+        """Returns what one more position (B, 1, D) reads, (B, 1, D), and the state for the next one."""
         return self(x_b1d, memory), None
 
 
@@ -49,22 +52,25 @@ class CrossAttention(CrossReader):
         self.no_position = NoPosition(PartConfig(), sizes)
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
+        """Returns the attention's output (B, T, D) for the decoder's positions (B, T, D)."""
         return self.step(x_btd, memory)[0]
 
     def weights(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """The attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
-        read = self.attention.read(memory.encoded_bsd)
-        return self.attention.attend_weights(
-            self.attention.queries(x_btd), read, self.no_position, _mask(memory)
-        )
+        """Returns the attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
+        source = self.attention.read(memory.encoded_bsd)
+        q = self.attention.queries(x_btd)
+        return self.attention.attend_weights(q, source, self.no_position, _mask(memory))
 
-    def step(self, x_b1d: Tensor, memory: Memory, state: State | None = None) -> tuple[Tensor, State]:
-        """See `CrossReader.step`; the source is read once."""
-        read = self.attention.read(memory.encoded_bsd) if state is None else state
-        return self.attention.attend(
-            self.attention.queries(x_b1d), read, self.no_position, _mask(memory)
-        ), read
+    def step(
+        self, x_b1d: Tensor, memory: Memory, state: KeysAndValues | None = None
+    ) -> tuple[Tensor, KeysAndValues]:
+        """Returns the output (B, 1, D) at one more position, and the source's keys and values.
+
+        They are computed at the first position, where `state` is None.
+        """
+        source = self.attention.read(memory.encoded_bsd) if state is None else state
+        q = self.attention.queries(x_b1d)
+        return self.attention.attend(q, source, self.no_position, _mask(memory)), source
 
 
 @register("cross", "mean")
@@ -78,8 +84,9 @@ class MeanPooled(CrossReader):
         self.projection = nn.Linear(sizes.d_model, sizes.d_model, bias=sizes.bias)
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """(B, T, D) → (B, T, D)."""
-        return self.projection(mean_of_real(memory.encoded_bsd, memory.real_bs).unsqueeze(1)).expand_as(x_btd)
+        """Returns the projected mean of the source at every position of the decoder, (B, T, D)."""
+        mean_bd = mean_of_real(memory.encoded_bsd, memory.real_bs)
+        return self.projection(mean_bd.unsqueeze(1)).expand_as(x_btd)
 
 
 @register("cross", "none")
@@ -88,11 +95,12 @@ class NoSource(CrossReader):
 
 
 def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """(B, T, D) → (B, D): the mean over positions that are no padding; zeros where there is none."""
+    """Averages over positions that are no padding, (B, T, D) → (B, D); zeros without any."""
     if real_bt is None:
         return x_btd.mean(1)
     return zero_padding(x_btd, real_bt).sum(1) / real_bt.sum(1, keepdim=True).clamp(min=1)
 
 
 def _mask(memory: Memory) -> Tensor | None:
+    """Returns the mask (B, 1, 1, S) that hides the source's padding; None where there is none."""
     return None if memory.real_bs is None else memory.real_bs[:, None, None, :]

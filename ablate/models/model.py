@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 import torch
 from torch import Tensor, nn
@@ -30,74 +30,81 @@ class Model(nn.Module):
 
     def __init__(self, section: ModelSection, signature: Signature, seed: int = 0, stream: str = "") -> None:
         super().__init__()
-        self.seed, self.stream, self.signature = seed, stream, signature
-        d_model, source = section.d_model, signature.source
-        for_source = section.topology.part.reads_source
-        reads_source = for_source and section.topology.cross.name != "none"
+        self.seed = seed
+        self.stream = stream
+        self.signature = signature
+        source = signature.source if _reads_source(section) else None
         sizes = _sizes(section, signature)
-        self.source_embedding: nn.Module | None = None
-        self.source_position: Position | None = None
-        self.segment_embedding: nn.Module | None = None
-        tied, scaled = section.embedding.tied, section.embedding.scaled
-        self.embedding = embedding_of(signature, d_model, scaled)
-        if reads_source and source is not None:
-            self.source_embedding = embedding_of(source, d_model, scaled)
+        if source is not None:
             sizes = replace(sizes, source=_sizes(section, source))
+
+        self._build_embeddings(section, signature, source)
         with Gather() as at:
-            with at("position"):
-                _check_position(section)
-                self.position = section.position.build(replace(sizes, causal=section.topology.part.causal))
-                if reads_source and sizes.source is not None:
-                    self.source_position = section.position.build(sizes.source)
-            at.refuse(
-                for_source and source is None,
-                "topology",
-                "reads a source, which the task does not give",
-                section.topology.name,
-                "encoder, decoder",
-            )
+            self._build_positions(at, section, sizes)
+            _check_source(at, section, signature)
             with at():
                 self.stack = section.topology.build(sizes, section)
             self.embedding_dropout = sizes.dropout_at("embedding")
             # A site of its own: the masks of target and source do not depend on each other's length.
-            self.source_dropout = sizes.dropout_at("embedding") if reads_source else nn.Identity()
-            self.output = nn.Linear(d_model, signature.num_outputs)
-            self._embed_as(at, section, signature)
-            self._sites = {
-                path: module
-                for path, module in self.named_modules()
-                if isinstance(module, Dropout) and module.rate > 0
-            }
+            self.source_dropout = nn.Identity() if source is None else sizes.dropout_at("embedding")
+            self.output = nn.Linear(section.d_model, signature.num_outputs)
+            if section.embedding.tied:
+                self._tie_output(at, signature)
+            if section.embedding.segment:
+                self._embed_segments(at, signature, section.d_model)
+            self._sites = _active_sites(self)
             if not at.problems:
                 _check_dropout(at, section, self._sites.values())
-        # Whether it can read sequences longer than those that it is built for.
-        parts = section.position.part, section.mixer.part
-        self.any_length = all(getattr(part, "any_length", True) for part in parts)
-        # Weights of unit variance, as an embedding's are unless they are scaled, would make logits of scale √D.
-        self.output_scale = d_model**-0.5 if tied and not scaled else 1.0
 
-    def _embed_as(self, at: Gather, section: ModelSection, signature: Signature) -> None:
-        """Ties the output layer, and makes the embedding of segments."""
-        tied, segment = section.embedding.tied, section.embedding.segment
+        # Whether it can read sequences longer than those that it is built for.
+        self.any_length = _can_extrapolate(section)
+        # Weights of unit variance, as an embedding's are unless they are scaled, would make logits of scale √D.
+        has_large_weights = section.embedding.tied and not section.embedding.scaled
+        self.output_scale = section.d_model**-0.5 if has_large_weights else 1.0
+
+    def _build_embeddings(
+        self, section: ModelSection, signature: Signature, source: Signature | None
+    ) -> None:
+        """Builds the embeddings of the input and, unless it is None, of the source."""
+        scaled = section.embedding.scaled
+        self.source_embedding: nn.Module | None = None
+        self.segment_embedding: nn.Module | None = None
+        self.embedding = embedding_of(signature, section.d_model, scaled)
+        if source is not None:
+            self.source_embedding = embedding_of(source, section.d_model, scaled)
+
+    def _build_positions(self, at: Gather, section: ModelSection, sizes: Sizes) -> None:
+        """Builds the positions of the input and, where the model reads one, of the source."""
+        self.source_position: Position | None = None
+        with at("position"):
+            _check_position(section)
+            target_sizes = replace(sizes, causal=section.topology.part.causal)
+            self.position = section.position.build(target_sizes)
+            if sizes.source is not None:
+                self.source_position = section.position.build(sizes.source)
+
+    def _tie_output(self, at: Gather, signature: Signature) -> None:
+        """Ties the output layer to the embedding; refuses outputs that are not the input's tokens."""
         has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
         at.refuse(
-            tied and signature.num_outputs != signature.vocab_size,
+            signature.num_outputs != signature.vocab_size,
             "embedding.tied",
             f"needs outputs that are the input's tokens; the task has {has}",
-            "on",
-            "off",
+            given="on",
+            allowed="off",
         )
+        self.output.weight = self.embedding.get_parameter("weight")
+
+    def _embed_segments(self, at: Gather, signature: Signature, d_model: int) -> None:
+        """Builds the embedding of segments; refuses a task that tells none apart."""
         at.refuse(
-            segment and signature.num_segments is None,
+            signature.num_segments is None,
             "embedding.segment",
             "needs a task that tells segments apart",
-            "on",
-            "off",
+            given="on",
+            allowed="off",
         )
-        if tied:
-            self.output.weight = self.embedding.get_parameter("weight")
-        if segment:
-            self.segment_embedding = TokenEmbedding(signature.num_segments or 1, section.d_model)
+        self.segment_embedding = TokenEmbedding(signature.num_segments or 1, d_model)
 
     def forward(
         self,
@@ -107,7 +114,7 @@ class Model(nn.Module):
         source_mask: Tensor | None = None,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """Logits (B, num_outputs), or (B, T, num_outputs) where the task reads every position.
+        """Returns the logits (B, num_outputs), or (B, T, num_outputs) where the task reads every position.
 
         `inputs` are tokens (B, T) or vectors (B, T, num_features); `mask` is boolean, broadcastable to
         (B, 1, T_q, T_k), True where a query may attend; a position that none may attend to is padding.
@@ -116,13 +123,26 @@ class Model(nn.Module):
         x_btd = self.embed(inputs, segments=segments)
         memory = None if self.source_embedding is None else self.encode(source, source_mask)
         x_btd = self.stack(x_btd, self.position, mask, memory)
-        if self.signature.readout == "all":
-            return self._logits(x_btd)
-        read_out = mean_of_real if self.signature.readout == "mean" else last_of_real
-        return self._logits(read_out(x_btd, real_positions(mask, x_btd.shape[1])))
+        return self._logits(self._read_out(x_btd, mask))
+
+    def _read_out(self, x_btd: Tensor, mask: Tensor | None) -> Tensor:
+        """Returns what the output layer reads of the last layer: (B, D), or (B, T, D) for every position."""
+        match self.signature.readout:
+            case "all":
+                return x_btd
+            case "mean":
+                return mean_of_real(x_btd, real_positions(mask, x_btd.shape[1]))
+            case "last":
+                return last_of_real(x_btd, real_positions(mask, x_btd.shape[1]))
+            case _:
+                assert_never(self.signature.readout)
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
-        """(B, T) or (B, T, num_features) → (B, T, D), for positions from `start` on."""
+        """Returns the embedded input (B, T, D), with positions from `start` on.
+
+        `inputs` are tokens (B, T) or vectors (B, T, num_features). Raises `ValueError` where the model
+        embeds segments and none are given.
+        """
         x_btd = self.embedding(inputs)
         if self.segment_embedding is not None:
             if segments is None:
@@ -131,7 +151,10 @@ class Model(nn.Module):
         return self.embedding_dropout(self.position.embed(x_btd, start))
 
     def encode(self, source: Tensor | None, mask: Tensor | None = None) -> Memory:
-        """The encoded source, for the decoder."""
+        """Returns the encoded source, for the decoder.
+
+        Raises `ValueError` where the source is missing, or the model reads none.
+        """
         if self.source_embedding is None or self.source_position is None or source is None:
             raise ValueError("a model that reads a source needs one, and only such a model can take it")
         x_bsd = self.source_position.embed(self.source_embedding(source))
@@ -140,14 +163,17 @@ class Model(nn.Module):
     def step(
         self, inputs: Tensor, start: int, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Logits (B, num_outputs) of one more position (B, 1) of a causal model, at `start`, and its new state."""
+        """Returns the logits (B, num_outputs) at one more position of a causal model, and its new state.
+
+        `inputs` are those at the position `start`, (B, 1). `memory` is what `encode` returned.
+        """
         if self.source_embedding is not None and memory is None:
             raise ValueError("a model that reads a source needs it encoded: `memory = model.encode(source)`")
         x_b1d, state = self.stack.step(self.embed(inputs, start), self.position, state, memory)
         return self._logits(x_b1d[:, 0]), state
 
     def _logits(self, x: Tensor) -> Tensor:
-        """(…, D) → (…, num_outputs)."""
+        """Returns the logits (…, num_outputs) of vectors (…, D)."""
         return self.output(x * self.output_scale)
 
     def start_step(self, step: int) -> None:
@@ -157,21 +183,20 @@ class Model(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
+        """The device that holds the parameters."""
         return self.output.weight.device
 
     def parameters_by_part(self) -> dict[str, int]:
-        """Number of trainable parameters by part, in the order of the model; parts without any are left out."""
+        """Counts the trainable parameters by part, in the order of the model; leaves out zeros."""
         counts: Counter[str] = Counter()
         for path, parameter in self.named_parameters():
-            part = next((PARTS[step] for step in path.split(".") if step in PARTS), "other")
-            counts[part] += parameter.numel() if parameter.requires_grad else 0
+            counts[_part_at(path)] += parameter.numel() if parameter.requires_grad else 0
         return {part: count for part, count in counts.items() if count}
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Inside, the model is in evaluation mode; then its mode comes back."""
+    """Puts a model into evaluation mode while the context is open; its former mode comes back."""
     was_training = model.training
     model.eval()
     try:
@@ -181,42 +206,82 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """(B, T, D) → (B, D): the last position that is no padding."""
+    """Takes the last position that is no padding, (B, T, D) → (B, D)."""
     if real_bt is None:
         return x_btd[:, -1]
     last = torch.where(real_bt, torch.arange(x_btd.shape[1], device=x_btd.device), 0).amax(1)
     return x_btd[torch.arange(len(x_btd), device=x_btd.device), last.expand(len(x_btd))]
 
 
+def _reads_source(section: ModelSection) -> bool:
+    """Returns whether the decoder of a model reads a source."""
+    topology = section.topology
+    return bool(topology.part.reads_source and topology.cross.name != "none")
+
+
 def _sizes(section: ModelSection, signature: Signature) -> Sizes:
-    """The sizes that parts are built with; heads and widths are those of a position inside attention."""
+    """Returns the sizes that parts are built with.
+
+    Heads and widths of a head are those that a position inside attention acts on.
+    """
+    # Only mixers that have heads have such parameters.
     heads = getattr(section.mixer, "num_heads", 1)
     kv_heads = getattr(section.mixer, "num_kv_heads", None) or heads
     d_k = getattr(section.mixer, "d_k", None) or section.d_model // heads
+    d_q = getattr(section.mixer, "d_q", None) or d_k
     return Sizes(
         d_model=section.d_model,
         max_len=signature.seq_len,
         padded=signature.padded,
         num_heads=heads,
         num_kv_heads=kv_heads,
-        d_q=getattr(section.mixer, "d_q", None) or d_k,
+        d_q=d_q,
         d_k=d_k,
         dropout=section.dropout.model_dump(),
     )
 
 
+def _can_extrapolate(section: ModelSection) -> bool:
+    """Returns whether position and mixer take any length; parts that do not say so do."""
+    position_can = getattr(section.position.part, "any_length", True)
+    mixer_can = getattr(section.mixer.part, "any_length", True)
+    return bool(position_can and mixer_can)
+
+
+def _active_sites(model: nn.Module) -> dict[str, Dropout]:
+    """Returns the dropout sites of a model that drop something, by path."""
+    sites: dict[str, Dropout] = {}
+    for path, module in model.named_modules():
+        if isinstance(module, Dropout) and module.rate > 0:
+            sites[path] = module
+    return sites
+
+
 def _check_position(section: ModelSection) -> None:
-    """Refuses a position that acts where the mixer has nothing to act on."""
-    inside = section.position.part.inside_attention
+    """Raises `Invalid` for a position inside attention where the mixer gives it nothing to act on."""
+    if not section.position.part.inside_attention:
+        return
     weighting = getattr(section.mixer, "weighting", None)
-    if inside and not getattr(section.mixer.part, "attends", False):
+    if not getattr(section.mixer.part, "attends", False):
         rule = f"acts inside attention, but mixer {section.mixer.name} is not attention"
-    elif inside and weighting is not None and not weighting.part.reads_scores:
+    elif weighting is not None and not weighting.part.reads_scores:
         rule = f"has no effect with weighting {weighting.name}, which reads no scores"
     else:
         return
-    able = [n for n in CATALOGUE.names("position") if not CATALOGUE.get("position", n).inside_attention]  # type: ignore[attr-defined]
-    raise Invalid("", rule, section.position.name, ", ".join(able))
+    inside_attention = CATALOGUE.able("position", "inside_attention")
+    others = [name for name in CATALOGUE.names("position") if name not in inside_attention]
+    raise Invalid("", rule, section.position.name, ", ".join(others))
+
+
+def _check_source(at: Gather, section: ModelSection, signature: Signature) -> None:
+    """Refuses a topology that reads a source for a task that gives none."""
+    at.refuse(
+        section.topology.part.reads_source and signature.source is None,
+        "topology",
+        "reads a source, which the task does not give",
+        given=section.topology.name,
+        allowed="encoder, decoder",
+    )
 
 
 def _check_dropout(at: Gather, section: ModelSection, sites: Iterable[Dropout]) -> None:
@@ -224,7 +289,8 @@ def _check_dropout(at: Gather, section: ModelSection, sites: Iterable[Dropout]) 
     placements = {site.placement for site in sites}
     for placement, rate in section.dropout.model_dump().items():
         unused = rate and placement not in placements
-        at.refuse(unused, f"dropout.{placement}", "has no place in this model", rate, "0")
+        field = f"dropout.{placement}"
+        at.refuse(unused, field, "has no place in this model", given=rate, allowed="0")
 
 
 # Step of a parameter's path → part; the first step that is listed counts.
@@ -250,12 +316,26 @@ PARTS = {
 TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
 
 
+def _part_at(path: str) -> str:
+    """Returns the part to which the parameter at a path belongs, `other` without one."""
+    for step in path.split("."):
+        if step in PARTS:
+            return PARTS[step]
+    return "other"
+
+
 def decay_groups(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Parameters that weight decay acts on, and those exempt from it: of norms, biases, logarithms of scales."""
-    exempt = set()
+    """Returns the parameters that weight decay acts on, and those that are exempt.
+
+    Exempt are those of norms, biases, and logarithms of scales.
+    """
+    exempt: set[nn.Parameter] = set()
     for module in model.modules():
-        norm = getattr(module, "slot", None) == "norm" or isinstance(module, TORCH_NORMS)
-        own = module.named_parameters(recurse=norm)
-        exempt |= {p for name, p in own if norm or "bias" in name or name.startswith("log_")}
+        # A user's norm need not be a `Norm`; only registered parts have a slot.
+        is_norm = getattr(module, "slot", None) == "norm" or isinstance(module, TORCH_NORMS)
+        for name, parameter in module.named_parameters(recurse=is_norm):
+            if is_norm or "bias" in name or name.startswith("log_"):
+                exempt.add(parameter)
     parameters = list(model.parameters())
-    return [p for p in parameters if p not in exempt], [p for p in parameters if p in exempt]
+    decayed = [parameter for parameter in parameters if parameter not in exempt]
+    return decayed, [parameter for parameter in parameters if parameter in exempt]

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, StrictModel
 from ablate.models.section import ModelSection
 
+FieldPath = tuple[str, ...]  # Keys from the model section.
 CANDIDATES = (8, 1, 0.5, True, {"PATH": "VALUE"})  # Values to try for a parameter that has no default.
 
 
@@ -17,41 +19,68 @@ CANDIDATES = (8, 1, 0.5, True, {"PATH": "VALUE"})  # Values to try for a paramet
 class Place:
     """The place of a slot's parts in a model."""
 
-    path: tuple[str, ...]  # From the model section.
+    path: FieldPath
     default: str | None  # The part that a model has there unless the study names another.
 
 
 def places() -> dict[str, Place]:
-    """Each slot of a model with its place nearest to the section, below default parts where possible."""
-    found: dict[str, Place] = {}
-    queue: deque[tuple[type[StrictModel], tuple[str, ...]]] = deque([(ModelSection, ())])
+    """Returns each slot's place nearest to the section, below default parts where possible."""
+    places_by_slot: dict[str, Place] = {}
+    queue: deque[tuple[type[StrictModel], FieldPath]] = deque([(ModelSection, ())])
     while queue:
         config, path = queue.popleft()
         for name, field in config.model_fields.items():
-            if isinstance(field.annotation, type) and issubclass(field.annotation, StrictModel):
-                queue.append((field.annotation, (*path, name)))
-            for mark in (m for m in field.metadata if isinstance(m, Slot) and m.slot not in found):
-                default = field.default if isinstance(field.default, str) else mark.default
-                found[mark.slot] = Place((*path, name), default)
-                for part in sorted(CATALOGUE.names(mark.slot), key=lambda part: part != default):
-                    below: Any = CATALOGUE.get(mark.slot, part)
-                    queue.append((below.Config, (*path, name)))
-    return found
+            field_path = (*path, name)
+            section = _section_of(field)
+            if section is not None:
+                queue.append((section, field_path))
+            for slot in _slots_of(field):
+                if slot.slot in places_by_slot:
+                    continue
+                default = field.default if isinstance(field.default, str) else slot.default
+                places_by_slot[slot.slot] = Place(field_path, default)
+                for part in _default_first(slot.slot, default):
+                    queue.append((part.Config, field_path))
+    return places_by_slot
+
+
+def _section_of(field: FieldInfo) -> type[StrictModel] | None:
+    """Returns the class of the section that a field holds; None where it holds none."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, StrictModel) else None
+
+
+def _slots_of(field: FieldInfo) -> list[Slot]:
+    """Returns the slots whose parts a field takes."""
+    return [mark for mark in field.metadata if isinstance(mark, Slot)]
+
+
+def _default_first(slot: str, default: str | None) -> list[Any]:
+    """Returns the classes of a slot's parts, the default first, then by name."""
+    names = sorted(CATALOGUE.names(slot), key=lambda name: name != default)
+    return [CATALOGUE.get(slot, name) for name in names]
 
 
 def settings_for(config: type[PartConfig], files: Sequence[str] = ()) -> dict[str, Any]:
-    """A value for each parameter without a default: the first candidate, or of `files`, that its type accepts.
+    """Returns a value for each parameter without a default: the first candidate that its type accepts.
 
-    Where there is none, its name stands for it.
+    Candidates are `CANDIDATES` and then `files`; where none is accepted, the parameter's name stands for its value.
     """
     settings: dict[str, Any] = {}
-    for key in (key for key, field in config.model_fields.items() if field.is_required()):
-        candidates = *CANDIDATES, *files, key.upper()
-        for settings[key] in candidates:
-            try:
-                config.model_validate(settings)
+    for key, field in config.model_fields.items():
+        if not field.is_required():
+            continue
+        for value in (*CANDIDATES, *files, key.upper()):
+            settings[key] = value
+            if _accepts(config, settings, key):
                 break
-            except ValidationError as error:
-                if all(problem["loc"][0] != key for problem in error.errors()):
-                    break
     return settings
+
+
+def _accepts(config: type[PartConfig], settings: dict[str, Any], key: str) -> bool:
+    """Returns whether a config accepts the value of `key` in `settings`, whatever is wrong elsewhere."""
+    try:
+        config.model_validate(settings)
+    except ValidationError as error:
+        return all(problem["loc"][0] != key for problem in error.errors())
+    return True

@@ -27,7 +27,7 @@ class Dropouts(StrictModel):
 
 
 class Embedding(StrictModel):
-    """How inputs become vectors."""
+    """The map from inputs to vectors, and what is added to it."""
 
     tied: OnOff = False
     """Whether the output layer shares the weights of the token embedding (Press and Wolf 2017). Unless they are

@@ -27,6 +27,7 @@ def built(signature=TOKENS, seed=0, stream="", device="cpu", **settings):
 
 @torch.no_grad()
 def copy_attention(ours: Attention, theirs: nn.MultiheadAttention) -> None:
+    """Copies the weights of an attention into torch's own."""
     parts = (ours.query, ours.key, ours.value.projection)
     theirs.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
     theirs.out_proj.weight.copy_(ours.output.weight)
@@ -36,7 +37,7 @@ def copy_attention(ours: Attention, theirs: nn.MultiheadAttention) -> None:
 
 
 def copy_block(block: Block, layer: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer) -> None:
-    """Into torch's own."""
+    """Copies the weights of a block into torch's own layer."""
     copy_attention(block.mixer, layer.self_attn)
     pairs = [(block.feedforward.up, layer.linear1), (block.feedforward.down, layer.linear2)]
     norms = [block.mixer_norm, block.feedforward_norm]

@@ -75,7 +75,7 @@ def named(settings: dict[str, Any]) -> str:
 
 
 def allowed_pairs(shape: tuple[int, int, int], mask: Tensor | None, causal: bool) -> Tensor:
-    """(B, T_q, T_k), True where a query may attend."""
+    """Returns (B, T_q, T_k), True where a query may attend."""
     allowed = torch.ones(shape, dtype=torch.bool)
     if mask is not None:
         allowed &= mask[:, 0]
@@ -83,7 +83,7 @@ def allowed_pairs(shape: tuple[int, int, int], mask: Tensor | None, causal: bool
 
 
 def project(projection: nn.Module, x_btd: Tensor, mixer: Attention) -> Tensor:
-    """(B, T, D) → (B, H, T, d), keys and values once for each head that shares them."""
+    """Projects (B, T, D) → (B, H, T, d), keys and values once for each head that shares them."""
     split = isinstance(projection, SplitLinear)
     y = x_btd @ (torch.block_diag(*projection.weight) if split else projection.weight.T)
     return heads(y if projection.bias is None else y + projection.bias, mixer, projection is mixer.query)
@@ -95,7 +95,7 @@ def heads(y: Tensor, mixer: Attention, queries: bool = False) -> Tensor:
 
 
 def attention_weights(mixer: Attention, x_btd: Tensor, allowed: Tensor) -> Tensor:
-    """(B, H, T, T), without positions; a row of zeros for a query that may attend to nothing."""
+    """Computes weights (B, H, T, T) without positions; zeros for a query that may attend to nothing."""
     scores = torch.zeros(B, mixer.num_heads, T, T, dtype=x_btd.dtype)
     if mixer.score is not None:
         q, k = (project(p, x_btd, mixer) for p in (mixer.query, mixer.key or mixer.query))
@@ -109,7 +109,7 @@ def attention_weights(mixer: Attention, x_btd: Tensor, allowed: Tensor) -> Tenso
 
 
 def attention_output(mixer: Attention, x_btd: Tensor, weights: Tensor) -> Tensor:
-    """(B, T, D): the values' means with these weights, side by side, through W_O."""
+    """Returns (B, T, D): the values' means with these weights, side by side, through W_O."""
     if mixer.value.reads_keys:
         v = project(mixer.key or mixer.query, x_btd, mixer)
     elif mixer.value.name == "low_rank":

@@ -27,7 +27,7 @@ def section(placement="pre", activation="relu", layers=2, **settings) -> ModelSe
 
 
 def shaken(module: nn.Module) -> nn.Module:
-    """Initialised, then with every parameter moved, so that norms are no identity and biases not 0."""
+    """Initialises a module and moves every parameter, so that norms are no identity and biases not 0."""
     initialise(module, seed=0)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():

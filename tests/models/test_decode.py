@@ -39,7 +39,7 @@ SOURCE = draw(7, B, S, seed=1)
 
 
 def trained(section: ModelSection, signature: Signature = SIGNATURE) -> Model:
-    """In float64 and evaluation mode, with running statistics that have moved from 0 and 1."""
+    """Builds a model in float64 and evaluation mode whose running statistics have moved from 0 and 1."""
     model = build_model(section, signature).double()
     for position in (model.position, model.source_position):
         if position is not None and list(position.buffers()):

@@ -44,7 +44,10 @@ def build(settings: ModelSection, signature: Signature = SIGNATURE) -> Model:
 
 @torch.no_grad()
 def torch_twin(model: Model, pre: bool, encoder_layers: int) -> nn.Transformer:
-    """`torch.nn.Transformer` with the weights of `model`; torch ends a post-norm stack with a norm, we do not."""
+    """Builds `torch.nn.Transformer` with the weights of `model`.
+
+    Torch ends a post-norm stack with a norm, which is left out here.
+    """
 
     options = {"dim_feedforward": 4 * D, "dropout": 0.0, "batch_first": True, "norm_first": pre}
     layers = {"num_encoder_layers": encoder_layers, "num_decoder_layers": 2}

@@ -25,7 +25,7 @@ Cost = tuple[int, int]
 
 
 def product(*sizes: int, gradients: int = 2) -> Cost:
-    """Of 2 · the product of `sizes`, with the gradients of so many of its two factors."""
+    """Returns 2 · the product of `sizes`, and that with the gradients of so many of its two factors."""
     flops = 2
     for size in sizes:
         flops *= size
@@ -49,7 +49,7 @@ def flops(readout="last", seq_len=T, signature=None, **settings) -> Cost:
 
 
 def model(*mixer: Cost, t=T, feedforward=None, readouts=1) -> Cost:
-    """A stack of `LAYERS` with this mixer, and the output layer."""
+    """Returns the cost of a stack of `LAYERS` with this mixer, and of the output layer."""
     feedforward = times(2, product(t, D, 4 * D)) if feedforward is None else feedforward
     return total(times(LAYERS, total(*mixer, feedforward)), product(readouts, D, V))
 
@@ -108,14 +108,17 @@ def test_scores_weightings_and_values(name):
 
 
 def recurrent(gates: int, directions: int) -> list[Cost]:
-    """The first state is given: it has no gradient."""
+    """Returns the cost of a recurrent mixer; its first state is given and has no gradient."""
     h = D // directions
     steps = product(T, gates * h, D), product(T - 1, gates * h, h), product(gates * h, h, gradients=1)
     return [times(directions, total(*steps))]
 
 
 def linear_attention(t: int, chunk: int) -> list[Cost]:
-    """Beside the values a column of ones. Sums before a chunk; those before the first are zero, without gradient."""
+    """Returns the cost of linear attention: values with a column of ones, and the sums before each chunk.
+
+    Those before the first chunk are zero, without gradient.
+    """
     chunks = -(-t // chunk)
     padded, sums = chunks * chunk, 2 if chunks > 1 else 0
     between = product(H, padded, D_K, D_K + 1, gradients=sums)
@@ -160,7 +163,7 @@ def test_recurrent_mixers_are_counted_without_stepping_through_positions(mixer):
 
 
 def operations(call):
-    """The number of torch's operations that a call makes."""
+    """Counts torch's operations that a call makes."""
 
     class Counting(TorchDispatchMode):
         count = 0

@@ -15,7 +15,7 @@ from ablate.components.sizes import Part, Sizes
 from ablate.components.weightings import Weighting
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.models.flops import Flops, flops_of, heard
+from ablate.models.flops import Flops, flops_of, recorded_calls
 from ablate.models.reference import places
 from ablate.models.section import ModelSection
 
@@ -33,7 +33,10 @@ NORMS = ("native_layer_norm", "native_batch_norm")
 
 
 class Counting(TorchDispatchMode):
-    """Counts the numbers that go through functions; a power is a square of the score, or an RMS norm."""
+    """Torch dispatch mode that counts the numbers that go through functions.
+
+    A power is a square of the score, or an RMS norm.
+    """
 
     def __init__(self, power: str) -> None:
         super().__init__()
@@ -52,7 +55,7 @@ class Counting(TorchDispatchMode):
 
 
 def compare(section: ModelSection, signature: Signature) -> dict[str, int]:
-    """What is declared of one example, which is what a pass without fused kernels computes."""
+    """Checks that parts declare what a pass without fused kernels computes on one example; returns it."""
     model = build_model(section, signature).double().eval()
     for module in model.modules():
         if isinstance(module, Weighting):
@@ -64,7 +67,7 @@ def compare(section: ModelSection, signature: Signature) -> dict[str, int]:
     inputs = {"inputs": torch.zeros(1, signature.seq_len, dtype=torch.long)}
     if signature.source is not None:
         inputs["source"] = torch.zeros(1, signature.source.seq_len, dtype=torch.long)
-    with heard(model) as calls, Counting("square" if score == "gaussian" else "norm") as counting:
+    with recorded_calls(model) as calls, Counting("square" if score == "gaussian" else "norm") as counting:
         model(**inputs)
     beside = Flops(0, 0, calls).beside(model)
     assert beside == dict(found + counting.found)

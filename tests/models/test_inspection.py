@@ -39,7 +39,7 @@ def made(task: Any = "recall", **section: Any) -> tuple[Model, Task]:
 
 
 def reverse(**section: Any) -> tuple[Model, Batch]:
-    """An encoder–decoder, and a batch of sequences of several lengths."""
+    """Returns an encoder–decoder, and a batch of sequences of several lengths."""
     model, task = made(
         "reverse", topology={"name": "encoder_decoder", "cross": {"num_heads": HEADS}}, **section
     )
@@ -125,7 +125,7 @@ def test_without_a_head_its_share_of_the_output_is_missing():
 
 @st.composite
 def distributions(draw: Any) -> Tensor:
-    """(B, H, T_q, T_k), rows that sum to one, with exact zeros."""
+    """Draws (B, H, T_q, T_k) whose rows sum to one, with exact zeros."""
     seed, keys = draw(st.integers(0, 2**32)), draw(st.integers(1, 6))
     rng = np.random.default_rng(seed)
     raw = rng.dirichlet(np.full(keys, 0.3), size=(2, 3, 4))

@@ -81,7 +81,7 @@ class Case:
         return build_model(self.section(**model), self.signature(padded=padded), seed=seed)
 
     def scrambled(self, **options: Any) -> Model:
-        """In float64, away from initial values at which a part may do nothing yet."""
+        """Returns the model in float64, away from initial values at which a part may do nothing yet."""
         model = self.model(**options).double()
         with torch.no_grad():
             for number, p in enumerate(model.parameters()):
@@ -105,7 +105,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every part in the topologies that it can tell apart and that take it; the first is its home."""
+    """Yields every part in the topologies that it can tell apart and that take it; the first is its home."""
     for slot, place in places().items():
         found = [
             "encoder",
@@ -138,7 +138,7 @@ def other_tokens(tokens: Tensor, where: Tensor) -> Tensor:
 
 
 def surrogates(section: BaseModel) -> list[str]:
-    """The parts of a model whose gradient is not the derivative."""
+    """Returns the parts of a model whose gradient is not the derivative."""
     found = [section.name] if getattr(getattr(section, "part", None), "surrogate_gradient", None) else []
     values = (getattr(section, name) for name in type(section).model_fields)
     return found + [name for value in values if isinstance(value, BaseModel) for name in surrogates(value)]
@@ -340,7 +340,7 @@ UNREPEATABLE = {
 
 
 class Recorded(TorchDispatchMode):
-    """The names of all operations, of the backward pass too."""
+    """Torch dispatch mode that keeps the names of all operations, of the backward pass too."""
 
     def __init__(self) -> None:
         super().__init__()
