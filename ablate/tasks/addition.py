@@ -92,7 +92,7 @@ class Addition(Transduction, Generated):
         return Answers(nats=digits * math.log(10) + 0.5, likeliest=10.0**-digits, shares=shares)
 
     def constants(self) -> Constants:
-        """Returns `without_carrying`: adding the two digits of each place by themselves.
+        """Returns the accuracy of `without_carrying`, which adds the two digits of each place by themselves.
 
         It is right where no place but the first carries.
         """

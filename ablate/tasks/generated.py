@@ -191,7 +191,7 @@ def _with_noise(batch: Batch, share: float, generator: np.random.Generator) -> B
 
 
 def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
-    """Returns a hash of each example's rows in the tensors that are there, (B)."""
+    """Returns a hash of each example, from its rows in all tensors that are not None, (B)."""
     generator = numpy_stream(seed, "data", "parts")
     present = [tensor for tensor in tensors if tensor is not None]
     hashes = np.zeros(len(present[0]), dtype=np.uint64)

@@ -73,7 +73,7 @@ class Group(Generated, Labelling):
         self.set_support(self.order**config.seq_len)
 
     def constants(self) -> Constants:
-        """Returns `without_memory`: the product of the last two elements.
+        """Returns the accuracy of `without_memory`, which answers with the product of the last two elements.
 
         It is right at the second position, and elsewhere a guess.
         """

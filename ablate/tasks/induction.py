@@ -66,7 +66,7 @@ class Induction(Generated, Classification):
         self.set_support(len(self.places) * (config.vocab_size - 1) ** places)
 
     def constants(self) -> Constants:
-        """Returns `without_order`: the token that the sequence shows most often."""
+        """Returns the accuracy of `without_order`, the token that the sequence shows most often."""
         accuracy = share_of_most_frequent(self.config.seq_len - 2, self.config.vocab_size - 1)
         return {"without_order": {"accuracy": accuracy}}
 

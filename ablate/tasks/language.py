@@ -153,7 +153,7 @@ class Language(Labelling):
         return {} if self.config.asked == "last" else {PREFIX: {"asked": "last"}}
 
     def constants(self) -> Constants:
-        """Returns `ngram`: a smoothed n-gram model of the training text, its order chosen by validation."""
+        """Returns the losses of `ngram`, a smoothed n-gram model of training, its order chosen by validation."""
         every_loss, last_loss = _losses_of_ngrams(self.file, self.config)
         loss = last_loss if self.config.asked == "last" else every_loss
         values = {"loss": loss, "bits_per_character": BITS * loss}

@@ -103,7 +103,7 @@ class MQAR(Generated, Labelling):
             at.refuse(half <= pairs, "vocab_size", rule, config.vocab_size, allowed=f"at least {least}")
 
     def constants(self) -> Constants:
-        """Returns `guessing_among_the_pairs`: any of the values that the sequence shows, which are distinct."""
+        """Returns the accuracy of `guessing_among_the_pairs`, any of the distinct values of the sequence."""
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:

@@ -135,7 +135,7 @@ class Labelled(Rows, Classification):
         return {**super().measure(logits, batch), "label": batch.targets, "answer": logits.argmax(-1)}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns means, and `macro_f1`, the mean of F1 over the labels that are asked for or answered."""
+        """Returns the mean of each metric, and `macro_f1`, the mean of F1 over labels asked for or answered."""
         metrics = super().summarise(outcomes)
         metrics["macro_f1"] = _macro_f1(outcomes["label"], outcomes["answer"])
         return {name: metrics[name] for name in self.metrics}
@@ -156,7 +156,10 @@ class Numbered(Rows, Regression):
         self.metrics = {**self.metrics, "error": error}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns means, and `error`, the root of the mean squared error in the unit of the user's column."""
+        """Returns the mean of each metric, and `error`, the root of the mean squared error.
+
+        `error` is in the unit of the user's column.
+        """
         means = super().summarise(outcomes)
         return {**means, "error": self.rows.scale * means["loss"] ** 0.5}
 

@@ -56,7 +56,7 @@ class Segments(Generated, Classification):
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
     def constants(self) -> Constants:
-        """Returns `without_telling_tokens_apart`: the likelier answer for each boundary between the segments."""
+        """Returns the accuracy of `without_telling_tokens_apart`, the likelier answer for each boundary."""
         chances = np.zeros((self.config.seq_len, 2))  # Of each boundary with each target.
         for place, distances in self._places():
             chance = 1 / (2 * (self.config.seq_len - 2) * len(distances))

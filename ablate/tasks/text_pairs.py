@@ -153,7 +153,7 @@ class TextPairs(Transduction, Rows):
         return {"greedy_token_accuracy": accuracy, **dict(zip(COUNTS, columns, strict=True))}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns means, and BLEU where the counts of `decode` are there."""
+        """Returns the mean of each metric, and `bleu` where the counts of `decode` are among the outcomes."""
         means = super().summarise({name: values for name, values in outcomes.items() if name not in COUNTS})
         if COUNTS[0] not in outcomes:
             return means
