@@ -14,30 +14,32 @@ from ablate.tasks.language import Language
 TOPICS = "pydoc_data.topics"  # What `help("for")` shows.
 
 
-def _place() -> tuple[str, ...]:
-    """The file of the text; none where this Python comes without it."""
+def _files() -> tuple[str, ...]:
+    """Returns the file of the text; none where this Python comes without it."""
     try:
         spec = importlib.util.find_spec(TOPICS)
     except ModuleNotFoundError:
         return ()
-    return (spec.origin,) if spec and spec.origin and Path(spec.origin).is_file() else ()
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        return ()
+    return (spec.origin,)
 
 
 @register("task", "characters")
 class Characters(Language):
-    """Which character comes next in the help texts of Python, `pydoc_data.topics`?
+    """The help texts of Python, `pydoc_data.topics`; the target at each position is the next character.
 
-    About 350,000 characters of English and of grammar; paragraphs that occur twice count once, and a hash of each says
-    what it is for. The text is that of the Python that trains, and its digest is part of a trial's id. With Python 3.11
-    and T = 32, guessing by frequency loses 3.31 nats a character, a trigram model 1.90, and the n-gram model that
-    claims call `ngram`, of order 5, 1.36. It counts as solved at 1.9. Longer windows show more, and take more training.
-    An encoder sees the next character beside the one that it reads: judge it by loss@prefix. Recommended: a decoder of
-    d_model 32 and two layers comes to 1.66 in 1,000 steps of 25 ms (an LSTM to 1.57), to 1.45 in 3,000 and 1.41 in
-    6,000; the n-gram model stays ahead.
+    About 350,000 characters of English and of grammar; paragraphs that occur twice count once, and a hash of each
+    decides its part of the data. The text is that of the Python that trains, and its digest is part of a trial's id.
+    An encoder sees the next character beside the one that it reads: judge it by loss@prefix.
+
+    With Python 3.11 and T = 32, guessing by frequency loses 3.31 nats a character, a trigram model 1.90, and the n-gram
+    model that claims call `ngram`, of order 5, 1.36. The task counts as solved at 1.9. Longer windows show more, and
+    take more training. Recommended: a decoder of d_model 32 and two layers comes to 1.66 in 1,000 steps of 25 ms (an
+    LSTM to 1.57), to 1.45 in 3,000 and 1.41 in 6,000; the n-gram model stays ahead.
     """
 
-    data_files = _place()
-    joint = "\n"
+    data_files = _files()
     recommended = {
         "task": {"seq_len": 32},
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
@@ -53,7 +55,8 @@ class Characters(Language):
 
     @classmethod
     def pieces(cls, file: DataFile, config: Any) -> Iterator[str]:
-        """The paragraphs, of all topics by name, with single spaces."""
+        """Yields the paragraphs of all topics, in the order of their names, with single spaces."""
         topics: Mapping[str, str] = importlib.import_module(TOPICS).topics
         for name in sorted(topics):
-            yield from (" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", topics[name]))
+            for paragraph in re.split(r"\n\s*\n", topics[name]):
+                yield " ".join(paragraph.split())

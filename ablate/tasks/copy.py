@@ -6,13 +6,15 @@ from ablate.tasks.rearranging import Rearranging
 
 @register("task", "copy")
 class Copy(Rearranging):
-    """A source of random length and symbols, which the model writes again; of one length where min_len = max_len.
+    """A source of random length and symbols, which the model writes again.
 
-    It is harder with more symbols and, for a model that keeps a state, with longer sources. Chance of the accuracy: one
-    of the shortest sources, the likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: 0.95. There
-    is no plateau: a recurrent state loses the later symbols (twelve of them, 600 steps, an LSTM of the same width: 0.08
-    of sequences, 0.85 of tokens). Recommended: the defaults, two layers of causal attention, d_model 32: 300 steps
-    (0.99 or more on each of three seeds, 4 s on one core; of fixed length 12 by step 100).
+    All sources have one length where min_len = max_len. The task is harder with more symbols and, for a model that
+    keeps a state, with longer sources. There is no plateau: a recurrent state loses the later symbols (twelve of them,
+    600 steps, an LSTM of the same width: 0.08 of sequences, 0.85 of tokens).
+
+    Chance of the accuracy: one of the shortest sources, the likeliest; of the token accuracy: one token at each place.
+    Ceiling: 1. Solved: 0.95. Recommended: the defaults, two layers of causal attention, d_model 32: 300 steps (0.99 or
+    more on each of three seeds, 4 s on one core; of fixed length 12 by step 100).
     """
 
     recommended = {

@@ -17,17 +17,34 @@ from torch import Tensor
 from ablate.base.registry import register
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch, Integers, Slices
-from ablate.tasks.transduction import FIRST_SYMBOL, PADDING, Answers, Transduction, signature_of
+from ablate.tasks.transduction import (
+    FIRST_SYMBOL,
+    PADDING,
+    Answers,
+    Sequences,
+    Transduction,
+    signature_of_pairs,
+)
 
 YEARS = range(1900, 2100)
 MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 DAYS = range(1, 32)
 ENDINGS = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
-# What a form may hold: the part of a date, and how each of its values is written.
+# The fields that a form may hold: the part of a date, and how each of its values is written.
 FIELDS = {
     "y": ("year", [f"{year}" for year in YEARS]),
     "month": ("month", MONTHS),
@@ -57,22 +74,32 @@ NAMED = (
 )
 NUMERIC = ("{y}/{mm}/{dd}", "{y}.{mm}.{dd}", "{y}/{m}/{d}", "{y}{mm}{dd}")
 FORMS = {"named": NAMED, "numeric": NUMERIC, "all": NAMED + NUMERIC}
-CHARACTERS = sorted(
-    {*"".join([*FORMS["all"], *(text for _, texts in FIELDS.values() for text in texts)])} - {*"{}"}
-)
-CODES = np.zeros(128, dtype=np.int64)
+
+
+def _characters() -> list[str]:
+    """Returns every character that a written date may have, in their order."""
+    characters = set("".join(FORMS["all"])) - set("{}")
+    for _, texts in FIELDS.values():
+        characters.update("".join(texts))
+    return sorted(characters)
+
+
+CHARACTERS = _characters()
+CODES = np.zeros(128, dtype=np.int64)  # The token of each ASCII character.
 CODES[[ord(character) for character in CHARACTERS]] = FIRST_SYMBOL + np.arange(len(CHARACTERS))
 
 
 @register("task", "dates")
 class Dates(Transduction, Generated):
-    """A day from 1900 to 2099 in one of 17 written forms, both uniform and independent; the target is its ISO 8601.
+    """A day in one of 17 written forms; the target is the day in ISO 8601.
 
-    No day that is for evaluation is trained on, in whatever form. It is harder with all forms than with numeric ones
-    alone. Chance of the accuracy: one day of 73,049; of that of tokens: one character at each place, 0.51, since years
-    begin alike. Ceiling: 1. Solved: 0.95. There is no plateau. Recommended: the defaults, an encoder–decoder of two
-    layers each, d_model 32: 800 steps (0.97 to 0.98 on each of three seeds, 0.64 by step 200, 25 s on one core). A
-    decoder that reads both in one sequence takes longer (1,200 steps: 0.95 and 0.94).
+    Days are those of 1900 to 2099. Day and form are uniform and independent. No day that is for evaluation is trained
+    on, in whatever form. The task is harder with all forms than with numeric ones alone. There is no plateau.
+
+    Chance of the accuracy: one day of 73,049; of the token accuracy: one character at each place, 0.51, since years
+    begin alike. Ceiling: 1. Solved: 0.95. Recommended: the defaults, an encoder–decoder of two layers each, d_model 32:
+    800 steps (0.97 to 0.98 on each of three seeds, 0.64 by step 200, 25 s on one core). A decoder that reads both in
+    one sequence takes longer (1,200 steps: 0.95 and 0.94).
     """
 
     class Config(Generated.Config):
@@ -81,6 +108,7 @@ class Dates(Transduction, Generated):
         forms: Literal["all", "named", "numeric"] = "all"
         "named: 13 forms with the month by its name; numeric: 4 with the year first; all: both."
 
+    config: Config
     outcome = "graded"
     recommended = {
         "task": {},
@@ -92,42 +120,55 @@ class Dates(Transduction, Generated):
         self.config = config
         self.forms = FORMS[config.forms]
         targets = _calendar()["iso"]
-        count, length = targets.shape
+        num_days, length = targets.shape
         vocab_size = FIRST_SYMBOL + len(CHARACTERS)
-        self.longest = max(_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms)
-        self.signature = signature_of(vocab_size, range(8, self.longest + 1), range(length, length + 1))
-        shares = np.stack([np.bincount(column, minlength=vocab_size) for column in targets.T]) / count
-        self.set_chances([Answers(math.log(count), 1 / count, shares)], config.test_size)
-        self.set_support(count * len(self.forms))
+        any_day = np.zeros(1, dtype=np.int64)
+        self.longest = max(_written(form, any_day).shape[1] for form in self.forms)
+        self.signature = signature_of_pairs(
+            vocab_size,
+            source_lengths=range(8, self.longest + 1),
+            target_lengths=range(length, length + 1),
+        )
+        counts = [np.bincount(column, minlength=vocab_size) for column in targets.T]
+        answers = Answers(nats=math.log(num_days), likeliest=1 / num_days, shares=np.stack(counts) / num_days)
+        self.set_chances([answers], config.test_size)
+        self.set_support(num_days * len(self.forms))
 
-    def telling(self, examples: Batch) -> Iterable[Tensor | None]:
-        """The day, whatever its form."""
+    def hashed_tensors(self, examples: Batch) -> Iterable[Tensor | None]:
+        """Returns the day in ISO 8601: its part of the data does not depend on its form."""
         return [examples.inputs]
 
     def slices(self) -> Slices:
-        """`named` and `numeric`, where there are both."""
-        kinds = ("named", "numeric") if self.config.forms == "all" else ()
-        return {kind: {"forms": kind} for kind in kinds}
+        """Returns `named` and `numeric`, where the task has both kinds of forms."""
+        if self.config.forms != "all":
+            return {}
+        return {"named": {"forms": "named"}, "numeric": {"forms": "numeric"}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        draws, targets = generator.random((count, 2)), _calendar()["iso"]
-        days, forms = below(draws[:, 0], len(targets)), below(draws[:, 1], len(self.forms))
-        codes = np.full((count, self.longest), PADDING)
+        targets = _calendar()["iso"]
+        draws = generator.random((count, 2))
+        days = below(draws[:, 0], len(targets))
+        forms = below(draws[:, 1], len(self.forms))
+        tokens = np.full((count, self.longest), PADDING)
         for number, form in enumerate(self.forms):
-            of_form = np.flatnonzero(forms == number)
-            written = _written(form, days[of_form])
-            codes[of_form, : written.shape[1]] = written
-        lengths = (codes != PADDING).sum(1, keepdims=True)
-        return self.pairs((codes, lengths), (targets[days], np.full_like(lengths, targets.shape[1])))
+            rows = np.flatnonzero(forms == number)
+            written = _written(form, days[rows])
+            tokens[rows, : written.shape[1]] = written
+        lengths = (tokens != PADDING).sum(1, keepdims=True)
+        target = Sequences(targets[days], np.full_like(lengths, targets.shape[1]))
+        return self.pairs(Sequences(tokens, lengths), target)
 
 
 @functools.cache
 def _calendar() -> Mapping[str, Integers]:
-    """Of all days in order: `iso` (N, 10), as ISO 8601; `year`, `month`, `day`, `weekday` (N), counted from 0."""
+    """Returns the parts of all days in order: `year`, `month`, `day`, `weekday` (N), counted from 0.
+
+    `iso` are the tokens of each day in ISO 8601, (N, 10).
+    """
     days = np.arange(f"{YEARS[0]}-01-01", f"{YEARS[-1] + 1}-01-01", dtype="datetime64[D]")
     months = days.astype("datetime64[M]")
     return {
-        "iso": _codes(days.astype("U10")),
+        "iso": _tokens(days.astype("U10")),
         "year": days.astype("datetime64[Y]").astype(np.int64) + 1970 - YEARS[0],
         "month": months.astype(np.int64) % 12,
         "day": (days - months.astype("datetime64[D]")).astype(np.int64),
@@ -135,18 +176,22 @@ def _calendar() -> Mapping[str, Integers]:
     }
 
 
-def _codes(texts: Sequence[str] | NDArray[np.str_]) -> Integers:
-    """(N, longest): the characters of each text, and padding."""
+def _tokens(texts: Sequence[str] | NDArray[np.str_]) -> Integers:
+    """Returns the tokens of the characters of each text, and padding, (N, longest)."""
     array = np.array(texts, dtype="S")
     return CODES[array.view(np.uint8).reshape(len(array), -1)]
 
 
 def _written(form: str, days: Integers) -> Integers:
-    """(B, longest): days in one form, padding after each."""
+    """Returns the tokens of days that are written in one form, padding after each, (B, longest).
+
+    days: the number of each in the calendar, (B).
+    """
     pieces = []
     for literal, name, _, _ in string.Formatter().parse(form):
-        pieces.append(np.tile(_codes([literal]), (len(days), 1)))
+        pieces.append(np.tile(_tokens([literal]), (len(days), 1)))
         part, texts = FIELDS[name or ""]
-        pieces.append(_codes(texts)[_calendar()[part][days]])
-    row = np.concatenate(pieces, axis=1)
-    return np.take_along_axis(row, (row == PADDING).argsort(axis=1, kind="stable"), axis=1)
+        pieces.append(_tokens(texts)[_calendar()[part][days]])
+    tokens = np.concatenate(pieces, axis=1)
+    order = (tokens == PADDING).argsort(axis=1, kind="stable")
+    return np.take_along_axis(tokens, order, axis=1)

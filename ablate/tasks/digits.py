@@ -7,7 +7,7 @@ E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machin
 import functools
 import importlib.util
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,10 @@ MAX_VALUE = 16
 
 @register("task", "digits")
 class Digits(Pool, Classification):
-    """Which digit is it? A real task of little data; pixel values are scaled to [0, 1].
+    """Images of handwritten digits, each with its digit as the label: a real task of little data.
 
-    It counts as solved at the accuracy of the nearest neighbour among as many training images, about 0.98.
+    Pixel values are scaled to [0, 1]. The task counts as solved at the accuracy of the nearest neighbour among as many
+    training images, about 0.98.
 
     The splits are disjoint and stratified: the count of each digit in a split is within 1 or 2 of its share. The test
     images are the same for every seed, and no seed trains on them or chooses by them: seeds that draw train and test
@@ -54,6 +55,7 @@ class Digits(Pool, Classification):
         test_size: PositiveInt = 300
         "Number of test examples."
 
+    config: Config
     outcome = "graded"
     recommended = {
         "task": {"train_size": 1197},
@@ -64,25 +66,7 @@ class Digits(Pool, Classification):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        representation, patch_size = config.representation, config.patch_size
-        room = NUM_EXAMPLES - config.validation_size - config.test_size
-        with Gather() as at:
-            patches = representation == "patches"
-            at.refuse(
-                patches == (patch_size is None),
-                "patch_size",
-                f"{'must' if patches else 'cannot'} be given with representation = {representation}",
-                patch_size or NOT_GIVEN,
-                "2, 4" if patches else "nothing",
-            )
-            at.refuse(
-                config.train_size > room,
-                "train_size",
-                f"must leave validation_size = {config.validation_size} and test_size = "
-                f"{config.test_size} of {NUM_EXAMPLES} examples",
-                config.train_size,
-                f"at most {max(room, 0)}",
-            )
+        self._check_sizes()
         height, width = self._cell()
         self.signature = Signature(
             seq_len=SIDE * SIDE // (height * width),
@@ -92,44 +76,81 @@ class Digits(Pool, Classification):
         )
         self.sampling = Sampling(
             "resplit" if config.split == "per_seed" else "held_out",
-            config.test_size,
-            config.train_size,
-            config.validation_size,
+            test=config.test_size,
+            train=config.train_size,
+            validation=config.validation_size,
         )
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.98)
 
     def coverage(self, draws: int) -> float:
-        """None: the splits of a seed are disjoint."""
+        """Returns 0: the splits of a seed are disjoint."""
         return 0.0
 
     def indices(self, seed: int) -> Parts:
-        """Rows of the data set that each split holds."""
-        config, labels = self.config, load_digits()[1]
-        held_out = numpy_stream(0, "data", "held out")
-        of_test = numpy_stream(seed, "data", "test") if config.split == "per_seed" else held_out
-        of_rest = numpy_stream(0 if config.split == "fixed" else seed, "data", "split")
-        test, rest = np.split(_stratified_order(labels, of_test), [config.test_size])
-        rest = rest[_stratified_order(labels[rest], of_rest)]
+        """Returns the rows of the data set that each split holds, disjoint and stratified."""
+        config = self.config
+        _, labels = load_digits()
+        if config.split == "per_seed":
+            test_generator = numpy_stream(seed, "data", "test")
+        else:
+            test_generator = numpy_stream(0, "data", "held out")
+        rest_generator = numpy_stream(0 if config.split == "fixed" else seed, "data", "split")
+        test, rest = np.split(_stratified_order(labels, test_generator), [config.test_size])
+        rest = rest[_stratified_order(labels[rest], rest_generator)]
         validation, train, _ = np.split(rest, np.cumsum([config.validation_size, config.train_size]))
         return {"train": train, "validation": validation, "test": test}
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """The images of some rows."""
+        """Returns the images of some rows, (B, T, F), with their digits, (B)."""
         images, digits = load_digits()
         height, width = self._cell()
         cells = images[rows].reshape(len(rows), SIDE // height, height, SIDE // width, width)
         features = cells.transpose(0, 1, 3, 2, 4).reshape(len(rows), -1, height * width)
-        return Batch.of((features / MAX_VALUE).astype(np.float32), digits[rows]).each(lambda x: x.to(device))
+        return Batch.of((features / MAX_VALUE).astype(np.float32), digits[rows]).to(device)
+
+    def _check_sizes(self) -> None:
+        """Raises `Invalid` for a wrong patch size or too large a training set.
+
+        Patches need a size, and nothing else has one.
+        """
+        config = self.config
+        has_patches = config.representation == "patches"
+        room = NUM_EXAMPLES - config.validation_size - config.test_size
+        with Gather() as at:
+            at.refuse(
+                has_patches == (config.patch_size is None),
+                "patch_size",
+                f"{'must' if has_patches else 'cannot'} be given with representation = {config.representation}",
+                given=config.patch_size or NOT_GIVEN,
+                allowed="2, 4" if has_patches else "nothing",
+            )
+            at.refuse(
+                config.train_size > room,
+                "train_size",
+                f"must leave validation_size = {config.validation_size} and test_size = "
+                f"{config.test_size} of {NUM_EXAMPLES} examples",
+                given=config.train_size,
+                allowed=f"at most {max(room, 0)}",
+            )
 
     def _cell(self) -> tuple[int, int]:
-        """Height and width, in pixels, of the cell at one position."""
-        patch = self.config.patch_size or 1
-        return {"rows": (1, SIDE), "pixels": (1, 1), "patches": (patch, patch)}[self.config.representation]
+        """Returns height and width, in pixels, of the part of an image at one position."""
+        match self.config.representation:
+            case "rows":
+                return 1, SIDE
+            case "pixels":
+                return 1, 1
+            case "patches":
+                side = self.config.patch_size
+                assert side is not None  # `_check_sizes` refuses patches without a size.
+                return side, side
+            case never:
+                assert_never(never)
 
 
 @functools.cache
 def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Images (1797, 8, 8) of integers 0 … 16 and digits (1797).
+    """Reads the images, (1797, 8, 8), integers 0 … 16, and their digits, (1797).
 
     The file is read without importing `sklearn.datasets`, which takes longer than training on it.
     """
@@ -138,15 +159,15 @@ def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     path = folder / "datasets" / "data" / "digits.csv.gz"
     if not path.is_file():
         raise AblateError(f"{path}: the digits data set is missing; install scikit-learn again")
-    table = np.loadtxt(path, delimiter=",").astype(np.int64)
-    return table[:, :-1].reshape(-1, SIDE, SIDE), table[:, -1]
+    rows = np.loadtxt(path, delimiter=",").astype(np.int64)
+    return rows[:, :-1].reshape(-1, SIDE, SIDE), rows[:, -1]
 
 
 def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.intp]:
-    """A random order of the examples in which every stretch has nearly the same share of each class.
+    """Returns a random order of examples, every stretch of which has the same share of each class.
 
-    The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is that
-    of their places. A stretch therefore holds each class's share, up to rounding.
+    labels: the class of each example, (N). The members of a class are shuffled and spread evenly over [0, 1), from a
+    random offset; the order is the order of their places. A stretch therefore holds each class's share, up to rounding.
     """
     places = np.empty(len(labels))
     for label in np.unique(labels):

@@ -22,40 +22,51 @@ from ablate.base.files import unreadable
 from ablate.base.streams import numpy_stream
 
 MAX_BYTES = 100_000_000  # Of a file.
-KEPT = 8  # Of what is made of files.
-LEAST = 50  # Different examples of the smallest file.
-# Share of all hashes that is for test, and of the remaining rows that is for validation.
-TEST, VALIDATION = 0.2, 0.125
-UNKNOWN, PADDING = 0, 1  # Codes of every vocabulary; a language model's text has no padding.
+MAX_KEPT = 8  # Results of a function of files that are kept.
+MIN_EXAMPLES = 50  # Different examples of the smallest file.
+TEST_SHARE = 0.2  # Share of all hashes that is for test.
+VALIDATION_SHARE = 0.125  # Share of the other rows that is for validation.
+# Codes of every vocabulary; a language model's text has no padding.
+UNKNOWN = 0
+PADDING = 1
 WORD = re.compile(r"\w+|[^\w\s]")
 
 Unit = Literal["characters", "words"]
 Parts = Mapping[str, NDArray[np.intp]]  # Rows of train, validation and test.
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def of_file(make: Callable[..., Made]) -> Callable[..., Made]:
-    """Keeps what a function makes of a file, its first argument, until the file changes: tasks are built many times."""
-    known: dict[object, Made] = {}
+def kept_per_file(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Returns a function that keeps its results until its first argument, a file, changes.
 
-    @functools.wraps(make)
-    def made(file: DataFile, *others: object) -> Made:
-        if (rule := unreadable(Path(file), MAX_BYTES)) is not None:
+    Tasks are built many times. Other arguments are compared by their representation. The function raises `Invalid`
+    for a file that cannot be read.
+    """
+    results: dict[object, Result] = {}
+
+    @functools.wraps(function)
+    def kept(file: DataFile, *others: object) -> Result:
+        rule = unreadable(Path(file), MAX_BYTES)
+        if rule is not None:
             raise Invalid("file", rule, file.written)
         state = os.stat(file)
-        key = state.st_mtime_ns, state.st_size, state.st_ino, file, repr(others)
-        if key not in known:
-            known[key] = make(file, *others)
-            if len(known) > KEPT:
-                del known[next(iter(known))]
-        return known[key]
+        key = (state.st_mtime_ns, state.st_size, state.st_ino, file, repr(others))
+        if key not in results:
+            results[key] = function(file, *others)
+            if len(results) > MAX_KEPT:
+                oldest = next(iter(results))
+                del results[oldest]
+        return results[key]
 
-    return made
+    return kept
 
 
-@of_file
+@kept_per_file
 def read_text(file: DataFile) -> str:
-    """The whole text, in UTF-8, its lines ended by a line feed. Raises `Invalid` with the line of what is none."""
+    """Reads a whole text in UTF-8, with line feeds at the ends of lines.
+
+    Raises `Invalid` for a file without text, and with the line of a byte that is not UTF-8.
+    """
     try:
         text = Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -68,9 +79,10 @@ def read_text(file: DataFile) -> str:
 
 
 def read_rows(file: DataFile, delimiter: str, *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
-    """The line on which each row ends, and its cells, as many as in the first row; blank lines are left out.
+    """Yields the line on which each row of a text ends, and the row's cells.
 
-    quoted: whether a cell may stand in quotation marks, and then hold the delimiter and line feeds.
+    Blank lines are left out. quoted: whether a cell may stand in quotation marks, and then hold the delimiter and line
+    feeds. Raises `Invalid` for a row that has not as many cells as the first.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     rows = csv.reader(io.StringIO(read_text(file)), delimiter=delimiter, quoting=quoting, strict=True)
@@ -93,72 +105,94 @@ class Table:
 
     file: DataFile
     columns: Mapping[str, Sequence[str]]
-    # Where each row stands in the file: `line 17`.
+    "The cells of each column, in the order of the rows."
     places: Sequence[str]
+    "The place of each row in the file: `line 17`."
 
     def column(self, field: str, name: str) -> Sequence[str]:
-        """The cells of a column, which a field of a config names."""
+        """Returns the cells of a column, or raises `Invalid` for the field of a config that names it."""
         if name not in self.columns:
             rule = f"is no column of {self.file.written}"
-            raise Invalid(field, rule, name, listed(self.columns), nearest(name, self.columns))
+            raise Invalid(field, rule, name, allowed=listed(self.columns), hint=nearest(name, self.columns))
         return self.columns[name]
 
 
-@of_file
+@kept_per_file
 def read_table(file: DataFile) -> Table:
-    """Of a parquet file (`.parquet`), or of text with a header: `.tsv`, or parted by commas, semicolons or bars."""
+    """Reads a table from a parquet file (`.parquet`), or from text with a header.
+
+    The cells of a `.tsv` are parted by tabs, those of any other text by commas, semicolons, tabs or bars.
+    """
     if file.lower().endswith(".parquet"):
         return _read_parquet(file)
-    first = read_text(file).partition("\n")[0]
-    delimiter = "\t" if file.lower().endswith(".tsv") else max(",;\t|", key=first.count)
+    first_line = read_text(file).partition("\n")[0]
+    delimiter = "\t" if file.lower().endswith(".tsv") else max(",;\t|", key=first_line.count)
     (_, header), *rows = read_rows(file, delimiter)
     names = [name.strip() for name in header]
     if "" in names or len({*names}) < len(names):
         rule = f"must have a header that names each column, and none twice: it has {listed(map(repr, names))}"
         raise Invalid("file", rule, file.written)
-    columns = {name: [row[place].strip() for _, row in rows] for place, name in enumerate(names)}
+    columns = {}
+    for place, name in enumerate(names):
+        columns[name] = [cells[place].strip() for _, cells in rows]
     return Table(file, columns, [f"line {line}" for line, _ in rows])
 
 
 def _read_parquet(file: DataFile) -> Table:
+    """Reads a table from a parquet file; raises `Invalid` for any other file."""
     # Studies of other tasks need not wait for it.
     import pyarrow.parquet
 
     try:
-        found = pyarrow.parquet.read_table(str(file))
+        table = pyarrow.parquet.read_table(str(file))
     except (pyarrow.ArrowException, OSError) as error:
         raise Invalid("file", f"is no parquet file: {str(error).splitlines()[0]}", file.written) from None
-    columns = {
-        name: ["" if cell is None or cell != cell else str(cell).strip() for cell in found[name].to_pylist()]
-        for name in found.column_names
-    }
-    return Table(file, columns, [f"row {row + 1}" for row in range(found.num_rows)])
+    columns = {name: [_as_text(value) for value in table[name].to_pylist()] for name in table.column_names}
+    return Table(file, columns, [f"row {row + 1}" for row in range(table.num_rows)])
+
+
+def _as_text(value: object) -> str:
+    """Returns a value of a parquet file as text, empty for a missing value or NaN."""
+    # Only NaN differs from itself.
+    is_missing = value is None or value != value
+    return "" if is_missing else str(value).strip()
 
 
 def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
-    """Rows by a hash of the key of each, its input: equal keys are never in two parts.
+    """Returns the rows of each part of the data, by a hash of their keys.
 
-    A fifth of all hashes is for test, whatever the seed, and stays there when other rows are added. Of the other rows
-    every seed draws an eighth for validation.
+    keys: the input of each row, (N). Equal keys are never in two parts. A fifth of all hashes is for test, whatever the
+    seed, and stays there when other rows are added. Of the other rows every seed draws an eighth for validation. Raises
+    `Invalid` for too few keys.
     """
-    digests = (hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys)
+    digests = [hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys]
     hashes = np.frombuffer(b"".join(digests), dtype="<u8")
-    for_test = hashes < np.uint64(TEST * 2**64)
-    if (distinct := len({*keys})) < LEAST or not for_test.any():
-        rule = f"is too small to be split into training, validation and test data: it has {distinct} different examples"
-        raise Invalid("file", rule, file.written, f"at least {LEAST}")
-    rest = np.flatnonzero(~for_test)
+    is_test = hashes < np.uint64(TEST_SHARE * 2**64)
+    num_distinct = len({*keys})
+    if num_distinct < MIN_EXAMPLES or not is_test.any():
+        rule = (
+            "is too small to be split into training, validation and test data: "
+            f"it has {num_distinct} different examples"
+        )
+        raise Invalid("file", rule, file.written, f"at least {MIN_EXAMPLES}")
+
+    rest = np.flatnonzero(~is_test)
     groups, group = np.unique(hashes[rest], return_inverse=True)
     place = numpy_stream(seed, "data", "split").permutation(len(groups))[group]
     order = rest[np.argsort(place, kind="stable")]
-    count = max(1, int(VALIDATION * len(rest)))
-    # What the last key for validation shares with further rows is for nothing.
-    train = order[np.sort(place) > np.sort(place)[count - 1]]
-    return {"train": np.sort(train), "validation": np.sort(order[:count]), "test": np.flatnonzero(for_test)}
+    num_validation = max(1, int(VALIDATION_SHARE * len(rest)))
+    # Further rows with the last key for validation are in neither part.
+    places = np.sort(place)
+    train = order[places > places[num_validation - 1]]
+    return {
+        "train": np.sort(train),
+        "validation": np.sort(order[:num_validation]),
+        "test": np.flatnonzero(is_test),
+    }
 
 
 def symbols(text: str, unit: Unit) -> Sequence[str]:
-    """The characters of a text; or its words, each sign of punctuation one of its own."""
+    """Returns the characters of a text; or its words, each sign of punctuation as a word."""
     return text if unit == "characters" else WORD.findall(text)
 
 
@@ -166,7 +200,11 @@ class Vocabulary:
     """A code for each of the most frequent symbols of training data; all others are `UNKNOWN`."""
 
     def __init__(self, texts: Iterable[Sequence[str]], limit: int, marks: int = 2) -> None:
-        """`limit` symbols at most; the first `marks` codes stand for none of them: unknown, padding, and so on."""
+        """Counts the symbols of texts.
+
+        limit: the most symbols that get a code. marks: how many codes stand before those of symbols, for unknown ones,
+        padding, and so on.
+        """
         counts = Counter(chain.from_iterable(texts))
         self.symbols = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))[:limit]
         self.codes = {symbol: code for code, symbol in enumerate(self.symbols, marks)}
@@ -176,17 +214,16 @@ class Vocabulary:
         return self.marks + len(self.symbols)
 
     def encode(self, text: Iterable[str]) -> list[int]:
-        """The code of each symbol."""
+        """Returns the code of each symbol of a text."""
         return [self.codes.get(symbol, UNKNOWN) for symbol in text]
 
     def digest(self) -> str:
-        """16 hexadecimal digits that tell one vocabulary from another."""
-        return hashlib.blake2b(
-            "\0".join(self.symbols).encode("utf-8", "surrogatepass"), digest_size=8
-        ).hexdigest()
+        """Returns 16 hexadecimal digits that identify the vocabulary by its symbols."""
+        content = "\0".join(self.symbols).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int = PADDING) -> NDArray[np.int64]:
-    """Rows of codes as (N, T), filled up to the longest of them."""
+    """Returns rows of codes as one array, (N, T), filled up to the longest of them."""
     longest = max(map(len, rows))
     return np.array([[*row, *[fill] * (longest - len(row))] for row in rows])

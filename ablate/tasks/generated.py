@@ -1,11 +1,11 @@
 """Tasks that generate their examples: endless training data, and evaluation data that are never trained on.
 
-Which part of the data an example is for, a hash of its inputs says: five eighths of all that a task can draw are for
-training, an eighth for validation, a quarter for test. A stream of random examples keeps those that are for it. So no
-test example was seen in training, however few distinct ones there are and however unequally they are drawn.
+A hash of its inputs decides which part of the data an example is for: five eighths of all that a task can draw are for
+training, an eighth for validation, a quarter for test. A stream of random examples keeps those that are for its part.
+So no test example was seen in training, however few distinct ones there are and however unequally they are drawn.
 
 The hash is multiply-shift (Dietzfelbinger et al. 1997, "A Reliable Randomized Algorithm for the Closest-Pair Problem"),
-under multipliers of the seed's own: every seed draws the parts anew.
+with multipliers that the seed decides: every seed draws the parts anew.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -30,13 +30,15 @@ from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
 from ablate.tasks.task import IGNORED, Batch, Integers, Slices, Split, Task, example_stream
 
+DataPart = Literal["train", "validation", "test"]
+
 CHUNK = 4096  # Examples that are drawn at a time.
 # The eighths of the hash's range that are for each part of the data.
-PARTS = {"test": range(2), "validation": range(2, 3), "train": range(3, 8)}
+EIGHTHS: Mapping[DataPart, range] = {"test": range(2), "validation": range(2, 3), "train": range(3, 8)}
 # Distinct examples of the smallest task: an accuracy over fewer than a hundred for test would be too coarse.
-LEAST = 400
-# Training with which small models learn several of these tasks, but for its steps.
-WARMED: Mapping[str, Any] = {
+MIN_SUPPORT = 400
+# A section `training`, without its steps, with which small models learn several of these tasks.
+WARMUP_TRAINING: Mapping[str, Any] = {
     "batch_size": 64,
     "lr": 3e-3,
     "schedule": "cosine",
@@ -46,7 +48,10 @@ WARMED: Mapping[str, Any] = {
 
 
 class Generated(Task):
-    """A task that can draw any number of examples; a subclass defines `examples`, and calls `set_support`."""
+    """A task that can draw any number of examples.
+
+    A subclass defines `examples`, and calls `set_support` in its constructor.
+    """
 
     class Config(PartConfig):
         """The sizes of the evaluation sets, to which a task adds its own parameters."""
@@ -60,111 +65,137 @@ class Generated(Task):
         label_noise: float = Field(0.0, ge=0, le=1)
         "Share of the training targets that are replaced, each by one that is drawn from all of them."
 
+    config: Config
     changed: ClassVar[Slices] = {}
-    "Evaluation slices in which fields of the config have other values."
+    "Evaluation slices in which fields of the config have other values: slice → field → value."
     doubled: ClassVar[Mapping[str, str]] = {}
-    "Evaluation slices in which a field has twice its value."
+    "Evaluation slices in which a field of the config has twice its value: slice → field."
 
     def set_support(self, support: float) -> None:
         """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
-        if support < LEAST:
+        if support < MIN_SUPPORT:
             raise Invalid(
                 "",
                 "can draw too few distinct examples to keep some for evaluation that are never trained on",
-                support,
-                f"at least {LEAST}",
-                "Choose a larger vocabulary or longer sequences",
+                given=support,
+                allowed=f"at least {MIN_SUPPORT}",
+                hint="Choose a larger vocabulary or longer sequences",
             )
         self.support = float(support) if support < 1e300 else math.inf
         self.sampling = Sampling("fresh", self.config.test_size, validation=self.config.validation_size)
 
     @abstractmethod
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """The next `count` examples of a stream, on the CPU.
+        """Draws the next `count` examples of a stream, on the CPU.
 
         Each example takes the same number of draws, one after the other, so that examples do not depend on
         how many are asked for at a time.
         """
 
-    def telling(self, examples: Batch) -> Iterable[Tensor | None]:
-        """What decides the part of the data that each example is for; targets are left out, for they may be noisy."""
+    def hashed_tensors(self, examples: Batch) -> Iterable[Tensor | None]:
+        """Returns the tensors whose hash decides the part of the data that each example is for.
+
+        Targets are not among them, for they may be noisy.
+        """
         return examples.model_inputs().values()
 
     def laid_out(self, examples: Batch) -> Batch:
-        """The examples as a model reads them; which part they are for does not depend on it."""
+        """Returns the examples as a model reads them; here, as they are drawn.
+
+        Which part of the data an example is for does not depend on it.
+        """
         return examples
 
-    def under(self, seed: int) -> Generated:
-        """The task under a seed: itself, unless something beside its examples is drawn once for each seed."""
+    def for_seed(self, seed: int) -> Generated:
+        """Returns the task with what is drawn once for each seed, beside its examples; here, itself."""
         return self
 
     def sliced(self, name: str) -> Task:
-        """See `Task.sliced`; of `slice_size` test examples."""
+        """Returns the task whose test split is a slice of `slice_size` examples."""
         changes = {"test_size": self.config.slice_size, **self.slices()[name]}
         return self.config.model_copy(update=changes).build()
 
     def slices(self) -> Slices:
-        """Of `changed` and `doubled`, those that keep the rules of the task: the others do not exist at its size."""
-        now = self.config.model_dump()
-        doubled = {name: {field: 2 * now[field]} for name, field in self.doubled.items() if now[field]}
-        found: dict[str, Mapping[str, Any]] = {}
-        for name, changes in {**self.changed, **doubled}.items():
+        """Returns the slices of `changed` and `doubled` that exist: those whose config the task accepts."""
+        values = self.config.model_dump()
+        candidates = dict(self.changed)
+        for name, field in self.doubled.items():
+            # Twice 0 is no other task.
+            if values[field]:
+                candidates[name] = {field: 2 * values[field]}
+
+        slices: dict[str, Mapping[str, Any]] = {}
+        for name, changes in candidates.items():
             with suppress(Invalid):
                 self.config.model_copy(update=dict(changes)).build()
-                found[name] = changes
-        return found
+                slices[name] = changes
+        return slices
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Fresh examples; the n-th example does not depend on the batch size."""
-        return self._stream(seed, "train", batch_size, device)
+        """Returns endless batches of fresh examples; the n-th example does not depend on the batch size."""
+        return example_stream(self._chunks(seed, "train", device), batch_size)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """`validation_size` or `test_size` examples from a stream of their own; they are drawn once."""
-        known: dict[tuple[int, str], Batch] = vars(self).setdefault("_splits", {})
-        if (seed, name) not in known:
-            known[seed, name] = next(self._stream(seed, name, getattr(self.config, f"{name}_size"), "cpu"))
-        return known[seed, name].each(lambda x: x.to(device))
+        """Returns `validation_size` or `test_size` examples, which are drawn once."""
+        if (seed, name) not in self._splits:
+            sizes = {"validation": self.config.validation_size, "test": self.config.test_size}
+            batches = example_stream(self._chunks(seed, name, "cpu"), sizes[name])
+            self._splits[seed, name] = next(batches)
+        return self._splits[seed, name].to(device)
+
+    @cached_property
+    def _splits(self) -> dict[tuple[int, Split], Batch]:
+        """The splits that have been drawn, by seed and name, on the CPU."""
+        return {}
 
     def coverage(self, draws: int) -> float:
-        """None: training keeps off the test examples."""
+        """Returns 0: no test example is trained on."""
         return 0.0
 
-    def _stream(self, seed: int, name: str, batch_size: int, device: str) -> Iterator[Batch]:
-        generator, drawn = numpy_stream(seed, "data", name), self.under(seed)
-        chunks = (self._part(seed, name, drawn.examples(generator, CHUNK)) for _ in count())
-        if name == "train" and self.config.label_noise:
-            chunks = (_noisy(chunk, self.config.label_noise, generator) for chunk in chunks)
-        ready = (self.laid_out(chunk).each(lambda x: x.to(device)) for chunk in chunks)
-        return example_stream(ready, batch_size)
+    def _chunks(self, seed: int, part: DataPart, device: str) -> Iterator[Batch]:
+        """Yields endless examples of one part of the data, in chunks of any size.
 
-    def _part(self, seed: int, name: str, drawn: Batch) -> Batch:
-        """The examples that are for one part of the data."""
-        part, eighths = PARTS[name], _hashes(seed, self.telling(drawn)) >> np.uint64(61)
-        kept = np.flatnonzero((part.start <= eighths) & (eighths < part.stop))
-        if not len(kept):
+        Each part has a stream of random numbers of its own.
+        """
+        generator = numpy_stream(seed, "data", part)
+        task = self.for_seed(seed)
+        noise = self.config.label_noise if part == "train" else 0.0
+        while True:
+            examples = self._selected(seed, part, task.examples(generator, CHUNK))
+            if noise:
+                examples = _with_noise(examples, noise, generator)
+            yield self.laid_out(examples).to(device)
+
+    def _selected(self, seed: int, part: DataPart, drawn: Batch) -> Batch:
+        """Returns the examples that are for one part of the data; raises `AblateError` where none is."""
+        eighths = _hashes(seed, self.hashed_tensors(drawn)) >> np.uint64(61)
+        limits = EIGHTHS[part]
+        rows = np.flatnonzero((limits.start <= eighths) & (eighths < limits.stop))
+        if not len(rows):
             raise AblateError(
-                f"task {self.config.name}: none of {len(drawn)} examples is for {name}; it must draw at least {LEAST} "
-                "distinct ones, and none of them nearly always"
+                f"task {self.config.name}: none of {len(drawn)} examples is for {part}; it must draw at least "
+                f"{MIN_SUPPORT} distinct ones, and none of them nearly always"
             )
-        return drawn[torch.from_numpy(kept)]
+        return drawn[torch.from_numpy(rows)]
 
 
-def _noisy(batch: Batch, share: float, generator: np.random.Generator) -> Batch:
-    """With a share of the targets replaced, each by one that is drawn from all of them."""
+def _with_noise(batch: Batch, share: float, generator: np.random.Generator) -> Batch:
+    """Returns a batch with a share of its targets replaced by others, drawn from all of them."""
     targets = batch.targets.numpy()
     asked = targets != IGNORED
     right = targets[asked]
-    wrong = generator.random(len(right)) < share
+    is_replaced = generator.random(len(right)) < share
     noisy = targets.copy()
-    noisy[asked] = np.where(wrong, generator.choice(right, len(right)), right)
+    noisy[asked] = np.where(is_replaced, generator.choice(right, len(right)), right)
     return replace(batch, targets=torch.from_numpy(noisy))
 
 
 def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
-    """(B): a hash of each example's rows."""
-    generator, given = numpy_stream(seed, "data", "parts"), [each for each in tensors if each is not None]
-    hashes = np.zeros(len(given[0]), dtype=np.uint64)
-    for tensor in given:
+    """Returns a hash of each example, from its rows in all tensors that are not None, (B)."""
+    generator = numpy_stream(seed, "data", "parts")
+    present = [tensor for tensor in tensors if tensor is not None]
+    hashes = np.zeros(len(present[0]), dtype=np.uint64)
+    for tensor in present:
         rows = np.ascontiguousarray(tensor.flatten(1).numpy())
         words = rows.view(f"u{rows.itemsize}").astype(np.uint64)
         hashes += words @ generator.integers(2**64, size=words.shape[1], dtype=np.uint64)
@@ -175,12 +206,15 @@ def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
 
 
 def below(uniform: NDArray[np.float64], limit: int | Integers) -> Integers:
-    """Integers 0 … limit − 1 from draws in [0, 1)."""
+    """Returns integers 0 … limit − 1 from draws in [0, 1), each as likely."""
     return (uniform * limit).astype(np.int64)
 
 
 def distinct(uniform: NDArray[np.float64], limit: int) -> Integers:
-    """Distinct integers 0 … limit − 1 in each row, every ordered choice equally likely, from (N, n) draws."""
+    """Returns distinct integers 0 … limit − 1 in each row, from draws in [0, 1): (N, n) → (N, n).
+
+    Every ordered choice of n integers is equally likely.
+    """
     count, width = uniform.shape
     chosen = np.empty((count, width), dtype=np.int64)
     for i in range(width):
@@ -192,15 +226,17 @@ def distinct(uniform: NDArray[np.float64], limit: int) -> Integers:
     return chosen
 
 
-def likeliest(draws: int, values: int) -> float:
-    """Expected share of the most frequent of `values` equally likely values among `draws` draws."""
+def share_of_most_frequent(draws: int, values: int) -> float:
+    """Returns the expected share of the most frequent value among `draws` draws of `values` equally likely values."""
     rate = draws / values
     # Counts are independent Poisson variables given their sum. Without a limit, the sum is Poisson itself.
-    whole = math.exp(draws * math.log(draws) - draws - math.lgamma(draws + 1))
-    # The matrix that adds one count up to a limit to a sum of them, and its power that adds all.
-    adds, total = np.zeros((draws + 1, draws + 1)), 0.0
+    chance_of_sum = math.exp(draws * math.log(draws) - draws - math.lgamma(draws + 1))
+    # Multiplying by this matrix adds one count, up to a limit, to a sum of counts; its power adds all of them.
+    one_count = np.zeros((draws + 1, draws + 1))
+    total = 0.0
     for limit in range(draws):
         chance = math.exp(limit * math.log(rate) - rate - math.lgamma(limit + 1))
-        adds += chance * np.eye(draws + 1, k=-limit)
-        total += 1 - float(np.linalg.matrix_power(adds, values)[draws, 0]) / whole
+        one_count += chance * np.eye(draws + 1, k=-limit)
+        all_counts = np.linalg.matrix_power(one_count, values)
+        total += 1 - float(all_counts[draws, 0]) / chance_of_sum
     return total / draws

@@ -26,16 +26,18 @@ from ablate.tasks.task import IGNORED, Batch, Constants, Integers
 
 @register("task", "group")
 class Group(Generated, Labelling):
-    """The product of all elements so far, asked from the second position on (the first is its own product).
+    """Elements of a permutation group; the target at each position is their product so far.
 
-    Elements are uniform and independent, and so is every product: whoever misses one element knows nothing of it. It
-    is harder with larger groups and longer sequences, and harder still when the final product alone is asked. Chance:
-    1 / n!; a run that has learned the first k products sits k − 1 of T − 1 of the way above it (`without_memory`:
-    k = 2). Ceiling: 1. Solved: 0.95. With `copy` it is meant to tell attention from recurrence in opposite directions.
-    Recommended for a recurrent net, not for attention: the defaults, two layers of LSTM, d_model 32,
-    without positions: 400 steps (three seeds reached 0.98 by step 275; 0.99 at twice the length). Two layers of causal
-    attention with learned positions and lr 3e-3: 0.53 and 0.46 after 2,000. Parity of 16 is easier for it: one seed of
-    two solved it in 1,000.
+    Products are asked from the second position on (the first is its own product). Elements are uniform and independent,
+    and so is every product: whoever misses one element knows nothing of it. The task is harder with larger groups and
+    longer sequences, and harder still when the final product alone is asked. With `copy` it is meant to tell attention
+    from recurrence in opposite directions.
+
+    Chance: 1 / n!; a run that has learned the first k products sits k − 1 of T − 1 of the way above it
+    (`without_memory`: k = 2). Ceiling: 1. Solved: 0.95. Recommended for a recurrent net, not for attention: the
+    defaults, two layers of LSTM, d_model 32, without positions: 400 steps (three seeds reached 0.98 by step 275; 0.99
+    at twice the length). Two layers of causal attention with learned positions and lr 3e-3: 0.53 and 0.46 after 2,000.
+    Parity of 16 is easier for it: one seed of two solved it in 1,000.
     """
 
     class Config(Generated.Config):
@@ -46,6 +48,7 @@ class Group(Generated, Labelling):
         labels: Literal["prefixes", "final"] = "prefixes"
         "prefixes: asked at every position from the second on; final: at the last alone."
 
+    config: Config
     recommended = {
         "task": {"group": "S3", "seq_len": 12},
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2, "mixer": "lstm", "position": "none"},
@@ -70,22 +73,31 @@ class Group(Generated, Labelling):
         self.set_support(self.order**config.seq_len)
 
     def constants(self) -> Constants:
-        """Of the product of the last two elements, which is right at the second position, and elsewhere a guess."""
-        asked, two = self.config.seq_len - self.first_asked, self.first_asked == 1
-        return {"without_memory": {"accuracy": (two + (asked - two) / self.order) / asked}}
+        """Returns the accuracy of `without_memory`, which answers with the product of the last two elements.
+
+        It is right at the second position, and elsewhere a guess.
+        """
+        num_asked = self.config.seq_len - self.first_asked
+        num_right = 1 if self.first_asked == 1 else 0
+        accuracy = (num_right + (num_asked - num_right) / self.order) / num_asked
+        return {"without_memory": {"accuracy": accuracy}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         tokens = below(generator.random((count, self.config.seq_len)), self.order)
-        targets, table = tokens.copy(), _products(int(self.config.group[1:]))
+        targets = tokens.copy()
+        products = _products(int(self.config.group[1:]))
         for place in range(1, self.config.seq_len):
-            targets[:, place] = table[targets[:, place - 1], tokens[:, place]]
+            targets[:, place] = products[targets[:, place - 1], tokens[:, place]]
         targets[:, : self.first_asked] = IGNORED
         return Batch.of(tokens, targets)
 
 
 @cache
 def _products(things: int) -> Integers:
-    """(n!, n!): of the permutations i and j, in lexicographic order, the one that applies j first."""
+    """Returns the product of each two permutations i and j of n things, (n!, n!).
+
+    The product applies j first. Permutations are numbered in lexicographic order.
+    """
     elements = np.array(list(itertools.permutations(range(things))))
     digits = things ** np.arange(things)[::-1]
     return np.searchsorted(elements @ digits, elements[:, elements] @ digits)

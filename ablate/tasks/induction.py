@@ -15,7 +15,7 @@ from pydantic import Field
 
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated, below, likeliest
+from ablate.tasks.generated import Generated, below, share_of_most_frequent
 from ablate.tasks.task import Batch, Classification, Constants
 
 MARKER = 0
@@ -23,13 +23,16 @@ MARKER = 0
 
 @register("task", "induction")
 class Induction(Generated, Classification):
-    """The token after the marker; also a needle in a haystack, since the rest of the sequence says nothing.
+    """Random tokens, a marker among them and at the end; the target follows the first marker.
 
-    The marker's place is uniform among all that leave room for the answer, tokens are uniform and independent. It is
-    harder with longer sequences and more tokens. Chance: 1 / (V − 1); a failed run sits between it and
-    `without_order`, the token that the sequence shows most often (0.16 at the defaults). Ceiling: 1. Solved: 0.95.
-    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (three seeds reached 0.95 by step
-    300). Two layers of LSTM learn it in as many: at this length it does not tell the two apart.
+    It is also a needle in a haystack, since the rest of the sequence says nothing. The marker's place is uniform among
+    all that leave room for the answer, tokens are uniform and independent. The task is harder with longer sequences and
+    more tokens.
+
+    Chance: 1 / (V − 1); a failed run sits between it and `without_order`, the token that the sequence shows most often
+    (0.16 at the defaults). Ceiling: 1. Solved: 0.95. Recommended: the defaults, two layers of causal attention,
+    d_model 32: 500 steps (three seeds reached 0.95 by step 300). Two layers of LSTM learn it in as many: at this length
+    it does not tell the two apart.
     """
 
     class Config(Generated.Config):
@@ -38,8 +41,9 @@ class Induction(Generated, Classification):
         seq_len: int = Field(32, ge=3)
         "T, both markers included."
         distance: Literal["any", "near", "far"] = "any"
-        "Where the first marker stands: anywhere, in the last quarter of its places, or in the first."
+        "Place of the first marker: any, one in the last quarter of its places, or one in the first quarter."
 
+    config: Config
     outcome = "all_or_nothing"
     recommended = {
         "task": {"vocab_size": 16, "seq_len": 32},
@@ -57,21 +61,20 @@ class Induction(Generated, Classification):
         self.set_metrics(num_classes=config.vocab_size - 1, num_test=config.test_size, solved=0.95)
         places = config.seq_len - 2
         quarter = max(1, places // 4)
-        self.places = {
-            "any": range(places),
-            "near": range(places - quarter, places),
-            "far": range(quarter),
-        }[config.distance]
+        allowed = {"any": range(places), "near": range(places - quarter, places), "far": range(quarter)}
+        self.places = allowed[config.distance]
         self.set_support(len(self.places) * (config.vocab_size - 1) ** places)
 
     def constants(self) -> Constants:
-        """Of the token that the sequence shows most often."""
-        return {"without_order": {"accuracy": likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)}}
+        """Returns the accuracy of `without_order`, the token that the sequence shows most often."""
+        accuracy = share_of_most_frequent(self.config.seq_len - 2, self.config.vocab_size - 1)
+        return {"without_order": {"accuracy": accuracy}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        config, rows = self.config, np.arange(count)
-        draws = generator.random((count, config.seq_len))
-        tokens = 1 + below(draws, config.vocab_size - 1)
+        draws = generator.random((count, self.config.seq_len))
+        tokens = 1 + below(draws, self.config.vocab_size - 1)
         place = self.places.start + below(draws[:, -1], len(self.places))
-        tokens[rows, place] = tokens[:, -1] = MARKER
+        rows = np.arange(count)
+        tokens[rows, place] = MARKER
+        tokens[:, -1] = MARKER
         return Batch.of(tokens, tokens[rows, place + 1])

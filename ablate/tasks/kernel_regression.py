@@ -21,28 +21,29 @@ from pydantic import Field, PositiveInt
 from ablate.base.registry import register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
-from ablate.tasks.generated import WARMED, Generated
+from ablate.tasks.generated import WARMUP_TRAINING, Generated
 from ablate.tasks.regression import Regression
 from ablate.tasks.task import Batch, Constants, Slices
 
 FREQUENCIES = np.arange(1, 4)
 VARIANCE = float(np.sum(1 / FREQUENCIES**2))
 SAMPLES = 65_536  # Places that expected errors are averaged over.
-CONCENTRATIONS = (0.0, *2.0 ** np.arange(-2, 9))
+CONCENTRATIONS = (0.0, *2.0 ** np.arange(-2, 9))  # Values of κ that are tried.
 
 
 @register("task", "kernel_regression")
 class KernelRegression(Generated, Regression):
-    """n places with the noisy value of a function at each, then the place at which its value is asked for.
+    """Places with noisy values of a function; the target is its value at one more place.
 
     f(x) = Σ a_k sin kx + b_k cos kx over k = 1, 2, 3, with a_k and b_k from N(0, 1/k²) for each sequence anew; places
-    are uniform on the circle, noise is normal. It is harder the fewer pairs there are, and the more noise. Chance:
-    always answering 0 has mean squared error 1.36, the variance of f(x), and r2 0, where a failed run sits. Ceiling:
-    `bayes`, the mean of f(x) given the pairs, which is that of a Gaussian process. `nadaraya_watson` is the best that a
-    kernel exp(κ cos(x − x′)) does with one κ for all sequences; `mean`, the average of all values. Solved: r2 of
-    `nadaraya_watson` (0.86 with 16 pairs and noise 0.3, where `bayes` has 0.96), or half of that of `bayes` if it is
-    more. Recommended: these, two layers of attention of width 32 without positions, 600 steps (three seeds: 0.90 to
-    0.91).
+    are uniform on the circle, noise is normal. The task is harder the fewer pairs there are, and the more noise.
+
+    Chance: always answering 0 has mean squared error 1.36, the variance of f(x), and r2 0, where a failed run sits.
+    Ceiling: `bayes`, the mean of f(x) given the pairs, the posterior mean of a Gaussian process. `nadaraya_watson` is
+    the best answer of a kernel exp(κ cos(x − x′)) with one κ for all sequences; `mean`, the average of all values.
+    Solved: the r2 of `nadaraya_watson` (0.86 with 16 pairs and noise 0.3, where `bayes` has 0.96), or half the r2 of
+    `bayes` if it is more. Recommended: these, two layers of attention of width 32 without positions, 600 steps (three
+    seeds: 0.90 to 0.91).
     """
 
     class Config(Generated.Config):
@@ -51,11 +52,12 @@ class KernelRegression(Generated, Regression):
         noise: float = Field(0.3, ge=0.01)
         "Standard deviation of the noise of a known value, at least 0.01."
 
+    config: Config
     outcome = "graded"
     recommended = {
         "task": {"num_pairs": 16, "noise": 0.3},
         "model": {"topology": "encoder", "position": "none", "d_model": 32, "num_layers": 2},
-        "training": {"steps": 600, **WARMED},
+        "training": {"steps": 600, **WARMUP_TRAINING},
     }
 
     def __init__(self, config: Config) -> None:
@@ -64,19 +66,25 @@ class KernelRegression(Generated, Regression):
         errors = expected_errors(config.num_pairs, config.noise)
         # With few pairs, a weighted average is worse than answering 0.
         solved = max(1 - errors["nadaraya_watson"] / VARIANCE, (1 - errors["bayes"] / VARIANCE) / 2)
-        self.set_spread(VARIANCE, errors["bayes"], solved)
+        self.set_spread(VARIANCE, least=errors["bayes"], solved=solved)
         self.set_support(np.inf)
 
     def constants(self) -> Constants:
-        """Of three estimators, averaged over places, functions and noise."""
+        """Returns r2 and loss of three estimators, expected over places, functions and noise."""
         errors = expected_errors(self.config.num_pairs, self.config.noise)
         return {name: {"r2": 1 - error / VARIANCE, "loss": error} for name, error in errors.items()}
 
     def slices(self) -> Slices:
-        """`noisier`: twice the noise; `fewer`: half of the pairs; `more`: twice as many."""
-        pairs, noise = self.config.num_pairs, self.config.noise
-        fewer = {"fewer": {"num_pairs": pairs // 2}} if pairs > 1 else {}
-        return {"noisier": {"noise": 2 * noise}, **fewer, "more": {"num_pairs": 2 * pairs}}
+        """Returns `noisier`, twice the noise, `fewer`, half of the pairs, and `more`, twice as many.
+
+        One pair has no half.
+        """
+        num_pairs = self.config.num_pairs
+        slices: dict[str, Mapping[str, float]] = {"noisier": {"noise": 2 * self.config.noise}}
+        if num_pairs > 1:
+            slices["fewer"] = {"num_pairs": num_pairs // 2}
+        slices["more"] = {"num_pairs": 2 * num_pairs}
+        return slices
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         pairs = self.config.num_pairs
@@ -94,31 +102,44 @@ class KernelRegression(Generated, Regression):
 
 @functools.cache
 def expected_errors(num_pairs: int, noise: float) -> Mapping[str, float]:
-    """Mean squared error of each estimator, of which all are linear in the values.
+    """Returns the mean squared error of each estimator; all are linear in the values.
 
-    Over functions and noise it is exact, |φ_q − Σ w_i φ_i|² + noise² Σ w_i², w being the weights and φ(x) the waves,
-    whose coefficients are independent and standard normal; over places it is the average of a fixed sample.
+    Over functions and noise it is exact, over places it is the average of a fixed sample.
     """
     size = (max(256, SAMPLES // num_pairs), num_pairs + 1)
     places = numpy_stream(0, "kernel regression").uniform(-np.pi, np.pi, size)
     waves = _waves(places)
-    known, asked = waves[:, :-1], waves[:, -1]
+    given = waves[:, :-1]
+    asked = waves[:, -1]
 
-    def error(weights: NDArray[np.float64]) -> float:
-        missed = asked - np.einsum("nt,ntk->nk", weights, known)
-        return float(np.mean((missed**2).sum(1) + noise**2 * (weights**2).sum(1)))
-
-    precision = np.swapaxes(known, 1, 2) @ known + noise**2 * np.eye(waves.shape[2])
-    near = np.cos(places[:, :-1] - places[:, -1:]) - 1
-    kernels = (np.exp(concentration * near) for concentration in CONCENTRATIONS)
+    precision = np.swapaxes(given, 1, 2) @ given + noise**2 * np.eye(waves.shape[2])
+    posterior = np.einsum("ntk,nk->nt", given, np.linalg.solve(precision, asked[..., None])[..., 0])
+    nearness = np.cos(places[:, :-1] - places[:, -1:]) - 1
+    errors_of_kernels: list[float] = []
+    for concentration in CONCENTRATIONS:
+        kernel = np.exp(concentration * nearness)
+        errors_of_kernels.append(_linear_error(waves, kernel / kernel.sum(1, keepdims=True), noise))
     return {
-        "bayes": error(np.einsum("ntk,nk->nt", known, np.linalg.solve(precision, asked[..., None])[..., 0])),
-        "nadaraya_watson": min(error(kernel / kernel.sum(1, keepdims=True)) for kernel in kernels),
-        "mean": error(np.full_like(near, 1 / num_pairs)),
+        "bayes": _linear_error(waves, posterior, noise),
+        "nadaraya_watson": min(errors_of_kernels),
+        "mean": _linear_error(waves, np.full_like(nearness, 1 / num_pairs), noise),
     }
 
 
+def _linear_error(waves: NDArray[np.float64], weights: NDArray[np.float64], noise: float) -> float:
+    """Returns the expected squared error of answering with a weighted sum of the values, Σ w_i y_i.
+
+    |φ_q − Σ w_i φ_i|² + noise² Σ w_i², φ(x) being the waves, whose coefficients are independent and standard normal.
+    waves: (N, T, 2K), the last of T those of the query. weights: w, (N, T − 1).
+    """
+    missed = waves[:, -1] - np.einsum("nt,ntk->nk", weights, waves[:, :-1])
+    return float(np.mean((missed**2).sum(1) + noise**2 * (weights**2).sum(1)))
+
+
 def _waves(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N, T) → (N, T, 2K): sin kx / k, then cos kx / k; f(x) is their sum, each times a standard normal number."""
+    """Returns sin kx / k for each frequency k, then cos kx / k: (N, T) → (N, T, 2K).
+
+    f(x) is their sum, each times a standard normal number.
+    """
     angles = places[..., None] * FREQUENCIES
     return np.concatenate([np.sin(angles), np.cos(angles)], -1) / np.tile(FREQUENCIES, 2)

@@ -11,15 +11,20 @@ from ablate.tasks.task import IGNORED, Batch, Task, Topology
 
 
 class Labelling(Task):
-    """Logits are (B, T, num_outputs), targets classes (B, T), `IGNORED` where nothing is asked: `readout: all`."""
+    """A task with a class at each position, `readout: all`: logits (B, T, num_outputs), targets (B, T).
+
+    Targets are `IGNORED` where nothing is asked.
+    """
 
     topologies: tuple[Topology, ...] = ("decoder", "encoder")
 
     def set_labels(self, *, num_classes: int, num_asked: int, num_test: int, solved: float) -> None:
         """Sets `metrics` and `chance_loss` for classes that are equally likely.
 
-        num_classes: classes that a guess chooses from. num_asked: labels of an example, at least one; of examples
-        that differ in it, their mean. num_test: N, examples of the test split.
+        num_classes: classes that a guess chooses from.
+        num_asked: labels of an example, at least one; where examples differ in it, their mean.
+        num_test: N, examples of the test split.
+        solved: the accuracy at which the task counts as learned.
         """
         chance = 1 / num_classes
         self.chance_loss = math.log(num_classes)
@@ -30,22 +35,22 @@ class Labelling(Task):
         }
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Cross-entropy in nats, the mean over the labels of each example, then over examples."""
+        """Returns the cross-entropy in nats: the mean over the labels of each example, then over examples."""
         return _losses(logits, batch.targets).mean()
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """`accuracy`: share of right labels; `sequence_accuracy`: 1 where all are right; `loss`."""
-        asked = batch.targets != IGNORED
-        right = (logits.argmax(-1) == batch.targets) & asked
+        """Returns `accuracy`, the share of right labels, `sequence_accuracy`, 1 where all are right, and `loss`."""
+        is_asked = batch.targets != IGNORED
+        is_right = (logits.argmax(-1) == batch.targets) & is_asked
         return {
-            "accuracy": right.sum(1) / asked.sum(1),
-            "sequence_accuracy": (right == asked).all(1).float(),
+            "accuracy": is_right.sum(1) / is_asked.sum(1),
+            "sequence_accuracy": (is_right == is_asked).all(1).float(),
             "loss": _losses(logits, batch.targets),
         }
 
 
 def _losses(logits_btv: Tensor, targets_bt: Tensor) -> Tensor:
-    """(B): mean cross-entropy over what is asked of each example."""
+    """Returns the cross-entropy of each example in nats, the mean over its labels, (B)."""
     losses = functional.cross_entropy(
         logits_btv.flatten(0, 1), targets_bt.flatten(), ignore_index=IGNORED, reduction="none"
     )

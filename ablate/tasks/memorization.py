@@ -18,7 +18,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
-from ablate.tasks.generated import WARMED, Generated, below
+from ablate.tasks.generated import WARMUP_TRAINING, Generated, below
 from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch
 
@@ -27,13 +27,15 @@ SLOT = 0
 
 @register("task", "memorization")
 class Memorization(Generated, Labelling):
-    """Keys, uniform and independent, and after each a slot that asks for its value.
+    """Keys, each with a slot after it that asks for the key's value.
 
-    Which value a key has is drawn once for each seed, and the same in training and test; every value has as many keys.
-    What is kept off the training data are sequences: a test sequence shows known keys in a new order. It is harder the
-    more facts there are for the size of the model. Chance, and where a failed run sits: 1 / num_values. Ceiling: 1.
-    Solved: 0.95. It is graded, for a run learns one fact after another. Recommended: 512 facts, two layers of attention
-    of width 32, 300 steps (three seeds: 0.989 to 0.998).
+    Keys are uniform and independent. The value of each key is drawn once for each seed, and is the same in training and
+    test; every value has as many keys. Sequences are kept off the training data, facts are not: a test sequence shows
+    known keys in a new order. The task is harder the more facts there are for the size of the model.
+
+    Chance, and where a failed run sits: 1 / num_values. Ceiling: 1. Solved: 0.95. The outcome is graded, for a run
+    learns one fact after another. Recommended: 512 facts, two layers of attention of width 32, 300 steps (three seeds:
+    0.989 to 0.998).
     """
 
     class Config(Generated.Config):
@@ -44,11 +46,12 @@ class Memorization(Generated, Labelling):
         seq_len: int = Field(16, ge=2, multiple_of=2)
         "T, even; half of the positions are keys."
 
+    config: Config
     outcome = "graded"
     recommended = {
         "task": {"num_facts": 512, "num_values": 16, "seq_len": 16},
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
-        "training": {"steps": 300, **WARMED},
+        "training": {"steps": 300, **WARMUP_TRAINING},
     }
     doubled = {"longer": "seq_len"}
 
@@ -57,26 +60,26 @@ class Memorization(Generated, Labelling):
         if config.num_facts % config.num_values:
             rule = f"must divide num_facts = {config.num_facts}, so that every value has as many keys"
             raise Invalid("num_values", rule, config.num_values)
-        self.asked = config.seq_len // 2
+        self.num_asked = config.seq_len // 2
         self.signature = Signature(
             config.seq_len, num_outputs=config.num_values, vocab_size=config.num_facts + 1, readout="all"
         )
         self.set_labels(
-            num_classes=config.num_values, num_asked=self.asked, num_test=config.test_size, solved=0.95
+            num_classes=config.num_values, num_asked=self.num_asked, num_test=config.test_size, solved=0.95
         )
-        self.set_support(config.num_facts**self.asked)
+        self.set_support(config.num_facts**self.num_asked)
         # The value of each key, in an order that a seed changes.
         self.facts = np.arange(config.num_facts) % config.num_values
 
-    def under(self, seed: int) -> Generated:
-        """With the facts of a seed."""
-        drawn = copy.copy(self)
-        drawn.facts = numpy_stream(seed, "data", "facts").permutation(self.facts)
-        return drawn
+    def for_seed(self, seed: int) -> Generated:
+        """Returns the task with the facts of a seed."""
+        task = copy.copy(self)
+        task.facts = numpy_stream(seed, "data", "facts").permutation(self.facts)
+        return task
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`; `under` says which value a key has."""
-        keys = below(generator.random((count, self.asked)), self.config.num_facts)
+        """Draws the next `count` examples of a stream, with the facts that `for_seed` has drawn."""
+        keys = below(generator.random((count, self.num_asked)), self.config.num_facts)
         tokens = np.full((count, self.config.seq_len), SLOT, dtype=np.int64)
         targets = np.full_like(tokens, IGNORED)
         tokens[:, ::2] = 1 + keys

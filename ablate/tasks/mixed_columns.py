@@ -11,8 +11,8 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import shown
 from ablate.base.registry import PartConfig
 from ablate.base.wording import counted
-from ablate.tasks.files import Table, of_file, read_table
-from ablate.tasks.table import FEW, MOST, Columns
+from ablate.tasks.files import Table, kept_per_file, read_table
+from ablate.tasks.table import MAX_CATEGORIES, MAX_NUMBERS_AS_LABELS, Columns
 
 MAX_SHARE = 0.1
 """The largest share of words in a column that is likely one of numbers."""
@@ -21,13 +21,14 @@ MAX_SHARE = 0.1
 def mixed_columns(task: PartConfig) -> Sequence[str]:
     """Returns a sentence for each column of numbers that a table task reads as names, because of a few words in it.
 
-    None for other tasks. Raises `Invalid` for a file that cannot be read.
+    Returns nothing for other tasks. Raises `Invalid` for a file that cannot be read.
     """
     return _sentences(task.file, task) if isinstance(task, Columns.Config) else []
 
 
-@of_file
+@kept_per_file
 def _sentences(file: DataFile, task: Columns.Config) -> list[str]:
+    """Returns the sentences on the target and on the given columns of a table task."""
     return [*_on_target(read_table(file), task), *_on_columns(read_table(file), task)]
 
 
@@ -47,25 +48,28 @@ def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
     """Yields a sentence on each of the columns that are given and read as categories."""
     others = [name for name in table.columns if name != task.target]
     for name in task.columns or others:
-        word = "" if name in task.categorical else _first_word(table, name, has_gaps=True)
+        if name in task.categorical:
+            continue
+        word = _first_word(table, name, has_gaps=True)
         if word:
             yield (
-                f"{word}; therefore its numbers are read as categories, of which only the {MOST} most frequent are "
-                f"kept apart. Empty the cell, or state that you mean categories: categorical: [{name}]"
+                f"{word}; therefore its numbers are read as categories, of which only the {MAX_CATEGORIES} most "
+                f"frequent are kept apart. Empty the cell, or state that you mean categories: categorical: [{name}]"
             )
 
 
 def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
     """Returns a clause that counts the numbers and the words of a column, and names the first word; else nothing.
 
-    Nothing without words, with more of them than `MAX_SHARE` of the cells, or with at most `FEW` different numbers.
-    has_gaps: whether `nan` stands for a number that is missing; else it is a word too.
+    Returns nothing without words, with more of them than `MAX_SHARE` of the cells, or with at most
+    `MAX_NUMBERS_AS_LABELS` different numbers. has_gaps: whether `nan` stands for a number that is missing; else it is a
+    word too.
     """
     filled = [(place, cell) for place, cell in zip(table.places, table.columns[name], strict=True) if cell]
     words = [(place, cell) for place, cell in filled if not _is_number(cell, has_gaps=has_gaps)]
     word_cells = {cell for _, cell in words}
     numbers = {cell for _, cell in filled if cell not in word_cells}
-    if not words or len(words) > MAX_SHARE * len(filled) or len(numbers) <= FEW:
+    if not words or len(words) > MAX_SHARE * len(filled) or len(numbers) <= MAX_NUMBERS_AS_LABELS:
         return ""
     place, cell = words[0]
     return (

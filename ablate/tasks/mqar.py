@@ -23,20 +23,22 @@ from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch, Constants
 
 FILLER = 0
-NOISE = 16  # Noise tokens that there are, as in the code of Poli et al. 2024.
+NOISE = 16  # Kinds of noise tokens, as in the code of Poli et al. 2024.
 
 
 @register("task", "mqar")
 class MQAR(Generated, Labelling):
-    """K pairs of distinct keys and distinct values; asked at each key's second occurrence, and nowhere else.
+    """Pairs of a key and a value, then each key again; the target there is its value.
 
-    Query after query, the g-th even place after the pairs is drawn with p(g) ∝ g^(a − 1) from those still free. It is
-    harder with more pairs, more tokens, longer sequences, random fillers, and noise. Chance: 1 / number of values; a
-    failed run sits at 1 / K (`guessing_among_the_pairs`) or a little above, for in this generator the first pairs
-    come again sooner: without matching a key, 0.57 can be had at the defaults, 0.31 at V = T = 32 and K = 4. Ceiling:
-    1. Solved: 0.95. Recommended: the defaults, two layers of causal attention, d_model 32: 400 steps (three seeds
-    reached 0.99 by step 150, one with a single layer 0.53 after 600). Two layers of LSTM: 0.52 after as many, 0.99
-    after 1,500.
+    There are K pairs. Keys are distinct, and so are values; nothing is asked elsewhere. Query after query, the g-th
+    even place after the pairs is drawn with p(g) ∝ g^(a − 1) from the places that are still free. The task is harder
+    with more pairs, more tokens, longer sequences, random fillers, and noise.
+
+    Chance: 1 / number of values; a failed run sits at 1 / K (`guessing_among_the_pairs`) or a little above, for in this
+    generator the first pairs come again sooner: without matching a key, 0.57 can be had at the defaults, 0.31 at V = T
+    = 32 and K = 4. Ceiling: 1. Solved: 0.95. Recommended: the defaults, two layers of causal attention, d_model 32: 400
+    steps (three seeds reached 0.99 by step 150, one with a single layer 0.53 after 600). Two layers of LSTM: 0.52 after
+    as many, 0.99 after 1,500.
     """
 
     class Config(Generated.Config):
@@ -49,10 +51,11 @@ class MQAR(Generated, Labelling):
         power: float = Field(0.01, gt=0, le=1)
         "a: the smaller, the sooner a key comes again; with 1, queries are anywhere."
         filler: Literal["zero", "random"] = "zero"
-        "Between queries: token 0, or any of the V tokens, keys of the sequence included."
+        "Tokens between queries: token 0, or any of the V tokens, keys of the sequence included."
         noise: NonNegativeInt = 0
         "Noise tokens of 16 kinds of their own that stand among the pairs (Poli et al. 2024)."
 
+    config: Config
     outcome = "all_or_nothing"
     recommended = {
         "task": {"vocab_size": 16, "seq_len": 16, "num_pairs": 2},
@@ -64,51 +67,67 @@ class MQAR(Generated, Labelling):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        pairs, half = config.num_pairs, config.vocab_size // 2
-        context, needed = 2 * pairs + config.noise, 4 * pairs + config.noise
-        with Gather() as at:
-            rule = (
-                f"must hold 4 tokens for each of num_pairs = {pairs} pairs and noise = {config.noise} others"
-            )
-            at.refuse(config.seq_len < needed, "seq_len", rule, config.seq_len, f"at least {needed}")
-            at.refuse(config.seq_len % 2, "seq_len", "must be even", config.seq_len, "an even number")
-            rule = f"must have a distinct key below V/2 = {half} for each of num_pairs = {pairs} pairs"
-            at.refuse(half <= pairs, "vocab_size", rule, config.vocab_size, f"at least {2 * pairs + 2}")
+        self._check_sizes()
+        pairs = config.num_pairs
+        self.first_value = config.vocab_size // 2
+        self.num_values = config.vocab_size - self.first_value
+        self.first_query = 2 * pairs + config.noise
+        self.num_gaps = (config.seq_len - self.first_query) // 2
         self.signature = Signature(
             config.seq_len,
             num_outputs=config.vocab_size,
             vocab_size=config.vocab_size + NOISE * bool(config.noise),
             readout="all",
         )
-        self.first_value, self.num_values = half, config.vocab_size - half
-        self.first_query, self.num_gaps = context, (config.seq_len - context) // 2
         self.set_labels(num_classes=self.num_values, num_asked=pairs, num_test=config.test_size, solved=0.95)
-        # Random fillers make more of them.
-        noisy = math.comb(pairs + config.noise, pairs) * NOISE**config.noise
-        filled = math.perm(half - 1, pairs) * math.perm(self.num_values, pairs)
-        self.set_support(filled * math.perm(self.num_gaps, pairs) * noisy)
+        # Random fillers make even more distinct examples.
+        contents = math.perm(self.first_value - 1, pairs) * math.perm(self.num_values, pairs)
+        with_noise = math.comb(pairs + config.noise, pairs) * NOISE**config.noise
+        self.set_support(contents * math.perm(self.num_gaps, pairs) * with_noise)
+
+    def _check_sizes(self) -> None:
+        """Raises `Invalid` where sequences are too short or odd, or keys too few for the pairs."""
+        config = self.config
+        pairs = config.num_pairs
+        needed = 4 * pairs + config.noise
+        half = config.vocab_size // 2
+        with Gather() as at:
+            rule = (
+                f"must hold 4 tokens for each of num_pairs = {pairs} pairs and noise = {config.noise} others"
+            )
+            at.refuse(config.seq_len < needed, "seq_len", rule, config.seq_len, allowed=f"at least {needed}")
+            rule = "must be even"
+            at.refuse(config.seq_len % 2, "seq_len", rule, config.seq_len, allowed="an even number")
+            rule = f"must have a distinct key below V/2 = {half} for each of num_pairs = {pairs} pairs"
+            least = 2 * pairs + 2
+            at.refuse(half <= pairs, "vocab_size", rule, config.vocab_size, allowed=f"at least {least}")
 
     def constants(self) -> Constants:
-        """Of any of the values that the sequence shows, which are distinct."""
+        """Returns the accuracy of `guessing_among_the_pairs`, any of the distinct values of the sequence."""
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        config, pairs = self.config, self.config.num_pairs
+        config = self.config
+        pairs = config.num_pairs
         widths = (pairs, pairs, pairs, self.num_gaps, config.seq_len)
         draws = generator.random((count, sum(widths)))
-        of_keys, of_values, of_slots, of_gaps, of_fillers = np.split(draws, np.cumsum(widths)[:-1], 1)
-        keys = 1 + distinct(of_keys, self.first_value - 1)
-        values = self.first_value + distinct(of_values, self.num_values)
+        key_draws, value_draws, slot_draws, gap_draws, filler_draws = np.split(
+            draws, np.cumsum(widths)[:-1], axis=1
+        )
+        keys = 1 + distinct(key_draws, self.first_value - 1)
+        values = self.first_value + distinct(value_draws, self.num_values)
         # Each pair fills one of the slots that remain when a pair counts as one token.
-        slots = np.sort(distinct(of_slots, pairs + config.noise), axis=1) + np.arange(pairs)
+        slots = np.sort(distinct(slot_draws, pairs + config.noise), axis=1) + np.arange(pairs)
         # Distinct gaps, drawn in turn with p(g) ∝ g^(a − 1), are the first arrivals at such rates.
         rates = np.arange(1, self.num_gaps + 1) ** (config.power - 1)
-        queries = self.first_query + 2 * np.argsort(-np.log1p(-of_gaps) / rates, axis=1)[:, :pairs]
+        gaps = np.argsort(-np.log1p(-gap_draws) / rates, axis=1)[:, :pairs]
+        queries = self.first_query + 2 * gaps
 
         rows = np.arange(count)[:, None]
-        tokens = np.where(config.filler == "random", below(of_fillers, config.vocab_size), FILLER)
-        tokens[:, : self.first_query] = config.vocab_size + below(of_fillers[:, : self.first_query], NOISE)
-        tokens[rows, slots] = tokens[rows, queries] = keys
+        tokens = np.where(config.filler == "random", below(filler_draws, config.vocab_size), FILLER)
+        tokens[:, : self.first_query] = config.vocab_size + below(filler_draws[:, : self.first_query], NOISE)
+        tokens[rows, slots] = keys
+        tokens[rows, queries] = keys
         tokens[rows, slots + 1] = values
         targets = np.full_like(tokens, IGNORED)
         targets[rows, queries] = values

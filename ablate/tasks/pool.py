@@ -1,5 +1,6 @@
 """Tasks of finitely many examples, which every seed splits."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 
@@ -14,35 +15,39 @@ CHUNK = 4096  # Training examples that are gathered at a time.
 
 
 class Pool(Task):
-    """A task of rows; a subclass says which of them each split holds, and makes a batch of some.
+    """A task whose examples are rows of a data set.
 
-    Training data are shuffled anew every epoch; batches cross the ends of epochs, so that all are full.
+    A subclass decides which rows each split holds, and makes a batch of some rows. Training data are shuffled anew
+    every epoch; batches cross the ends of epochs, so that all are full.
     """
 
     @abstractmethod
     def indices(self, seed: int) -> Parts:
-        """Rows that each split holds."""
+        """Returns the rows of the data set that each split holds."""
 
     @abstractmethod
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """The examples of some rows."""
+        """Returns some rows of the data set as a batch, on `device`."""
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Every example once an epoch."""
+        """Returns endless batches in which every training example comes once an epoch."""
         return example_stream(self._shuffled(seed, device), batch_size)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """The examples of a split."""
+        """Returns the examples of a split as one batch."""
         return self.examples(self.indices(seed)[name], device)
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Of all three splits."""
+        """Returns a digest of each split: training, validation and test."""
         return {name: digest(self.examples(rows, "cpu")) for name, rows in self.indices(seed).items()}
 
     def _shuffled(self, seed: int, device: str) -> Iterator[Batch]:
-        rows, generator = self.indices(seed)["train"], numpy_stream(seed, "data", "order")
+        """Yields the training examples in chunks, epoch after epoch, each epoch in another order."""
+        rows = self.indices(seed)["train"]
+        generator = numpy_stream(seed, "data", "order")
+        num_epochs = math.ceil(CHUNK / len(rows))
         while True:
             # Whole epochs, at least as many as fill a chunk.
-            order = np.concatenate([generator.permutation(rows) for _ in range(-(-CHUNK // len(rows)))])
+            order = np.concatenate([generator.permutation(rows) for _ in range(num_epochs)])
             for start in range(0, len(order), CHUNK):
                 yield self.examples(order[start : start + CHUNK], device)

@@ -8,11 +8,11 @@ from pydantic import Field, PositiveInt
 from ablate.base.errors import Invalid
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch, Integers, Slices
-from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, signature_of
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Sequences, Transduction, signature_of_pairs
 
 
 class Rearranging(Transduction, Generated):
-    """Base of tasks that put the symbols of a source, of random length, into another order.
+    """A task that asks for the symbols of a source, of random length, in another order.
 
     Training repeats short sources, but never draws one that is for evaluation.
     """
@@ -27,42 +27,45 @@ class Rearranging(Transduction, Generated):
         max_len: PositiveInt = 6
         "Symbols of the longest source; shorter ones are padded, and so are their targets."
 
+    config: Config
     outcome = "graded"
 
     def __init__(self, config: Config) -> None:
         self.config = config
         if config.min_len > config.max_len:
-            raise Invalid(
-                "min_len",
-                f"must not exceed max_len = {config.max_len}",
-                config.min_len,
-                f"1 to {config.max_len}",
-            )
+            rule = f"must not exceed max_len = {config.max_len}"
+            raise Invalid("min_len", rule, config.min_len, f"1 to {config.max_len}")
         self.num_symbols = config.vocab_size - FIRST_SYMBOL
         self.lengths = range(config.min_len, config.max_len + 1)
-        self.signature = signature_of(config.vocab_size, self.lengths, self.lengths)
+        self.signature = signature_of_pairs(config.vocab_size, self.lengths, self.lengths)
         self.set_chances([self.answers(length) for length in self.lengths], config.test_size)
         self.set_support(sum(self.num_symbols**length for length in self.lengths))
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """The target's symbols, from those of the source (B, max_len), of which the first `lengths` (B, 1) count.
+        """Returns the target's symbols, (B, max_len), from those of the source; here, as they are.
 
-        Here, as they are.
+        symbols: (B, max_len). lengths: how many of each row count, (B, 1).
         """
         return symbols
 
     def answers(self, length: int) -> Answers:
-        """Any target is as likely as another, and any symbol at any place."""
+        """Returns the distribution of targets of a length; here, every target is as likely as another."""
         n = self.num_symbols
-        return Answers(length * math.log(n), n**-length, np.full((length, 1), 1 / n))
+        return Answers(nats=length * math.log(n), likeliest=n**-length, shares=np.full((length, 1), 1 / n))
 
     def slices(self) -> Slices:
-        """Where lengths vary, `longer`: sources of more symbols than any in training, up to twice as many."""
+        """Returns `longer`, where lengths vary: sources of more symbols than in training.
+
+        They have up to twice as many.
+        """
+        if len(self.lengths) == 1:
+            return {}
         longest = self.config.max_len
-        return {"longer": {"min_len": longest + 1, "max_len": 2 * longest}} if len(self.lengths) > 1 else {}
+        return {"longer": {"min_len": longest + 1, "max_len": 2 * longest}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         draws = generator.random((count, 1 + self.config.max_len))
         lengths = self.config.min_len + below(draws[:, :1], len(self.lengths))
         symbols = FIRST_SYMBOL + below(draws[:, 1:], self.num_symbols)
-        return self.pairs((symbols, lengths), (self.rearranged(symbols, lengths), lengths))
+        target = Sequences(self.rearranged(symbols, lengths), lengths)
+        return self.pairs(Sequences(symbols, lengths), target)

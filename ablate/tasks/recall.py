@@ -17,7 +17,7 @@ from pydantic import PositiveInt
 from ablate.base.errors import Gather
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated, below, distinct, likeliest
+from ablate.tasks.generated import Generated, below, distinct, share_of_most_frequent
 from ablate.tasks.task import Batch, Classification, Constants
 
 FILLER = 0
@@ -25,12 +25,15 @@ FILLER = 0
 
 @register("task", "recall")
 class Recall(Generated, Classification):
-    """Pairs of a key and a value, in a random order and place among fillers; then one of the keys again.
+    """Pairs of a key and a value, then one key again; the target is its value.
 
-    The target is that key's value. Keys are distinct within a sequence, values are drawn independently. Where few
-    sequences are possible, training repeats them, but never draws one that is for evaluation: 16 tokens, two pairs and
-    no filler give 5,376, of which five eighths are for training; the defaults give 322,560. Accuracy of guessing:
-    1 / number of values; of guessing among the values that the sequence shows: about 1 / num_pairs.
+    Pairs stand in a random order and at random places, with fillers between them. Keys are distinct within a sequence,
+    values are drawn independently. Where few sequences are possible, training repeats them, but never draws one that is
+    for evaluation: 16 tokens, two pairs and no filler give 5,376, of which five eighths are for training; the defaults
+    give 322,560.
+
+    Accuracy of guessing: 1 / number of values; of guessing among the values that the sequence shows: about
+    1 / num_pairs (`without_matching_the_key`).
     """
 
     class Config(Generated.Config):
@@ -41,6 +44,7 @@ class Recall(Generated, Classification):
         num_pairs: PositiveInt = 2
         "Pairs in a sequence, at most as many as there are keys."
 
+    config: Config
     outcome = "all_or_nothing"
     recommended = {
         "task": {"vocab_size": 16, "seq_len": 5, "num_pairs": 2},
@@ -52,21 +56,23 @@ class Recall(Generated, Classification):
         self.config = config
         self.num_keys = (config.vocab_size - 1) // 2
         self.num_values = config.vocab_size - 1 - self.num_keys
-        pairs, needed = f"num_pairs = {config.num_pairs} pairs", 2 * config.num_pairs + 1
+        pairs = f"num_pairs = {config.num_pairs} pairs"
+        # As many tokens of a sequence as entries of the vocabulary.
+        needed = 2 * config.num_pairs + 1
         with Gather() as at:
             at.refuse(
                 config.seq_len < needed,
                 "seq_len",
                 f"must hold {pairs} and the query",
-                config.seq_len,
-                f"at least {needed}",
+                given=config.seq_len,
+                allowed=f"at least {needed}",
             )
             at.refuse(
                 self.num_keys < config.num_pairs,
                 "vocab_size",
                 f"must have a distinct key for each of {pairs}",
-                config.vocab_size,
-                f"at least {needed}",
+                given=config.vocab_size,
+                allowed=f"at least {needed}",
             )
         self.signature = Signature(
             config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="last"
@@ -77,12 +83,13 @@ class Recall(Generated, Classification):
         self.set_support(filled * places * config.num_pairs)
 
     def constants(self) -> Constants:
-        """Of the value that the sequence shows most often, whatever its key."""
-        return {"without_matching_the_key": {"accuracy": likeliest(self.config.num_pairs, self.num_values)}}
+        """Returns the accuracy of `without_matching_the_key`, the value that the sequence shows most often."""
+        accuracy = share_of_most_frequent(self.config.num_pairs, self.num_values)
+        return {"without_matching_the_key": {"accuracy": accuracy}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        pairs, seq_len = self.config.num_pairs, self.config.seq_len
-        num_slots = seq_len - 1 - pairs
+        pairs = self.config.num_pairs
+        num_slots = self.config.seq_len - 1 - pairs
         draws = generator.random((count, 3 * pairs + 1))
         keys = 1 + distinct(draws[:, :pairs], self.num_keys)
         values = 1 + self.num_keys + below(draws[:, pairs : 2 * pairs], self.num_values)
@@ -91,7 +98,7 @@ class Recall(Generated, Classification):
         places = np.sort(distinct(draws[:, 2 * pairs + 1 :], num_slots), axis=1) + np.arange(pairs)
 
         rows = np.arange(count)
-        tokens = np.full((count, seq_len), FILLER, dtype=np.int64)
+        tokens = np.full((count, self.config.seq_len), FILLER, dtype=np.int64)
         tokens[rows[:, None], places] = keys
         tokens[rows[:, None], places + 1] = values
         tokens[:, -1] = keys[rows, query]

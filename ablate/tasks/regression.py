@@ -10,14 +10,14 @@ from ablate.tasks.task import Batch, Task, Topology
 
 
 class Regression(Task):
-    """A task whose logits are (B, 1) and whose targets are numbers (B), float32: `num_outputs: 1`."""
+    """A task that asks for one number, `num_outputs: 1`: logits (B, 1), targets (B), float32."""
 
     topologies: tuple[Topology, ...] = ("encoder", "decoder")
 
     def set_spread(self, variance: float, least: float = 0.0, solved: float | None = None) -> None:
         """Sets `metrics` and `chance_loss`.
 
-        variance: of the targets, which is the mean squared error of always answering their mean.
+        variance: the variance of the targets, which is the mean squared error of always answering their mean.
         least: the mean squared error of the best answer that there is.
         solved: the share of the variance at which the task counts as learned.
         """
@@ -28,13 +28,14 @@ class Regression(Task):
         }
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Mean squared error."""
+        """Returns the mean squared error of a batch."""
         return functional.mse_loss(logits.squeeze(-1), batch.targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """`r2`: share of the variance of all targets that is explained, 1 − error² / variance; `loss`: error².
+        """Returns `loss`, error², and `r2`, 1 − error² / variance, of each example.
 
-        An example's share may be far below 0; the mean of many is between 0 and 1 wherever something was learned.
+        `r2` is the share of the variance that is explained. An example's share may be far below 0; the mean of many is
+        between 0 and 1 wherever something was learned.
         """
         errors = (logits.squeeze(-1) - batch.targets).square()
         return {"r2": 1 - errors / self.chance_loss, "loss": errors}

@@ -12,13 +12,15 @@ from ablate.tasks.transduction import backwards
 
 @register("task", "reverse")
 class Reverse(Rearranging):
-    """A source of random length and symbols; the model, given what should come before, writes it backwards.
+    """A source of random length and symbols, which the model writes backwards.
 
-    It is harder with more symbols and with longer sources. Chance of the accuracy: one of the shortest sources, the
-    likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: 0.95. There is no plateau, a run learns
-    one position after another (an encoder–decoder on up to eight symbols: 0.42, 0.65, 0.80, 0.85, 0.90, 0.95 every 50
-    steps). Recommended: the defaults, two layers of causal attention, d_model 32: 250 steps (0.99 or more by step 200
-    on each of three seeds, 3 s on one core). No slices; `copy` has longer sources.
+    The task is harder with more symbols and with longer sources. There is no plateau, a run learns one position after
+    another (an encoder–decoder on up to eight symbols: 0.42, 0.65, 0.80, 0.85, 0.90, 0.95 every 50 steps). It has no
+    slices; `copy` has longer sources.
+
+    Chance of the accuracy: one of the shortest sources, the likeliest; of the token accuracy: one token at each place.
+    Ceiling: 1. Solved: 0.95. Recommended: the defaults, two layers of causal attention, d_model 32: 250 steps (0.99 or
+    more by step 200 on each of three seeds, 3 s on one core).
     """
 
     recommended = {
@@ -28,9 +30,9 @@ class Reverse(Rearranging):
     }
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """Source position L − 1 − t answers target position t."""
+        """Returns the symbols of each source in reverse order: symbol L − 1 − t at place t."""
         return backwards(symbols, lengths)
 
     def slices(self) -> Slices:
-        """None."""
+        """Returns no slices."""
         return {}

@@ -14,33 +14,35 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig
 from ablate.core.metric import Metric, Sampling
 from ablate.core.signature import Signature
-from ablate.tasks.files import Parts, Table, of_file, split_rows
+from ablate.tasks.files import Parts, Table, kept_per_file, split_rows
 from ablate.tasks.pool import Pool
 from ablate.tasks.regression import Regression
-from ablate.tasks.task import Batch, Classification, Outcomes
+from ablate.tasks.task import Batch, Classification, Constants, Outcomes
 
 
 @dataclass(frozen=True)
-class Examples:
-    """The rows of a table as data."""
+class RowData:
+    """The rows of a file as inputs and targets of a model."""
 
-    # What the hash of each row is of, (N).
     keys: Sequence[str]
-    # What a model can tell of it, (N, W).
+    "The text of each row whose hash decides its part of the data, (N)."
     inputs: NDArray[Any]
-    # (N), as in a batch.
+    "All that a model can tell of each row, (N, W)."
     targets: NDArray[Any]
+    "The target of each row, as in a batch, (N) or (N, T)."
     signature: Signature
-    # Of vocabularies, by what they are of.
     digests: Mapping[str, str]
+    "A digest of each vocabulary, by the name of what it codes."
     cautions: Sequence[str] = ()
-    scale: float = 1.0  # Of targets that are numbers: what they were divided by.
+    "Sentences on what is lost of the file."
+    scale: float = 1.0
+    "The number by which targets that are numbers were divided."
 
 
 class Rows(Pool):
-    """Rows of a table; a subclass says how they are read.
+    """A task on the rows of a file; a subclass defines how they are read.
 
-    A hash of a row's input says whether it is for test, a fifth of all, the same for every seed. Of the other rows
+    A hash of a row's input decides whether it is for test, a fifth of all, the same for every seed. Of the other rows
     every seed draws an eighth for validation. Equal inputs are never in two splits. Vocabularies and scales are made of
     all rows but those for test.
     """
@@ -53,53 +55,66 @@ class Rows(Pool):
         solved: float | None = None
         "Value of the first metric at which it counts as learned, where you know one."
 
+    config: Config
     outcome = "graded"
     guess: ClassVar[str]
-    "What claims call the answer that looks at nothing; its metrics are their floors."
+    "The constant, for claims, of the answer that does not look at the input; its metrics are their floors."
 
-    def __init__(self, config: Any) -> None:
+    def __init__(self, config: Config) -> None:
         self.config = config
-        self.rows = rows = examples_of(config.file, config)
-        self.signature, self.support = rows.signature, len(rows.keys)
+        self.rows = row_data(config.file, config)
+        self.signature = self.rows.signature
+        self.support = len(self.rows.keys)
         parts = self.indices(0)
-        self.sampling = Sampling("held_out", *(len(parts[name]) for name in ("test", "train", "validation")))
-        self.set_answers(np.delete(rows.targets, parts["test"], axis=0), rows.targets[parts["test"]])
+        self.sampling = Sampling(
+            "held_out",
+            test=len(parts["test"]),
+            train=len(parts["train"]),
+            validation=len(parts["validation"]),
+        )
+        targets = self.rows.targets
+        self.set_answers(np.delete(targets, parts["test"], axis=0), targets[parts["test"]])
 
     @classmethod
     @abstractmethod
-    def read(cls, file: DataFile, config: Any) -> Examples:
-        """The file as data."""
+    def read(cls, file: DataFile, config: Any) -> RowData:
+        """Reads the rows of a file."""
 
     @abstractmethod
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        """Sets `metrics` and `chance_loss` from targets, those for test and all others."""
+        """Sets `metrics` and `chance_loss` from the targets for test and from the rest of the targets."""
 
     def indices(self, seed: int) -> Parts:
         return split_rows(self.config.file, self.rows.keys, seed)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
-        """What guessing comes to."""
-        return {self.guess: {name: of.floor for name, of in self.metrics.items() if of.floor is not None}}
+    def constants(self) -> Constants:
+        """Returns the floors of the metrics under the name of guessing."""
+        floors: dict[str, float] = {}
+        for name, metric in self.metrics.items():
+            if metric.floor is not None:
+                floors[name] = metric.floor
+        return {self.guess: floors}
 
     def cautions(self) -> Sequence[str]:
         return self.rows.cautions
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Of all three splits, and of the vocabularies."""
+        """Returns a digest of each of the three splits, and of each vocabulary."""
         return {**super().digests(seed), **self.rows.digests}
 
     def coverage(self, draws: int) -> float:
-        """By the test examples of which a model can tell no more than of one in training."""
-        parts, inputs = self.indices(0), self.rows.inputs
-        known = {row.tobytes() for row in inputs[parts["train"]]}
-        seen = np.mean([row.tobytes() in known for row in inputs[parts["test"]]])
-        return float(seen) * min(1.0, draws / len(parts["train"]))
+        """Returns the share of test rows that, to a model, equal a row of `draws` training examples."""
+        parts = self.indices(0)
+        inputs = self.rows.inputs
+        trained = {row.tobytes() for row in inputs[parts["train"]]}
+        share = np.mean([row.tobytes() in trained for row in inputs[parts["test"]]])
+        return float(share) * min(1.0, draws / len(parts["train"]))
 
 
 class Labelled(Rows, Classification):
-    """Task on rows that each have a label, measured against guessing the most frequent label.
+    """A task on rows that each have a label, measured against guessing the most frequent label.
 
-    The loss of guessing is that of the shares of all labels.
+    The loss of guessing is the loss of the shares of all labels.
     """
 
     guess = "majority"
@@ -116,63 +131,81 @@ class Labelled(Rows, Classification):
         }
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Of each example; `label` and `answer` are for `summarise`."""
+        """Returns `accuracy` and `loss` of each example, and its `label` and `answer`, which `summarise` needs."""
         return {**super().measure(logits, batch), "label": batch.targets, "answer": logits.argmax(-1)}
 
-    def summarise(self, found: Outcomes) -> dict[str, float]:
-        """Means, and `macro_f1`, the mean of F1 over the labels that are asked for or answered."""
-        means = {**super().summarise(found), "macro_f1": _macro_f1(found["label"], found["answer"])}
-        return {name: means[name] for name in self.metrics}
+    def summarise(self, outcomes: Outcomes) -> dict[str, float]:
+        """Returns the mean of each metric, and `macro_f1`, the mean of F1 over labels asked for or answered."""
+        metrics = super().summarise(outcomes)
+        metrics["macro_f1"] = _macro_f1(outcomes["label"], outcomes["answer"])
+        return {name: metrics[name] for name in self.metrics}
 
 
 class Numbered(Rows, Regression):
-    """Rows that each have a number, with mean 0 and variance 1 in all but test; guessing is that mean."""
+    """A task on rows that each have a number, measured against guessing the mean of training.
+
+    Numbers have mean 0 and variance 1 in all rows but those for test.
+    """
 
     guess = "naive"
 
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        self.set_spread(float(np.square(test, dtype=np.float64).mean()), solved=self.config.solved)
+        variance = float(np.square(test, dtype=np.float64).mean())
+        self.set_spread(variance, solved=self.config.solved)
         error = Metric("min", floor=self.rows.scale * self.chance_loss**0.5, ceiling=0.0)
         self.metrics = {**self.metrics, "error": error}
 
-    def summarise(self, found: Outcomes) -> dict[str, float]:
-        """Means, and `error`, the root of the mean squared error in the column's own unit."""
-        means = super().summarise(found)
+    def summarise(self, outcomes: Outcomes) -> dict[str, float]:
+        """Returns the mean of each metric, and `error`, the root of the mean squared error.
+
+        `error` is in the unit of the user's column.
+        """
+        means = super().summarise(outcomes)
         return {**means, "error": self.rows.scale * means["loss"] ** 0.5}
 
 
 def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
-    occurring = np.union1d(labels, answers)
-    both = [(labels == label, answers == label) for label in occurring]
-    return float(np.mean([2 * np.sum(of & given) / (np.sum(of) + np.sum(given)) for of, given in both]))
+    """Returns the mean of F1 = 2 · both / (labels + answers) over all labels that occur in either."""
+    scores = []
+    for label in np.union1d(labels, answers):
+        is_label = labels == label
+        is_answer = answers == label
+        scores.append(2 * np.sum(is_label & is_answer) / (np.sum(is_label) + np.sum(is_answer)))
+    return float(np.mean(scores))
 
 
-@of_file
-def examples_of(file: DataFile, config: Any) -> Examples:
-    """What a task reads of its file."""
+@kept_per_file
+def row_data(file: DataFile, config: Any) -> RowData:
+    """Returns the rows of a file as the task of a config reads them."""
     return config.part.read(file, config)
 
 
 def without_test(file: DataFile, keys: Sequence[str]) -> NDArray[np.intp]:
-    """The rows from which scales and vocabularies are."""
+    """Returns the rows that are not for test, of which scales and vocabularies are made."""
     return np.delete(np.arange(len(keys)), split_rows(file, keys)["test"])
 
 
-def filled(table: Table, name: str, column: str) -> Sequence[str]:
-    """The cells of a column that a field names; raises `Invalid` with the place of an empty one."""
-    cells = table.column(name, column)
+def filled(table: Table, field: str, column: str) -> Sequence[str]:
+    """Returns the cells of a column; raises `Invalid` with the place of an empty one.
+
+    field: the field of a config that names the column.
+    """
+    cells = table.column(field, column)
     if "" in cells:
         place = table.places[cells.index("")]
-        raise Invalid(name, f"must have no empty cell; {table.file.written} has one in {place}", column)
+        raise Invalid(field, f"must have no empty cell; {table.file.written} has one in {place}", column)
     return cells
 
 
-def labels_of(table: Table, name: str, column: str) -> tuple[NDArray[np.int64], int]:
-    """The labels in a column that a field names, coded in their order, and how many there are."""
-    cells = filled(table, name, column)
+def labels_of(table: Table, field: str, column: str) -> tuple[NDArray[np.int64], int]:
+    """Returns a code for each row's label in a column, (N), and the number of labels.
+
+    Codes are in the order of the labels. field: the field of a config that names the column. Raises `Invalid` for an
+    empty cell, and where there is one label alone.
+    """
+    cells = filled(table, field, column)
     codes = {label: code for code, label in enumerate(sorted({*cells}))}
     if len(codes) < 2:
-        raise Invalid(
-            name, f"must hold two different labels or more; {table.file.written} has {len(codes)}", column
-        )
+        rule = f"must hold two different labels or more; {table.file.written} has {len(codes)}"
+        raise Invalid(field, rule, column)
     return np.array([codes[cell] for cell in cells]), len(codes)

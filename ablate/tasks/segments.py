@@ -23,10 +23,11 @@ from ablate.tasks.task import Batch, Classification, Constants
 
 @register("task", "segments")
 class Segments(Generated, Classification):
-    """The last token was there once before: in the first segment (target 1), or earlier in the second (target 0).
+    """Two segments in one input; the target is 1 where the last token occurs in the first.
 
-    Both answers are equally likely whatever the tokens are: without the segments, no model is right more often
-    than half of the time. From the segments alone about two thirds can be guessed, since a long first one makes 1
+    The last token was there once before: in the first segment, or earlier in the second. Both answers are equally
+    likely whatever the tokens are: without the segments, no model is right more often than half of the time. From the
+    segments alone about two thirds can be guessed (`without_telling_tokens_apart`), since a long first one makes 1
     likely; more below T = 6, and all at T = 3. Training may repeat an example, but never draws one that is for
     evaluation.
     """
@@ -37,6 +38,7 @@ class Segments(Generated, Classification):
         seq_len: int = Field(8, ge=3)
         "T, the length of both segments together, at least 3."
 
+    config: Config
     outcome = "all_or_nothing"
     recommended = {
         "task": {"vocab_size": 16, "seq_len": 8},
@@ -54,24 +56,26 @@ class Segments(Generated, Classification):
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
     def constants(self) -> Constants:
-        """Of the likelier answer for each boundary between the segments."""
-        answers = np.zeros((self.config.seq_len, 2))
+        """Returns the accuracy of `without_telling_tokens_apart`, the likelier answer for each boundary."""
+        chances = np.zeros((self.config.seq_len, 2))  # Of each boundary with each target.
         for place, distances in self._places():
+            chance = 1 / (2 * (self.config.seq_len - 2) * len(distances))
             for distance in distances:
-                for target, boundary in enumerate((place - distance, place + 1 + distance)):
-                    answers[boundary, target] += 1 / (2 * (self.config.seq_len - 2) * len(distances))
-        return {"without_telling_tokens_apart": {"accuracy": float(answers.max(1).sum())}}
+                chances[place - distance, 0] += chance
+                chances[place + 1 + distance, 1] += chance
+        return {"without_telling_tokens_apart": {"accuracy": float(chances.max(1).sum())}}
 
     def _places(self) -> list[tuple[int, range]]:
-        """The places at which the last token may stand before, each with how far away the boundary may be."""
+        """Returns the places where the last token may stand before, each with the distances of the boundary."""
         last = self.config.seq_len - 1
         return [(place, range(min(place, last - place))) for place in range(1, last)]
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        seq_len, vocab_size = self.config.seq_len, self.config.vocab_size
+        seq_len = self.config.seq_len
+        vocab_size = self.config.vocab_size
         draws = generator.random((count, seq_len + 3))
         asked = below(draws[:, 0], vocab_size)
-        # First the place of the earlier one, then the answer, then a boundary that makes it so: the answer does
+        # First the place of the earlier token, then the answer, then a boundary that makes it so: the answer does
         # not depend on the tokens. The boundary is as far away whatever the answer, so that it tells little.
         place = 1 + below(draws[:, 1], seq_len - 2)
         target = below(draws[:, 2], 2)
@@ -83,4 +87,5 @@ class Segments(Generated, Classification):
         tokens[:, :-1] = others + (others >= asked[:, None])
         tokens[np.arange(count), place] = asked
         tokens[:, -1] = asked
-        return Batch.of(tokens, target, segments=(np.arange(seq_len) >= boundary[:, None]).astype(np.int64))
+        segments = (np.arange(seq_len) >= boundary[:, None]).astype(np.int64)
+        return Batch.of(tokens, target, segments=segments)

@@ -18,22 +18,27 @@ from pydantic import Field, PositiveInt
 from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.generated import WARMED, Generated, below, likeliest
+from ablate.tasks.generated import WARMUP_TRAINING, Generated, below, share_of_most_frequent
 from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch, Constants
 
-NOISE, SLOT, FIRST = 0, 1, 2
+NOISE = 0
+SLOT = 1
+FIRST = 2  # The first data token.
 
 
 @register("task", "selective_copy")
 class SelectiveCopy(Generated, Labelling):
-    """Data tokens at random places among noise; then as many slots, in which they are written in their order.
+    """Data tokens at random places among noise; the targets are these tokens in their order.
 
-    Tokens are uniform and independent, every choice of places is equally likely, and all slots are asked at once,
-    without the answers before. It is harder the more tokens there are, and the longer the sequence. Chance:
-    1 / (V − 2). A run that has learned which tokens there were, but not in which order, sits at `without_order`.
-    Ceiling: 1. Solved: 0.95. It is graded, for a run learns one slot after another. Recommended: eight tokens in T =
-    32, two layers of attention of width 32, 600 steps (three seeds: 0.997 to 1; an LSTM 0.60 after 1,000).
+    They are asked for in as many slots at the end, all at once, without the answers before. Tokens are uniform and
+    independent, every choice of places is equally likely. The task is harder the more tokens there are, and the longer
+    the sequence.
+
+    Chance: 1 / (V − 2). A run that has learned which tokens there were, but not in which order, sits at
+    `without_order`. Ceiling: 1. Solved: 0.95. The outcome is graded, for a run learns one slot after another.
+    Recommended: eight tokens in T = 32, two layers of attention of width 32, 600 steps (three seeds: 0.997 to 1; an
+    LSTM 0.60 after 1,000).
     """
 
     class Config(Generated.Config):
@@ -44,17 +49,19 @@ class SelectiveCopy(Generated, Labelling):
         num_tokens: PositiveInt = 8
         "n, the data tokens of a sequence."
 
+    config: Config
     outcome = "graded"
     recommended = {
         "task": {"vocab_size": 16, "seq_len": 32, "num_tokens": 8},
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
-        "training": {"steps": 600, **WARMED},
+        "training": {"steps": 600, **WARMUP_TRAINING},
     }
     doubled = {"longer": "seq_len"}
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.num_symbols, tokens = config.vocab_size - FIRST, config.num_tokens
+        self.num_symbols = config.vocab_size - FIRST
+        tokens = config.num_tokens
         if config.seq_len < 2 * tokens:
             rule = f"must hold num_tokens = {tokens} twice: among noise, and in the answer slots"
             raise Invalid("seq_len", rule, config.seq_len, f"at least {2 * tokens}")
@@ -67,19 +74,21 @@ class SelectiveCopy(Generated, Labelling):
         self.set_support(self.num_symbols**tokens * math.comb(config.seq_len - tokens, tokens))
 
     def constants(self) -> Constants:
-        """Of the token that the sequence shows most often, in every slot."""
-        return {"without_order": {"accuracy": likeliest(self.config.num_tokens, self.num_symbols)}}
+        """Returns the accuracy of `without_order`, in every slot the token that the sequence shows most often."""
+        accuracy = share_of_most_frequent(self.config.num_tokens, self.num_symbols)
+        return {"without_order": {"accuracy": accuracy}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        asked = self.config.num_tokens
-        context = self.config.seq_len - asked
-        draws = generator.random((count, context + asked))
-        places = np.sort(np.argsort(draws[:, :context], 1)[:, :asked], 1)
+        num_tokens = self.config.num_tokens
+        context = self.config.seq_len - num_tokens
+        draws = generator.random((count, self.config.seq_len))
+        order = np.argsort(draws[:, :context], axis=1)
+        places = np.sort(order[:, :num_tokens], axis=1)
         data = FIRST + below(draws[:, context:], self.num_symbols)
 
-        tokens = np.full((count, context + asked), NOISE, dtype=np.int64)
+        tokens = np.full((count, self.config.seq_len), NOISE, dtype=np.int64)
         targets = np.full_like(tokens, IGNORED)
-        np.put_along_axis(tokens, places, data, 1)
+        np.put_along_axis(tokens, places, data, axis=1)
         tokens[:, context:] = SLOT
         targets[:, context:] = data
         return Batch.of(tokens, targets)

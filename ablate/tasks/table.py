@@ -1,6 +1,7 @@
 """A table of one's own: one column from the others."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,117 +12,186 @@ from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.files import Table, Vocabulary, read_table
-from ablate.tasks.rows import Examples, Labelled, Numbered, Rows, examples_of, filled, labels_of, without_test
+from ablate.tasks.rows import Labelled, Numbered, RowData, Rows, filled, labels_of, row_data, without_test
 from ablate.tasks.task import Batch
 
-FEW = 20  # Different numbers of a target that are taken for labels, unless the study says otherwise.
-MOST = 32  # Categories of a column that are told apart, the most frequent ones.
+MAX_NUMBERS_AS_LABELS = (
+    20  # Different numbers of a target that count as labels, unless the study says otherwise.
+)
+MAX_CATEGORIES = 32  # Categories of a column that are told apart, the most frequent ones.
 
 
 class Columns(Rows):
-    """Columns of a table, each a position."""
+    """A task on a table that asks for one column; each other column is a position."""
 
     class Config(Rows.Config):
         target: str
         "The column that is asked for."
         predict: Literal["number", "label"] | None = None
-        "What it holds. Not given: numbers, where all its cells are and more than 20 differ, else labels."
+        "Kind of the target. Not given: numbers, where all its cells are and more than 20 differ, else labels."
         columns: list[str] | None = None
         "The columns that are given. Not given: all others."
         categorical: list[str] = []
-        "Those of them whose numbers are names."
+        "The given columns whose numbers are names."
 
         def build(self, *args: Any, **kwargs: Any) -> Rows:
-            """The task; what is in the target says which it is."""
-            one = examples_of(self.file, self).signature.num_outputs == 1
-            return (NumberOfRow if one else LabelOfRow)(self)
+            """Builds the task for numbers or for labels, by the content of the target."""
+            asks_for_number = row_data(self.file, self).signature.num_outputs == 1
+            return NumberOfRow(self) if asks_for_number else LabelOfRow(self)
+
+    config: Config
 
     @classmethod
-    def read(cls, file: DataFile, config: Config) -> Examples:
-        """Of each row the numbers of its columns, and the first feature of each, 0 where there is none: (N, 2C)."""
+    def read(cls, file: DataFile, config: Config) -> RowData:
+        """Reads the given columns and the target of a table.
+
+        Inputs are, for each row, the values of its columns, and the first feature of each, 0 where there is none:
+        (N, 2, C).
+        """
         table = read_table(file)
-        others = [name for name in table.columns if name != config.target]
-        names = others if config.columns is None else config.columns
-        with Gather() as at:
-            rule = f"must be other columns than target = {config.target}, and one at least"
-            at.refuse(config.target in names or not names, "columns", rule, names)
-            strange = [name for name in config.categorical if name not in names]
-            at.refuse(
-                strange, "categorical", "must be among the columns that are given", strange, ", ".join(names)
-            )
-        columns = [table.column("columns", name) for name in names]
-        keys = ["\t".join(row) for row in zip(*columns, strict=True)]
+        names = _given_columns(table, config)
+        cells_of_columns = [table.column("columns", name) for name in names]
+        keys = ["\t".join(row) for row in zip(*cells_of_columns, strict=True)]
         rest = without_test(file, keys)
         inputs = np.zeros((len(keys), 2, len(names)), np.float32)
-        width, digests = 0, dict[str, str]()
-        for place, (name, cells) in enumerate(zip(names, columns, strict=True)):
-            numbers = None if name in config.categorical else _numbers(cells)
-            if numbers is not None:
-                inputs[:, 0, place], ones = _standardised(numbers, rest), np.isfinite(numbers)
-                more = 2
-            else:
-                vocabulary = Vocabulary([[cells[row] for row in rest if cells[row]]], MOST, marks=1)
-                ones = np.array(vocabulary.encode(cells))
-                more, digests[f"categories of {name}"] = len(vocabulary.symbols), vocabulary.digest()
-            inputs[:, 1, place] = np.where(ones, width + ones, 0)
-            width += more
-        targets, size, scale = _asked(table, config, rest)
-        signature = Signature(len(names), size, num_features=width, readout="mean")
-        return Examples(keys, inputs, targets, signature, digests, scale=scale)
+        num_features = 0
+        digests: dict[str, str] = {}
+        for place, (name, cells) in enumerate(zip(names, cells_of_columns, strict=True)):
+            column = _coded(cells, rest, is_categorical=name in config.categorical)
+            inputs[:, 0, place] = column.values
+            inputs[:, 1, place] = np.where(column.features, num_features + column.features, 0)
+            num_features += column.num_features
+            if column.digest:
+                digests[f"categories of {name}"] = column.digest
+        target = _target(table, config, rest)
+        signature = Signature(
+            len(names), num_outputs=target.num_outputs, num_features=num_features, readout="mean"
+        )
+        return RowData(keys, inputs, target.values, signature=signature, digests=digests, scale=target.scale)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Features (B, C, F), and targets (B)."""
+        """Returns features (B, C, F) and targets (B) of some rows."""
         values, places = self.rows.inputs[rows].transpose(1, 0, 2)
+        # The first feature is for what is missing, and the last for what follows a category at the end.
         features = np.zeros((*values.shape, 2 + (self.signature.num_features or 0)), np.float32)
         first = places.astype(np.intp)[..., None]
-        # The first is for what is missing; of a category the second is that of its neighbour, and 0.
+        # A number has its value after its first feature; a category, 0 at the first feature of its neighbour.
         np.put_along_axis(features, first + 1, values[..., None], -1)
         np.put_along_axis(features, first, 1.0, -1)
-        return Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows]).each(lambda x: x.to(device))
+        return Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows]).to(device)
 
 
 @register("task", "table")
 class LabelOfRow(Columns, Labelled):
-    """What does a column say, given the others? On a table of your own; each column is a position.
+    """A table of your own; the target is one column, and each other column is a position.
 
     A column is numeric where every filled cell is a number. As in the feature tokenizer of Gorishniy et al. 2021
     ("Revisiting Deep Learning Models for Tabular Data"), columns share no features: a number has one for its
     standardised value and one that is 1, a category one for each of its 32 most frequent values. Where a cell is empty
-    or its value rare, all are 0. Numbers are judged by r2, 1 − squared error / that of the mean of training, and by
-    `error`, the root of the mean squared error in their own unit; claims call that mean `naive`. Labels are judged by
-    accuracy and macro-F1, and claims call the most frequent one `majority`.
+    or its value rare, all are 0.
+
+    Numbers are judged by r2, 1 − squared error / that of the mean of training, and by `error`, the root of the mean
+    squared error in their own unit; claims call that mean `naive`. Labels are judged by accuracy and macro-F1, and
+    claims call the most frequent one `majority`.
     """
 
 
 class NumberOfRow(Columns, Numbered):
-    """The same where the column holds numbers."""
+    """A table of your own, whose target is a column of numbers; see `LabelOfRow`."""
 
 
-def _asked(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> tuple[NDArray[Any], int, float]:
-    """Targets, the width of logits, and what numbers were divided by."""
+@dataclass(frozen=True)
+class _Column:
+    """A given column as features of its own, which are counted from 1."""
+
+    values: NDArray[np.float64]
+    "The standardised value of each row, (N); 0 for categories and where a cell is empty."
+    features: NDArray[np.int64]
+    "The first feature of each row that is not 0, (N); 0 where a cell is empty or rare."
+    num_features: int
+    digest: str = ""
+    "The digest of the categories; empty for numbers."
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The column that is asked for."""
+
+    values: NDArray[Any]
+    "Standardised numbers or codes of labels, (N)."
+    num_outputs: int
+    "Number of labels; 1 for numbers."
+    scale: float = 1.0
+    "The number by which numbers were divided."
+
+
+def _given_columns(table: Table, config: Columns.Config) -> Sequence[str]:
+    """Returns the names of the columns that are given; raises `Invalid` for a choice that cannot be."""
+    others = [name for name in table.columns if name != config.target]
+    names = others if config.columns is None else config.columns
+    not_given = [name for name in config.categorical if name not in names]
+    with Gather() as at:
+        rule = f"must be other columns than target = {config.target}, and one at least"
+        at.refuse(config.target in names or not names, "columns", rule, names)
+        rule = "must be among the columns that are given"
+        at.refuse(not_given, "categorical", rule, not_given, allowed=", ".join(names))
+    return names
+
+
+def _coded(cells: Sequence[str], rest: NDArray[np.intp], *, is_categorical: bool) -> _Column:
+    """Returns a column as features of a number or of a category.
+
+    rest: the rows that are not for test, which decide scale and categories.
+    """
+    numbers = None if is_categorical else _numbers(cells)
+    if numbers is not None:
+        is_filled = np.isfinite(numbers).astype(np.int64)
+        return _Column(_standardised(numbers, rest), features=is_filled, num_features=2)
+    filled_cells = [cells[row] for row in rest if cells[row]]
+    vocabulary = Vocabulary([filled_cells], limit=MAX_CATEGORIES, marks=1)
+    return _Column(
+        values=np.zeros(len(cells)),
+        features=np.array(vocabulary.encode(cells)),
+        num_features=len(vocabulary.symbols),
+        digest=vocabulary.digest(),
+    )
+
+
+def _target(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> _Target:
+    """Returns the target as numbers or labels; raises `Invalid` where it is not what the study says.
+
+    rest: the rows that are not for test, which decide the scale of numbers.
+    """
     cells = filled(table, "target", config.target)
     numbers = None if config.predict == "label" else _numbers(cells)
-    all_are = numbers is not None and np.isfinite(numbers).all()
-    if config.predict == "number" and not all_are:
-        raise Invalid("target", f"must hold numbers alone; {table.file.written} has others", config.target)
-    if numbers is not None and all_are and (config.predict == "number" or len({*cells}) > FEW):
-        if not (scale := numbers[rest].std()):
-            raise Invalid(
-                "target", f"must hold two different numbers or more in {table.file.written}", config.target
-            )
-        return ((numbers - numbers[rest].mean()) / scale).astype(np.float32), 1, float(scale)
-    return *labels_of(table, "target", config.target), 1.0
+    if numbers is not None and not np.isfinite(numbers).all():
+        numbers = None
+    if config.predict == "number" and numbers is None:
+        rule = f"must hold numbers alone; {table.file.written} has others"
+        raise Invalid("target", rule, config.target)
+    if numbers is None or (config.predict is None and len({*cells}) <= MAX_NUMBERS_AS_LABELS):
+        codes, num_labels = labels_of(table, "target", config.target)
+        return _Target(codes, num_outputs=num_labels)
+
+    scale = numbers[rest].std()
+    if not scale:
+        rule = f"must hold two different numbers or more in {table.file.written}"
+        raise Invalid("target", rule, config.target)
+    standardised = ((numbers - numbers[rest].mean()) / scale).astype(np.float32)
+    return _Target(standardised, num_outputs=1, scale=float(scale))
 
 
 def _standardised(numbers: NDArray[np.float64], rest: NDArray[np.intp]) -> NDArray[np.float64]:
-    """With mean 0 and variance 1 in `rest`; 0 where there is none."""
-    seen = numbers[rest][np.isfinite(numbers[rest])]
-    mean, scale = (seen.mean(), seen.std() or 1.0) if len(seen) else (0.0, 1.0)
-    return np.where(np.isfinite(numbers), (numbers - mean) / scale, 0.0)
+    """Returns numbers with mean 0 and variance 1 in the rows `rest`; 0 where a number is missing."""
+    is_number = np.isfinite(numbers)
+    seen = numbers[rest][is_number[rest]]
+    if not len(seen):
+        return np.where(is_number, numbers, 0.0)
+    return np.where(is_number, (numbers - seen.mean()) / (seen.std() or 1.0), 0.0)
 
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """The numbers of a column, NaN where a cell is empty; None where one is no number."""
+    """Returns the numbers of a column, NaN where a cell is empty; None: it holds other cells."""
     try:
         return np.array([float(cell or "nan") for cell in cells])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The contract of a task: its data, the shapes that it asks of a model, the measure of an answer.
+"""The contract of a task: its data, the shapes that it asks of a model, its loss and its metrics.
 
 A task is a part of the slot `task`, built from its config alone; data are drawn from the seed that each call
 names, never from global state:
@@ -9,11 +9,15 @@ names, never from global state:
             seq_len: PositiveInt = 8
             "T."
 
+        config: Config
+
         def __init__(self, config: Config) -> None: ...
 
-Beside its metrics it says how they may be judged: `outcome` and `sampling`, in the class or its constructor. A config
-that breaks a rule between fields raises `Invalid` from the constructor, with paths from the task.
-B is the number of examples of a batch, T the length, F the width of a feature vector.
+Beside its metrics it declares how they may be judged: `outcome` and `sampling`, in the class or its constructor. A
+config that breaks a rule between fields raises `Invalid` from the constructor, with paths from the task.
+
+Shapes: B is the number of examples of a batch, T the length of a sequence, S the length of a source, F the width of a
+feature vector, N the number of examples of a split.
 """
 
 from __future__ import annotations
@@ -21,8 +25,8 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -33,6 +37,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ablate.base.errors import NOT_GIVEN, Gather
+from ablate.base.registry import PartConfig
 from ablate.core.metric import Metric, Outcome, Sampling
 from ablate.core.signature import Signature
 
@@ -43,7 +48,7 @@ IGNORED = -100  # The target of a position at which nothing is asked.
 
 @dataclass(slots=True)
 class Batch:
-    """Examples that are processed together; every tensor has a row for each."""
+    """Examples that are processed together; every tensor has a row for each example."""
 
     inputs: Tensor
     "Tokens (B, T), int64, or feature vectors (B, T, F), float32."
@@ -54,22 +59,22 @@ class Batch:
     source: Tensor | None = None
     "The sequence that a decoder reads: tokens (B, S) or vectors (B, S, F); None without one."
     source_mask: Tensor | None = None
-    "As `mask`, of the source: (B, 1, S, S) or (B, 1, 1, S)."
+    "The mask of the source: (B, 1, S, S) or (B, 1, 1, S); None: everywhere."
     segments: Tensor | None = None
-    "Which segment each position belongs to, (B, T), int64; None where the task has none."
+    "The number of the segment to which each position belongs, (B, T), int64; None where the task has none."
 
     @classmethod
     def of(cls, *arrays: NDArray[Any], **named: NDArray[Any]) -> Batch:
-        """The batch whose fields are these arrays."""
-        return cls(
-            *map(torch.from_numpy, arrays), **{name: torch.from_numpy(of) for name, of in named.items()}
-        )
+        """Returns the batch whose fields are NumPy arrays, given in their order or by name."""
+        in_order = [torch.from_numpy(array) for array in arrays]
+        by_name = {name: torch.from_numpy(array) for name, array in named.items()}
+        return cls(*in_order, **by_name)
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def model_inputs(self) -> dict[str, Tensor | None]:
-        """The arguments of a model's forward pass."""
+        """Returns the arguments of a model's forward pass, by name."""
         return {
             "inputs": self.inputs,
             "mask": self.mask,
@@ -79,113 +84,125 @@ class Batch:
         }
 
     def tensors(self) -> list[Tensor | None]:
-        """The value of every field, in order."""
-        return [getattr(self, field.name) for field in fields(self)]
+        """Returns the value of every field, in the order of the fields."""
+        return [self.inputs, self.targets, self.mask, self.source, self.source_mask, self.segments]
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """A batch of the same fields, each of them changed."""
-        return Batch(*(None if x is None else change(x) for x in self.tensors()))  # type: ignore[arg-type]
+        """Returns a batch in which a function has changed every tensor; a missing one stays missing."""
+        changed = [None if tensor is None else change(tensor) for tensor in self.tensors()]
+        return Batch(*changed)  # type: ignore[arg-type]
+
+    def to(self, device: str) -> Batch:
+        """Returns the batch with every tensor on `device`."""
+        return self.each(lambda tensor: tensor.to(device))
 
     def __getitem__(self, rows: slice | Tensor) -> Batch:
         return self.each(lambda tensor: tensor[rows])
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """The same examples in order, at most `size` at a time."""
+        """Returns the same examples in order, at most `size` at a time."""
         return (self[start : start + size] for start in range(0, len(self), size))
 
 
 Integers = NDArray[np.int64]
-Outcomes = Mapping[str, NDArray[np.float32]]  # What `measure` gives for every example of a split, (N).
+Outcomes = Mapping[str, NDArray[np.float32]]  # The value of each metric for every example of a split, (N).
 Constants = Mapping[str, Mapping[str, float]]  # Name → metric → value.
 Slices = Mapping[str, Mapping[str, Any]]  # Name → field of the config → value.
 
 
 class Task(ABC):
-    """Data, loss and metrics; subclasses set the attributes in their constructor."""
+    """Data, loss and metrics of what a model learns; a subclass sets the attributes in its constructor."""
 
-    config: Any
-    "The task's own config."
+    config: PartConfig
+    "The parameters of the task; a subclass declares its own type."
     signature: Signature
-    "Shapes that go in and come out of the model."
+    "The shapes of a model's inputs and outputs."
     topologies: tuple[Topology, ...]
     "The topologies that can answer the task."
     metrics: Mapping[str, Metric]
-    "Metrics of a split (`summarise`); the first is the one that studies judge by default."
+    "The metrics of a split (`summarise`); the first is the one that studies judge by default."
     decoded: Mapping[str, Metric] = MappingProxyType({})
-    "Metrics of the test split that `decode` gives."
+    "The metrics of the test split that `decode` gives."
     chance_loss: float
     "The loss of guessing without looking at the input."
     outcome: Outcome
     """graded: a run may end anywhere between guessing and perfect. all_or_nothing: it finds the solution, or stays
     near guessing. It decides how runs are compared, and has no default."""
     sampling: Sampling
-    "Where the test examples come from."
+    "The pool that test examples come from, and the sizes of the splits."
     recommended: Mapping[str, Any] = MappingProxyType({})
-    """Sections of a study, `task`, `model` and `training`, at which a small baseline learns it on one core; its steps
-    are those that this takes."""
+    """Sections of a study, `task`, `model` and `training`, at which a small baseline learns the task on one core; their
+    `steps` are the steps that this takes."""
     support: float = math.inf
     "Number of distinct examples that the task can draw, for training and evaluation together."
 
     def check_declared(self) -> None:
-        """Raises `Invalid` for what a task must say and this one does not."""
-        name, allowed = type(self).__name__, get_args(Outcome)
+        """Raises `Invalid` where the task does not declare `outcome` or `sampling`."""
+        name = type(self).__name__
+        allowed = get_args(Outcome)
         with Gather() as at:
-            given = getattr(self, "outcome", NOT_GIVEN)
+            # The contract has no default: a class that declares neither lacks both attributes.
+            outcome = getattr(self, "outcome", NOT_GIVEN)
             rule = (
                 f"class {name} must declare `outcome`: {allowed[0]} where a run may end anywhere between guessing "
                 f"and perfect, {allowed[1]} where it finds the solution or stays near guessing"
             )
             hint = f'Write `outcome = "{allowed[0]}"` or `outcome = "{allowed[1]}"` into the class'
-            at.refuse(given not in allowed, "", rule, given, ", ".join(allowed), hint)
+            at.refuse(outcome not in allowed, "", rule, given=outcome, allowed=", ".join(allowed), hint=hint)
+            sampling = getattr(self, "sampling", NOT_GIVEN)
             rule = f"class {name} must declare `sampling`: where its test examples come from, and how many there are"
             hint = 'Write `self.sampling = Sampling("fresh", NUMBER OF TEST EXAMPLES)` into its constructor'
-            at.refuse(not isinstance(getattr(self, "sampling", None), Sampling), "", rule, hint=hint)
+            at.refuse(not isinstance(sampling, Sampling), "", rule, hint=hint)
 
     @abstractmethod
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Endless batches of `batch_size` examples each, on `device`."""
+        """Returns endless training batches of `batch_size` examples each, on `device`."""
 
     @abstractmethod
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """All examples of the validation or the test split, on `device`."""
+        """Returns all examples of the validation or the test split as one batch, on `device`."""
 
     @abstractmethod
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """The mean loss of a batch, a scalar that gradients flow through."""
+        """Returns the mean loss of a batch, a scalar that gradients flow through."""
 
     @abstractmethod
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Each metric's value for each example, (B); a split's metric is the mean over its examples."""
+        """Returns the value of each metric for each example, (B); `summarise` makes a split's metrics of them."""
 
     def coverage(self, draws: int) -> float | None:
-        """Share of the test examples that `draws` training examples are expected to contain; None where unknown."""
+        """Returns the share of test examples that `draws` training examples are expected to contain; None: unknown."""
         return None
 
     def cautions(self) -> Iterable[str]:
-        """What limits every model on the task, for plans and reports."""
+        """Returns sentences on what limits every model on the task, for plans and reports."""
         return ()
 
     def constants(self) -> Constants:
-        """What claims may compare a variant with, `without_order` or `ngram` → metric → its value.
+        """Returns values with which claims may compare a variant: constant → metric → value.
 
-        One that begins with `without_` is the best that a model can do which lacks an ability.
+        Constants are called `without_order` or `ngram`, for instance. One that begins with `without_` is the best value
+        that a model can reach which lacks an ability.
         """
         return {}
 
-    def summarise(self, found: Outcomes) -> dict[str, float]:
-        """The metrics of a split from those of its examples: each one's mean, summed in float64."""
-        return {name: float(np.mean(values, dtype=np.float64)) for name, values in found.items()}
+    def summarise(self, outcomes: Outcomes) -> dict[str, float]:
+        """Returns the metrics of a split: the mean of each over the examples, summed in float64."""
+        return {name: float(np.mean(values, dtype=np.float64)) for name, values in outcomes.items()}
 
     def decode(self, model: Any, batch: Batch) -> Mapping[str, Tensor]:
-        """What only the model's own output shows, for each test example, (B): greedy decoding, for instance."""
+        """Returns values for each test example, (B), that the model's own output decides; here, none.
+
+        Greedy decoding is an example: it needs the model, and not its logits alone.
+        """
         return {}
 
     def slices(self) -> Slices:
-        """Evaluation slice → the fields of the config that differ where its test examples are drawn."""
+        """Returns the fields of the config that differ in each evaluation slice: name → field → value."""
         return {}
 
     def sliced(self, name: str) -> Task:
-        """The task whose test split is a slice."""
+        """Returns the task whose test split is a slice."""
         return self.config.model_copy(update=dict(self.slices()[name])).build()
 
     def for_topology(self, topology: Topology) -> Task:
@@ -196,12 +213,12 @@ class Task(ABC):
         return self
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """A digest of each finite split, for the record; here, training data are endless."""
+        """Returns a digest of each finite split, for the record; here, training data are endless."""
         return {name: digest(self.split(seed, name, "cpu")) for name in get_args(Split)}
 
 
 def digest(batch: Batch) -> str:
-    """16 hexadecimal digits that tell one batch from another: of its types, shapes and values."""
+    """Returns 16 hexadecimal digits that identify a batch by the types, shapes and values of its tensors."""
     code = hashlib.blake2b(digest_size=8)
     for tensor in batch.tensors():
         if tensor is not None:
@@ -214,23 +231,29 @@ def digest(batch: Batch) -> str:
 def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
     """Cuts an endless sequence of examples, given in chunks of any size, into batches.
 
-    The batches are the same whatever the sizes of the chunks. All chunks have the same fields, each with a row
-    for every example.
+    The batches are the same whatever the sizes of the chunks. All chunks have the same fields.
     """
     waiting: list[Batch] = []
     for chunk in chunks:
         waiting.append(chunk)
-        count = sum(map(len, waiting))
-        if count >= batch_size:
-            columns = zip(*(part.tensors() for part in waiting), strict=True)
-            joined = Batch(*(None if column[0] is None else torch.cat(column) for column in columns))  # type: ignore[arg-type]
-            whole = count - count % batch_size
-            yield from joined[:whole].chunks(batch_size)
-            waiting = [joined[whole:]]
+        num_waiting = sum(map(len, waiting))
+        if num_waiting >= batch_size:
+            examples = _joined(waiting)
+            num_whole = num_waiting - num_waiting % batch_size
+            yield from examples[:num_whole].chunks(batch_size)
+            waiting = [examples[num_whole:]]
+
+
+def _joined(batches: Sequence[Batch]) -> Batch:
+    """Returns the examples of several batches, which have the same fields, as one batch."""
+    tensors = []
+    for parts in zip(*[batch.tensors() for batch in batches], strict=True):
+        tensors.append(None if parts[0] is None else torch.cat(parts))
+    return Batch(*tensors)  # type: ignore[arg-type]
 
 
 class Classification(Task):
-    """A task whose logits are (B, num_outputs) and whose targets are classes (B)."""
+    """A task that asks for one class: logits (B, num_outputs), targets (B)."""
 
     topologies: tuple[Topology, ...] = ("encoder", "decoder")
 
@@ -248,11 +271,11 @@ class Classification(Task):
         }
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Mean cross-entropy in nats."""
+        """Returns the mean cross-entropy of a batch in nats."""
         return functional.cross_entropy(logits, batch.targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """`accuracy`: 1 where the largest logit is the target's; `loss`: cross-entropy in nats."""
+        """Returns `accuracy`, 1 where the largest logit is the target's, and `loss`, the cross-entropy in nats."""
         return {
             "accuracy": (logits.argmax(-1) == batch.targets).to(torch.float32),
             "loss": functional.cross_entropy(logits, batch.targets, reduction="none"),

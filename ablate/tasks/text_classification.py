@@ -8,16 +8,17 @@ from ablate.base.datafile import DataFile
 from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.files import PADDING, Unit, Vocabulary, padded, read_table, symbols
-from ablate.tasks.rows import Examples, Labelled, Rows, filled, labels_of, without_test
+from ablate.tasks.rows import Labelled, RowData, Rows, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
 
 @register("task", "text_classification")
 class TextClassification(Labelled):
-    """Which label does a text have? On a table of your own, with a column of texts and one of labels.
+    """Texts of your own; the target is the label of a text.
 
-    Judged by accuracy and macro-F1. Guessing is the most frequent label, which claims call `majority`. Texts that are
-    equal as far as they are read are in one split. A word is a run of letters and digits, or one other sign.
+    A table has a column of texts and one of labels. The task is judged by accuracy and macro-F1. Guessing is the most
+    frequent label, which claims call `majority`. Texts that are equal as far as they are read are in one split. A word
+    is a run of letters and digits, or one other sign.
     """
 
     class Config(Rows.Config):
@@ -26,33 +27,42 @@ class TextClassification(Labelled):
         label: str = "label"
         "The column of labels."
         unit: Unit = "words"
-        "What a token is."
+        "Unit of a token: one character, or a word, with each sign of punctuation a token of its own."
         max_len: PositiveInt = 64
         "Tokens of a text that are read; the rest is left out."
         vocab_size: PositiveInt = 1000
         "The most frequent tokens, so many at most, are told apart; all others are one."
 
+    config: Config
+
     @classmethod
-    def read(cls, file: DataFile, config: Config) -> Examples:
-        """Tokens (N, T)."""
+    def read(cls, file: DataFile, config: Config) -> RowData:
+        """Reads the texts and labels of a table; inputs are tokens, (N, T)."""
         table = read_table(file)
         texts = [symbols(text, config.unit) for text in filled(table, "text", config.text)]
-        targets, size = labels_of(table, "label", config.label)
+        targets, num_labels = labels_of(table, "label", config.label)
         kept = [text[: config.max_len] for text in texts]
         keys = ["\0".join(text) for text in kept]
-        vocabulary = Vocabulary((kept[row] for row in without_test(file, keys)), config.vocab_size)
+        known = [kept[row] for row in without_test(file, keys)]
+        vocabulary = Vocabulary(known, config.vocab_size)
         inputs = padded([vocabulary.encode(text) for text in kept])
-        some_padded = bool((inputs == PADDING).any())
-        signature = Signature(inputs.shape[1], size, len(vocabulary), readout="mean", padded=some_padded)
-        digests = {"vocabulary": vocabulary.digest()}
-        longer = sum(len(text) > config.max_len for text in texts)
-        cautions = (
-            [f"{longer} of {len(texts)} texts are cut off at max_len = {config.max_len}"] if longer else []
+        signature = Signature(
+            inputs.shape[1],
+            num_outputs=num_labels,
+            vocab_size=len(vocabulary),
+            readout="mean",
+            padded=bool((inputs == PADDING).any()),
         )
-        return Examples(keys, inputs, targets, signature, digests, cautions)
+        digests = {"vocabulary": vocabulary.digest()}
+        num_cut = sum(len(text) > config.max_len for text in texts)
+        cautions = []
+        if num_cut:
+            cautions.append(f"{num_cut} of {len(texts)} texts are cut off at max_len = {config.max_len}")
+        return RowData(keys, inputs, targets, signature=signature, digests=digests, cautions=cautions)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Tokens (B, T), labels (B), and a mask (B, 1, 1, T) that is False at padding."""
-        inputs, targets = (of[rows] for of in (self.rows.inputs, self.rows.targets))
-        masks = [(inputs != PADDING)[:, None, None]] if self.signature.padded else []
-        return Batch.of(inputs, targets, *masks).each(lambda x: x.to(device))
+        """Returns tokens (B, T) and labels (B) of some rows, with a mask that is False at padding."""
+        batch = Batch.of(self.rows.inputs[rows], self.rows.targets[rows])
+        if self.signature.padded:
+            batch.mask = (batch.inputs != PADDING)[:, None, None]
+        return batch.to(device)

@@ -14,20 +14,21 @@ from ablate.tasks.language import Language
 
 @register("task", "text_file")
 class TextFile(Language):
-    """Which character comes next in a text of your own?"""
+    """A text of your own; the target at each position is the character that comes next."""
 
     class Config(Language.Config):
         file: DataFile
         "The text, in UTF-8; its path is relative to the study."
         pieces: Literal["paragraphs", "lines"] = "paragraphs"
-        "What is for training, validation or test as a whole: paragraphs, with blank lines between them, or lines."
+        "Pieces that are for training, validation or test as a whole: paragraphs, parted by blank lines, or lines."
         max_characters: PositiveInt = 1_000_000
         "Characters that are read, from the beginning; the rest is left out."
 
-    joint = "\n"
+    config: Config
 
     @classmethod
     def pieces(cls, file: DataFile, config: Config) -> Iterable[str]:
-        """Paragraphs or lines, without the blank space after them."""
-        ends = {"paragraphs": r"\n\s*\n", "lines": r"\n"}[config.pieces]
-        return map(str.rstrip, re.split(ends, read_text(file)[: config.max_characters]))
+        """Returns the paragraphs or lines of a text, without the blank space after them."""
+        ends = {"paragraphs": r"\n\s*\n", "lines": r"\n"}
+        text = read_text(file)[: config.max_characters]
+        return [piece.rstrip() for piece in re.split(ends[config.pieces], text)]

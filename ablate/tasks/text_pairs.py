@@ -17,28 +17,35 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.core.metric import Metric
 from ablate.tasks.files import Unit, Vocabulary, padded, read_rows, symbols
-from ablate.tasks.rows import Examples, Rows, without_test
+from ablate.tasks.rows import RowData, Rows, without_test
 from ablate.tasks.task import IGNORED, Batch, Integers, Outcomes
-from ablate.tasks.transduction import END, FIRST_SYMBOL, PADDING, Transduction, greedy, signature_of
+from ablate.tasks.transduction import (
+    END,
+    FIRST_SYMBOL,
+    PADDING,
+    Sequences,
+    Transduction,
+    greedy,
+    signature_of_pairs,
+)
 
 ORDERS = range(1, 5)  # Of n-grams in BLEU.
-COUNTS = tuple(f"bleu_{name}" for name in ("written", "wanted", "1", "2", "3", "4"))
-STRANGE = (
-    "\ufffe",
-    "\uffff",
-)  # A symbol that is not in the vocabulary, as written and as wanted: never the same.
+COUNTS = ("bleu_written", "bleu_wanted", "bleu_1", "bleu_2", "bleu_3", "bleu_4")
+# A symbol that is not in the vocabulary is never right: it differs between what is written and what is wanted.
+UNKNOWN_WRITTEN = "\ufffe"
+UNKNOWN_WANTED = "\uffff"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Texts(Examples):
-    """The pairs of a file; the key of each is its source, as far as it is read."""
+class PairData(RowData):
+    """The pairs of a file; their keys are the sources, as far as they are read."""
 
     vocabulary: Vocabulary
 
 
 @register("task", "text_pairs")
 class TextPairs(Transduction, Rows):
-    """Which text belongs to a text? On pairs of your own, a translation for instance.
+    """Pairs of texts of your own, a translation for instance; the model writes the second of each.
 
     Equal sources are in one split: a fifth of them is for test, the same for every seed; of the others every seed draws
     an eighth for validation. The vocabulary, which source and target share, is of all but those for test.
@@ -54,105 +61,166 @@ class TextPairs(Transduction, Rows):
         file: DataFile
         "Lines of a source, a tab and its target, in UTF-8; the path is relative to the study."
         unit: Unit = "characters"
-        "What a token is."
+        "Unit of a token: one character, or a word, with each sign of punctuation a token of its own."
         max_len: PositiveInt = 64
         "Tokens of a source that are read, and of a target that are asked for; the rest is left out."
         vocab_size: PositiveInt = 1000
         "The most frequent tokens, so many at most, are told apart; all others are one."
 
-    rows: Texts
+    config: Config
+    rows: PairData
     guess = "commonest"
 
     @classmethod
-    def read(cls, file: DataFile, config: Config) -> Texts:
-        """Symbols of sources and of targets, the end after these, and padding: (N, S) and (N, T)."""
-        pairs = []
-        for line, cells in read_rows(file, "\t", quoted=False):
-            pair = [symbols(cell.strip(), config.unit) for cell in cells]
-            if len(pair) != 2 or not all(pair):
-                rule = f"must have a source, a tab and a target in each line; line {line} has not"
-                raise Invalid("file", rule, file.written)
-            pairs.append(pair)
-        sources, targets = ([of[: config.max_len] for of in column] for column in zip(*pairs, strict=True))
-        keys = ["\0".join(of) for of in sources]
-        known = (of[row] for row in without_test(file, keys) for of in (sources, targets))
+    def read(cls, file: DataFile, config: Config) -> PairData:
+        """Reads the pairs of a file as codes of sources, (N, S), and of targets, (N, T).
+
+        Each target has its end, and padding fills the rows.
+        """
+        whole_sources, whole_targets = _texts(file, config.unit)
+        sources = [text[: config.max_len] for text in whole_sources]
+        targets = [text[: config.max_len] for text in whole_targets]
+        keys = ["\0".join(source) for source in sources]
+        known: list[Sequence[str]] = []
+        for row in without_test(file, keys):
+            known += [sources[row], targets[row]]
         vocabulary = Vocabulary(known, config.vocab_size, marks=1)
-        read, asked = _coded(sources, vocabulary), np.pad(_coded(targets, vocabulary), ((0, 0), (0, 1)))
-        np.put_along_axis(asked, _lengths(asked), END, 1)
-        lengths = (range(min(map(len, of)), max(map(len, of)) + 1) for of in (sources, targets))
-        signature = signature_of(FIRST_SYMBOL + len(vocabulary), *lengths)
-        digests = {"vocabulary": vocabulary.digest()}
-        cut = [sum(len(of) > config.max_len for of in column) for column in zip(*pairs, strict=True)]
-        said = (
-            f"{cut[0]} sources and {cut[1]} targets of {len(keys)} are cut off at max_len = {config.max_len}"
+        target_codes = np.pad(_coded(targets, vocabulary), ((0, 0), (0, 1)))
+        np.put_along_axis(target_codes, _lengths(target_codes), END, axis=1)
+        num_cut = [
+            sum(len(text) > config.max_len for text in texts) for texts in (whole_sources, whole_targets)
+        ]
+        cautions = []
+        if any(num_cut):
+            cut = f"{num_cut[0]} sources and {num_cut[1]} targets of {len(keys)}"
+            cautions.append(f"{cut} are cut off at max_len = {config.max_len}")
+        return PairData(
+            keys=keys,
+            inputs=_coded(sources, vocabulary),
+            targets=target_codes,
+            signature=signature_of_pairs(
+                FIRST_SYMBOL + len(vocabulary), _range_of_lengths(sources), _range_of_lengths(targets)
+            ),
+            digests={"vocabulary": vocabulary.digest()},
+            cautions=cautions,
+            vocabulary=vocabulary,
         )
-        return Texts(keys, read, asked, signature, digests, [said] if any(cut) else [], vocabulary=vocabulary)
 
     def set_answers(self, rest: Integers, test: Integers) -> None:
-        asked = test != PADDING
-        places = np.stack([np.bincount(column, minlength=self.signature.num_outputs) for column in rest.T])
-        places[:, PADDING] = 0
-        counts = places.sum(0) + 1
-        losses = np.where(asked, -np.log(counts / counts.sum())[test], 0).sum(1)
-        hits = ((test == places.argmax(1)) & asked).sum(1)
-        answers, often = np.unique(rest, axis=0, return_counts=True)
-        sequence = (test == answers[often.argmax()]).all(1)
-        loss, token = (float((of / asked.sum(1)).mean()) for of in (losses, hits))
-        self.set_floors(loss, float(sequence.mean()), token, len(test), self.config.solved)
+        is_asked = test != PADDING
+        num_asked = is_asked.sum(1)
+        # How often each token is at each place.
+        columns = [np.bincount(column, minlength=self.signature.num_outputs) for column in rest.T]
+        counts_by_place = np.stack(columns)
+        counts_by_place[:, PADDING] = 0
+        counts = counts_by_place.sum(0) + 1
+        losses = np.where(is_asked, -np.log(counts / counts.sum())[test], 0).sum(1)
+        num_right = ((test == counts_by_place.argmax(1)) & is_asked).sum(1)
+        token = float((num_right / num_asked).mean())
+        answers, frequencies = np.unique(rest, axis=0, return_counts=True)
+        commonest = answers[frequencies.argmax()]
+        self.set_floors(
+            loss=float((losses / num_asked).mean()),
+            sequence=float((test == commonest).all(1).mean()),
+            token=token,
+            num_test=len(test),
+            solved=self.config.solved,
+        )
         self.decoded = {
             "greedy_token_accuracy": Metric("max", floor=token, ceiling=1.0),
             "bleu": Metric("max", floor=0.0, ceiling=1.0),
         }
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        read, asked = self.rows.inputs[rows], self.rows.targets[rows]
-        batch = self.pairs((read, _lengths(read)), (asked[:, :-1], _lengths(asked) - 1))
-        return self.laid_out(batch).each(lambda x: x.to(device))
+        inputs = self.rows.inputs[rows]
+        targets = self.rows.targets[rows]
+        # The end of a target is no symbol of it.
+        target = Sequences(targets[:, :-1], _lengths(targets) - 1)
+        batch = self.pairs(Sequences(inputs, _lengths(inputs)), target)
+        return self.laid_out(batch).to(device)
 
     def decode(self, model: Any, batch: Batch) -> Mapping[str, Tensor]:
-        """`greedy_token_accuracy`, and what `corpus_bleu` counts of each example."""
-        written, asked = greedy(model, batch), batch.targets != IGNORED
-        wanted = batch.targets.where(asked, 0)
-        both = zip(self._words(written, STRANGE[0]), self._words(wanted, STRANGE[1]), strict=True)
-        counts = torch.tensor([counted(*pair) for pair in both], device=written.device)
-        right = ((written == batch.targets) & asked).sum(1) / asked.sum(1)
-        return {"greedy_token_accuracy": right, **dict(zip(COUNTS, counts.T, strict=True))}
+        """Returns `greedy_token_accuracy` of each example, and the counts that `corpus_bleu` needs."""
+        written = greedy(model, batch)
+        is_asked = batch.targets != IGNORED
+        wanted = batch.targets.where(is_asked, 0)
+        candidates = self._words(written, UNKNOWN_WRITTEN)
+        references = self._words(wanted, UNKNOWN_WANTED)
+        counts = [bleu_counts(*texts) for texts in zip(candidates, references, strict=True)]
+        columns = torch.tensor(counts, device=written.device).T
+        is_right = (written == batch.targets) & is_asked
+        accuracy = is_right.sum(1) / is_asked.sum(1)
+        return {"greedy_token_accuracy": accuracy, **dict(zip(COUNTS, columns, strict=True))}
 
-    def summarise(self, found: Outcomes) -> dict[str, float]:
-        """Means, and BLEU where there is what it is counted from."""
-        means = super().summarise({name: of for name, of in found.items() if name not in COUNTS})
-        if COUNTS[0] not in found:
+    def summarise(self, outcomes: Outcomes) -> dict[str, float]:
+        """Returns the mean of each metric, and `bleu` where the counts of `decode` are among the outcomes."""
+        means = super().summarise({name: values for name, values in outcomes.items() if name not in COUNTS})
+        if COUNTS[0] not in outcomes:
             return means
-        return means | {"bleu": corpus_bleu(np.stack([found[name] for name in COUNTS], axis=1))}
+        counts = np.stack([outcomes[name] for name in COUNTS], axis=1)
+        return {**means, "bleu": corpus_bleu(counts)}
 
     def _words(self, codes: Tensor, unknown: str) -> Iterator[list[str]]:
-        """The words of each row; those of a row of characters are parted by blank space."""
+        """Yields the words of each row of codes; blank space parts those of a row of characters.
+
+        unknown: the symbol of what is not in the vocabulary.
+        """
         names = [*[""] * FIRST_SYMBOL, unknown, *self.rows.vocabulary.symbols]
-        joint = " " if self.config.unit == "words" else ""
-        return (joint.join(names[code] for code in row).split() for row in codes.tolist())
+        separator = " " if self.config.unit == "words" else ""
+        for row in codes.tolist():
+            yield separator.join(names[code] for code in row).split()
+
+
+def _texts(file: DataFile, unit: Unit) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
+    """Reads the symbols of sources and targets; raises `Invalid` with the line that lacks either."""
+    sources: list[Sequence[str]] = []
+    targets: list[Sequence[str]] = []
+    for line, cells in read_rows(file, "\t", quoted=False):
+        texts = [symbols(cell.strip(), unit) for cell in cells]
+        if len(texts) != 2 or not all(texts):
+            rule = f"must have a source, a tab and a target in each line; line {line} has not"
+            raise Invalid("file", rule, file.written)
+        sources.append(texts[0])
+        targets.append(texts[1])
+    return sources, targets
 
 
 def _coded(texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> Integers:
-    """(N, longest): the symbols of each text, and padding."""
-    return padded([[FIRST_SYMBOL + code for code in vocabulary.encode(text)] for text in texts], PADDING)
+    """Returns the codes of the symbols of each text, and padding, (N, longest)."""
+    codes = [[FIRST_SYMBOL + code for code in vocabulary.encode(text)] for text in texts]
+    return padded(codes, PADDING)
 
 
 def _lengths(codes: Integers) -> Integers:
-    """(N, 1): all but padding."""
+    """Returns the number of codes in each row that are not padding, (N, 1)."""
     return (codes != PADDING).sum(1, keepdims=True)
 
 
-def counted(candidate: Sequence[str], reference: Sequence[str]) -> list[int]:
-    """Both lengths; then, for each n, the n-grams that both have, each as often as the one that has it less often."""
-    grams = [
-        [Counter(zip(*(words[i:] for i in range(n)), strict=False)) for words in (candidate, reference)]
-        for n in ORDERS
-    ]
-    return [len(candidate), len(reference), *((ours & theirs).total() for ours, theirs in grams)]
+def _range_of_lengths(texts: Sequence[Sequence[str]]) -> range:
+    """Returns the lengths from that of the shortest to that of the longest text."""
+    lengths = [len(text) for text in texts]
+    return range(min(lengths), max(lengths) + 1)
+
+
+def bleu_counts(candidate: Sequence[str], reference: Sequence[str]) -> list[int]:
+    """Returns the counts that BLEU needs: both lengths, and the matching n-grams of each order.
+
+    An n-gram of both texts matches as often as it occurs in the text that has it less often.
+    """
+    counts = [len(candidate), len(reference)]
+    for order in ORDERS:
+        matches = _ngrams(candidate, order) & _ngrams(reference, order)
+        counts.append(matches.total())
+    return counts
+
+
+def _ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
+    """Returns how often each n-gram of an order occurs."""
+    return Counter(tuple(words[start : start + order]) for start in range(len(words) - order + 1))
 
 
 def corpus_bleu(counts: NDArray[np.floating]) -> float:
-    """BLEU of a corpus, 0 to 1, from what `counted` gives for each example, (N, 6).
+    """Returns the BLEU of a corpus, 0 to 1, from the `bleu_counts` of each example, (N, 6).
 
     After Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation", section 2: the
     geometric mean of the shares of a candidate's n-grams, n = 1 … 4, that its reference has too, over all examples
@@ -160,7 +228,8 @@ def corpus_bleu(counts: NDArray[np.floating]) -> float:
     no sequence of four words is right.
     """
     written, wanted, *matches = counts.sum(0, dtype=np.float64)
-    possible = [np.maximum(counts[:, 0] - n + 1, 0).sum(dtype=np.float64) for n in ORDERS]
+    possible = [np.maximum(counts[:, 0] - order + 1, 0).sum(dtype=np.float64) for order in ORDERS]
     if min(matches) == 0:
         return 0.0
-    return math.exp(min(0.0, 1 - wanted / written) + np.log(np.array(matches) / possible).mean())
+    log_penalty = min(0.0, 1 - wanted / written)
+    return math.exp(log_penalty + np.log(np.array(matches) / possible).mean())

@@ -1,7 +1,8 @@
 """Tasks that are answered by a sequence: a source of symbols, and the target that a model has to write for it.
 
-As two sequences for an encoder–decoder, each padded (·) at its end, or as one for a decoder, which reads from left to
-right and is asked about the target only. An example of three symbols, of at most four, with the target reversed:
+The two stand apart for an encoder–decoder, each padded (·) at its end, or in one sequence for a decoder, which reads
+from left to right and is asked about the target only. An example of three symbols, of at most four, with the target
+reversed:
 
     source   a b c ·            inputs   a b c ⊢ c b a · ·
     inputs   ⊢ c b a ·          targets        c b a ⊣
@@ -25,53 +26,78 @@ from ablate.core.signature import Signature
 from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch, Integers, Task, Topology
 
-PADDING, START, END = 0, 1, 2
+PADDING = 0
+START = 1
+END = 2
 FIRST_SYMBOL = 3
-# Symbols (B, longest), of which the first count, as many as the lengths (B, 1) say.
-Sequences = tuple[Integers, Integers]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequences of symbols in one array, without start and end."""
+
+    symbols: Integers
+    "(B, longest); the symbols of a sequence come first, and what follows them means nothing."
+    lengths: Integers
+    "Number of symbols of each sequence, (B, 1)."
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What is known of the targets of one length without their sources."""
+    """The distribution of the targets of one length, their sources unknown."""
 
-    nats: float  # Their entropy.
-    likeliest: float  # Probability of the likeliest.
-    # (length, C): how often each of C symbols, the most frequent among them, is at each place.
+    nats: float
+    "Entropy of the targets."
+    likeliest: float
+    "Probability of the likeliest target."
     shares: NDArray[np.float64]
+    "Probability of each of C symbols, the most frequent among them, at each place, (length, C)."
 
 
 class Transduction(Labelling):
     """A task whose answer is a sequence.
 
-    Accuracy is of whole sequences, the end included, with the right tokens before each position (teacher forcing). It
-    is that of greedy decoding from the start token too: as long as the model is right, its own tokens are the
-    right ones, and one wrong token fails the sequence either way.
+    Accuracy is the share of sequences that are right as a whole, the end included, with the right tokens before each
+    position (teacher forcing). Greedy decoding from the start token has the same accuracy: as long as the model is
+    right, its own tokens are the right ones, and one wrong token fails the sequence either way.
     """
 
     topologies: tuple[Topology, ...] = ("encoder_decoder", "decoder")
-    apart: Signature | None = None
-    "Of source and target as two sequences, where a model reads them as one."
+    signature_apart: Signature | None = None
+    "The signature of source and target as two sequences, where a model reads them as one; else None."
 
     def set_chances(self, answers: Sequence[Answers], num_test: int) -> None:
-        """Sets `metrics` and `chance_loss` for targets of several lengths, all equally likely."""
-        count, lengths = len(answers), [len(of.shares) for of in answers]
-        # Of the end, and of each symbol, at each place.
-        tokens = np.zeros((max(lengths) + 1, 1 + answers[0].shares.shape[1]))
-        for of, length in zip(answers, lengths, strict=True):
-            tokens[:length, 1:] += of.shares / (length + 1) / count
+        """Sets `metrics` and `chance_loss` for targets of several lengths, all equally likely.
+
+        answers: the targets of each length. num_test: N, examples of the test split.
+        """
+        count = len(answers)
+        longest = max(len(targets.shares) for targets in answers)
+        # Probability of the end, and of each symbol, at each place.
+        tokens = np.zeros((longest + 1, 1 + answers[0].shares.shape[1]))
+        losses: list[float] = []
+        for targets in answers:
+            length = len(targets.shares)
+            tokens[:length, 1:] += targets.shares / (length + 1) / count
             tokens[length, 0] += 1 / (length + 1) / count
-        losses = [(of.nats + math.log(count)) / (len(of.shares) + 1) for of in answers]
-        likeliest = max(of.likeliest for of in answers) / count
-        self.set_floors(sum(losses) / count, likeliest, float(tokens.max(1).sum()), num_test)
+            losses.append((targets.nats + math.log(count)) / (length + 1))
+        self.set_floors(
+            loss=sum(losses) / count,
+            sequence=max(targets.likeliest for targets in answers) / count,
+            token=float(tokens.max(1).sum()),
+            num_test=num_test,
+        )
 
     def set_floors(
-        self, loss: float, sequence: float, token: float, num_test: int, solved: float | None = 0.95
+        self, *, loss: float, sequence: float, token: float, num_test: int, solved: float | None = 0.95
     ) -> None:
-        """Sets `metrics` and `chance_loss`.
+        """Sets `metrics` and `chance_loss` from what guessing reaches without the source.
 
-        loss: of the targets' distribution, without the source. sequence, token: the accuracies of always writing one
-        sequence, and one token at each place. num_test: N, examples of the test split.
+        loss: the loss of the targets' distribution.
+        sequence: the accuracy of always writing one sequence.
+        token: the token accuracy of always writing one token at each place.
+        num_test: N, examples of the test split.
+        solved: the accuracy at which the task counts as learned.
         """
         self.chance_loss = loss
         self.metrics = {
@@ -81,86 +107,120 @@ class Transduction(Labelling):
         }
 
     def for_topology(self, topology: Topology) -> Task:
-        """A decoder reads source and target in one sequence."""
+        """Returns the task laid out for a topology: a decoder reads source and target in one sequence."""
         source = self.signature.source
         if topology != "decoder" or source is None:
             return self
         task: Transduction = self.config.build()
-        length, padded = source.seq_len + self.signature.seq_len, source.padded or self.signature.padded
-        task.apart = self.signature
-        task.signature = replace(self.signature, seq_len=length, padded=padded, source=None)
+        task.signature_apart = self.signature
+        task.signature = replace(
+            self.signature,
+            seq_len=source.seq_len + self.signature.seq_len,
+            padded=source.padded or self.signature.padded,
+            source=None,
+        )
         return task
 
     def sliced(self, name: str) -> Task:
-        """See `Task.sliced`; laid out as this one."""
+        """Returns the task whose test split is a slice, laid out as this task is."""
         topology: Topology = "decoder" if self.signature.source is None else "encoder_decoder"
         return super().sliced(name).for_topology(topology)
 
     def pairs(self, source: Sequences, target: Sequences) -> Batch:
-        """Sources and targets, as two sequences; see `laid_out`."""
-        (symbols, lengths), (answers, ends) = source, target
-        given = np.where(np.arange(symbols.shape[1]) < lengths, symbols, PADDING)
-        place, written = np.arange(answers.shape[1] + 1), np.pad(answers, ((0, 0), (0, 1)))
-        targets = np.where(place < ends, written, np.where(place == ends, END, IGNORED))
-        inputs = np.where(place <= ends, np.roll(written, 1, axis=1), PADDING)
-        inputs[:, 0] = START
-        read, asked, tokens = (torch.from_numpy(array) for array in (given, targets, inputs))
-        apart = self.apart or self.signature
+        """Returns sources and targets as a batch of two sequences an example; see `laid_out`."""
+        is_source = np.arange(source.symbols.shape[1]) < source.lengths
+        source_tokens = torch.from_numpy(np.where(is_source, source.symbols, PADDING))
+
+        place = np.arange(target.symbols.shape[1] + 1)
+        symbols = np.pad(target.symbols, ((0, 0), (0, 1)))
+        with_end = np.where(place == target.lengths, END, IGNORED)
+        targets = torch.from_numpy(np.where(place < target.lengths, symbols, with_end))
+        shifted = np.where(place <= target.lengths, np.roll(symbols, 1, axis=1), PADDING)
+        shifted[:, 0] = START
+        tokens = torch.from_numpy(shifted)
+
+        signature = self.signature_apart or self.signature
+        source_padded = signature.source is not None and signature.source.padded
         return Batch(
             tokens,
-            asked,
-            _mask(tokens) if apart.padded else None,
-            source=read,
-            source_mask=_mask(read) if apart.source and apart.source.padded else None,
+            targets,
+            mask=_mask(tokens) if signature.padded else None,
+            source=source_tokens,
+            source_mask=_mask(source_tokens) if source_padded else None,
         )
 
     def laid_out(self, examples: Batch) -> Batch:
-        """Two sequences as the model reads them: one after the other where it reads one."""
+        """Returns examples as the model reads them: source and target in one sequence, or apart."""
         if examples.source is None or self.signature.source is not None:
             return examples
-        tokens = torch.cat([examples.source, examples.inputs], 1)
-        labels = torch.cat([torch.full_like(examples.source, IGNORED), examples.targets], 1)
+        tokens = torch.cat([examples.source, examples.inputs], dim=1)
+        targets = torch.cat([torch.full_like(examples.source, IGNORED), examples.targets], dim=1)
         # Padding last, all else in its order.
         order = (tokens == PADDING).long().argsort(dim=1, stable=True)
-        tokens, labels = tokens.gather(1, order), labels.gather(1, order)
-        return Batch(tokens, labels, _mask(tokens) if self.signature.padded else None)
+        tokens = tokens.gather(1, order)
+        targets = targets.gather(1, order)
+        return Batch(tokens, targets, mask=_mask(tokens) if self.signature.padded else None)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """`accuracy`: 1 where every token is right; `token_accuracy`: share of right tokens; `loss`."""
-        found = super().measure(logits, batch)
-        names = {"accuracy": "sequence_accuracy", "token_accuracy": "accuracy", "loss": "loss"}
-        return {name: found[of] for name, of in names.items()}
+        """Returns `accuracy`, 1 where every token is right, `token_accuracy`, the share of right ones, and `loss`."""
+        labels = super().measure(logits, batch)
+        return {
+            "accuracy": labels["sequence_accuracy"],
+            "token_accuracy": labels["accuracy"],
+            "loss": labels["loss"],
+        }
 
 
-def signature_of(vocab_size: int, sources: range, targets: range) -> Signature:
-    """Of sources and targets as two sequences; the lengths are those that they may have, without the end."""
+def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: range) -> Signature:
+    """Returns the signature of sources and targets as two sequences, from the lengths that they may have.
+
+    The length of a target does not count its end.
+    """
     # Nothing is read out at the source: it has no outputs.
-    source = Signature(max(sources), num_outputs=0, vocab_size=vocab_size, padded=len(sources) > 1)
+    source = Signature(
+        max(source_lengths), num_outputs=0, vocab_size=vocab_size, padded=len(source_lengths) > 1
+    )
     return Signature(
-        max(targets) + 1, vocab_size, vocab_size, readout="all", padded=len(targets) > 1, source=source
+        max(target_lengths) + 1,
+        num_outputs=vocab_size,
+        vocab_size=vocab_size,
+        readout="all",
+        padded=len(target_lengths) > 1,
+        source=source,
     )
 
 
 def greedy(model: Any, batch: Batch) -> Tensor:
-    """(B, T): what a model writes, each token after its own, in the places of the targets; padding after the end."""
-    given, state, found = batch.inputs, None, []
-    start = (given == START).long().argmax(1, keepdim=True)
+    """Returns the tokens that a model writes after its own tokens, as `targets`, (B, T).
+
+    Padding stands before the target and after its end.
+    """
+    inputs = batch.inputs
+    start = (inputs == START).long().argmax(1, keepdim=True)
     memory = None if model.source_embedding is None else model.encode(batch.source, batch.source_mask)
-    token, ended = given[:, :1], torch.zeros_like(start, dtype=torch.bool)
-    for place in range(given.shape[1]):
+    state = None
+    token = inputs[:, :1]
+    has_ended = torch.zeros_like(start, dtype=torch.bool)
+    written: list[Tensor] = []
+    for place in range(inputs.shape[1]):
         logits, state = model.step(token, place, state, memory)
-        written = logits.argmax(-1, keepdim=True).masked_fill(ended | (place < start), PADDING)
-        ended = ended | (written == END)
-        found.append(written)
-        # Up to the start, what is given.
-        token = torch.where(place < start, given[:, place + 1 : place + 2], written)
-    return torch.cat(found, 1)
+        answer = logits.argmax(-1, keepdim=True).masked_fill(has_ended | (place < start), PADDING)
+        has_ended = has_ended | (answer == END)
+        written.append(answer)
+        # Up to the start, the model reads what is given, and then what it has written.
+        token = torch.where(place < start, inputs[:, place + 1 : place + 2], answer)
+    return torch.cat(written, dim=1)
 
 
 def backwards(symbols: Integers, lengths: Integers) -> Integers:
-    """The first `lengths` (B, 1) symbols of each row, the last of them first; what follows means nothing."""
-    return np.take_along_axis(symbols, np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0), axis=1)
+    """Returns the first symbols of each row, as many as `lengths` (B, 1), in reverse order.
+
+    What follows them means nothing.
+    """
+    places = np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0)
+    return np.take_along_axis(symbols, places, axis=1)
 
 
 def _mask(tokens: Tensor) -> Tensor:
+    """Returns the mask that hides padding from every query, (B, 1, 1, T)."""
     return (tokens != PADDING)[:, None, None]

@@ -13,7 +13,7 @@ from ablate.base.errors import AblateError
 from ablate.tasks.adding_problem import AddingProblem
 from ablate.tasks.addition import Addition
 from ablate.tasks.dates import Dates
-from ablate.tasks.generated import LEAST, PARTS, Generated
+from ablate.tasks.generated import EIGHTHS, MIN_SUPPORT, Generated
 from ablate.tasks.group import Group
 from ablate.tasks.induction import Induction
 from ablate.tasks.kernel_regression import KernelRegression
@@ -120,7 +120,7 @@ def test_every_example_is_for_one_part_which_is_drawn_anew_for_every_seed():
         found["train"] = set().union(*map(rows, itertools.islice(task.train_batches(seed, 4096, "cpu"), 10)))
         assert sum(map(len, found.values())) <= task.support
         for name in ("train", "test"):
-            share = len(PARTS[name]) / 8
+            share = len(EIGHTHS[name]) / 8
             # Pairwise independent: the count varies as that of independent examples.
             spread = np.sqrt(task.support * share * (1 - share))
             assert abs(len(found[name]) - share * task.support) < 4 * spread + 0.05 * share * task.support
@@ -142,7 +142,7 @@ class Constant(Generated):
 
     def __init__(self, config: Any) -> None:
         self.config = config
-        self.set_support(LEAST)
+        self.set_support(MIN_SUPPORT)
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         return Batch(torch.zeros(count, 3, dtype=torch.long), torch.zeros(count, dtype=torch.long))
@@ -153,5 +153,7 @@ class Constant(Generated):
 def test_a_task_that_always_draws_the_same_is_told_so():
     """The one example is for at most one of the two."""
     task = Constant(Generated.Config(name="constant"))
-    with pytest.raises(AblateError, match=f"none of 4096 examples is for .* at least {LEAST} distinct ones"):
+    with pytest.raises(
+        AblateError, match=f"none of 4096 examples is for .* at least {MIN_SUPPORT} distinct ones"
+    ):
         [task.split(0, name, "cpu") for name in ("test", "validation")]

@@ -11,7 +11,7 @@ from ablate.base.datafile import DataFile
 from ablate.base.registry import CATALOGUE
 from ablate.core.trial import Trial
 from ablate.tasks.task import IGNORED
-from ablate.tasks.text_pairs import TextPairs, corpus_bleu, counted
+from ablate.tasks.text_pairs import TextPairs, bleu_counts, corpus_bleu
 from ablate.tasks.transduction import END, FIRST_SYMBOL, PADDING, START
 from ablate.training.trial import train_trial
 
@@ -127,7 +127,7 @@ def test_bleu_and_greedy_accuracy_of_what_is_written(topology, unit, tmp_path):
     assert 0.4 < half["greedy_token_accuracy"] < 0.6
     words = [text(task, row).replace("⊣", "").split() for row in batch.targets]
     cut = [text(task, row).split("⊣")[0].split() for row in early]
-    expected = corpus_bleu(np.array([counted(*pair) for pair in zip(cut, words, strict=True)]))
+    expected = corpus_bleu(np.array([bleu_counts(*pair) for pair in zip(cut, words, strict=True)]))
     assert half["bleu"] == pytest.approx(expected)
 
 
@@ -158,12 +158,12 @@ def test_what_is_unknown_is_never_right(tmp_path):
     ],
 )
 def test_bleu_by_hand(pairs, expected):
-    counts = np.array([counted(*(words.split() for words in pair)) for pair in pairs])
+    counts = np.array([bleu_counts(*(words.split() for words in pair)) for pair in pairs])
     assert corpus_bleu(counts) == pytest.approx(expected)
 
 
 def test_papineni_counts_a_word_as_often_as_the_reference_has_it():
-    assert counted(["the"] * 7, ["the", "cat", "is", "on", "the", "mat"]) == [7, 6, 2, 0, 0, 0]
+    assert bleu_counts(["the"] * 7, ["the", "cat", "is", "on", "the", "mat"]) == [7, 6, 2, 0, 0, 0]
 
 
 @pytest.mark.fast_cases(1)
