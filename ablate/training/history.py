@@ -18,7 +18,10 @@ RISE = 1.1
 
 
 class History:
-    """Training loss and gradient norm of every step; curves at evaluations. Steps count updates done."""
+    """The training loss and gradient norm of every step, and the curves of evaluations.
+
+    A step is the number of updates made.
+    """
 
     def __init__(self) -> None:
         self.losses: list[float] = []
@@ -80,7 +83,10 @@ class History:
         }
 
     def final_loss(self) -> float:
-        """Returns the mean training loss over the last 5 % of the steps that were made, rounded up to whole steps."""
+        """Returns the mean training loss over the last 5 % of the steps made.
+
+        Their number is rounded up.
+        """
         return _mean(self.losses[-math.ceil(len(self.losses) / 20) :])
 
     def risen(self, chance_loss: float) -> str:
@@ -98,7 +104,7 @@ class History:
         )
 
     def state(self) -> dict[str, Any]:
-        """Returns the values from which `load` continues."""
+        """Returns the losses, norms and points that `load` takes over."""
         return {
             "losses": self.losses,
             "norms": self._norms,
@@ -145,7 +151,7 @@ class Best:
         self.weights = {best_step: self.weights[best_step] for best_step in best_steps}
 
     def state(self) -> dict[str, Any]:
-        """Returns the values from which `load` continues; the tensors are not copied."""
+        """Returns the best steps, values and weights that `load` takes over; the tensors are not copied."""
         return {"steps": self.steps, "weights": self.weights, "values": self._values}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -171,10 +177,11 @@ _TOGETHER = 10_000  # Windows that are in memory at a time.
 
 
 def loss_spikes(losses: Sequence[float]) -> float | None:
-    """Returns the share of steps whose loss is a spike, of those with a window before them; None without any.
+    """Returns the share of steps whose loss is a spike, of all with a window before them.
 
-    A spike lies above the mean of the `WINDOW` losses before it, by `DEVIATIONS` of their standard deviations or more
-    (Wortsman et al. 2023, appendix). A loss that is not finite ends a run and is none.
+    None where no step has a window. A spike lies above the mean of the `WINDOW` losses before it, by `DEVIATIONS` of
+    their standard deviations or more (Wortsman et al. 2023, appendix). A loss that is not finite ends a run and is
+    none.
     """
     finite = np.asarray(losses, dtype=np.float64)
     finite = finite[np.isfinite(finite)]

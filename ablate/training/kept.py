@@ -98,9 +98,9 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
 
 
 def _attention(model: Model, split: Batch) -> dict[str, NDArray[np.float32]]:
-    """Returns the attention weights of the first examples, NaN at padding: path of the module → (N, H, T_q, T_k).
+    """Returns the attention weights of the first examples: path of the module → (N, H, T_q, T_k).
 
-    N is as many examples as `MAX_WEIGHTS` lets through, at least one and at most `EXAMPLES`.
+    They are NaN at padding. N is as many examples as `MAX_WEIGHTS` lets through, at least one and at most `EXAMPLES`.
     """
     examples = next(iter(split.chunks(EXAMPLES)))
     maps: dict[str, NDArray[np.float32]] = {}

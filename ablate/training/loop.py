@@ -77,7 +77,7 @@ class _RunEnded(Exception):
 
 
 class Trainer:
-    """The training of one model on one task, from its first step, or from a saved state, to its record."""
+    """The training of one model on one task, from its first step or a saved state."""
 
     def __init__(self, model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> None:
         started = time.perf_counter()
@@ -109,7 +109,7 @@ class Trainer:
         self.learning_rates = learning_rates(training)
 
     def train(self) -> Record:
-        """Trains to the last step, unless the run diverges or is stopped, and returns the record."""
+        """Trains until the last step, or until the run diverges or is stopped, and returns the record."""
         try:
             self.start()
             while not self.is_last:
@@ -152,7 +152,10 @@ class Trainer:
         self.validation_split = _evenly_spaced(self.validation_split, size)
 
     def step(self) -> None:
-        """Takes the next training step. Raises `_RunEnded` for a loss that is not finite, once it is read."""
+        """Takes the next training step.
+
+        Raises `_RunEnded` for a loss that is not finite, once it is read from the device.
+        """
         batch = next(self.batches)
         lr = self.learning_rates[self.state.done]
         self.state.unread += self.training_step.take(self.state.done, batch, lr)
@@ -273,7 +276,7 @@ class Trainer:
         )
 
     def _kept_names(self) -> list[str]:
-        """Returns which weights are kept: both where the last evaluation was the best."""
+        """Returns the names of the kept weights, both where those of the last step are also the best."""
         if self.best.steps.get(self.primary) == self.training.steps:
             return ["final", "best"]
         return [self.trial.checkpoint]

@@ -26,7 +26,10 @@ class Schedule(ABC):
 
     @abstractmethod
     def factor(self, progress: float) -> float:
-        """Returns the share of the peak that is left at `progress`, 0 … 1 of the way to the last update."""
+        """Returns the share of the peak that is left at a progress.
+
+        progress: the share of the way from the first update at the peak to the last update, 0 … 1.
+        """
 
 
 @register("schedule", "constant")

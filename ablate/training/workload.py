@@ -102,7 +102,7 @@ class SequenceWorkload(Workload):
         return self._last[2]
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Returns metrics of the task, parameters by part, and FLOPs, None where they cannot be counted."""
+        """Returns metrics, sizes and costs of a config; FLOPs are None where they cannot be counted."""
         trial, task = _read(config)
         training = trial.training
         facts = self._facts_of(trial, task)
@@ -188,7 +188,7 @@ class SequenceWorkload(Workload):
         return digest
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Returns torch's version, the type of the device, the dtype, and the number of threads where it is not 1."""
+        """Returns torch's version, the type of the device, the dtype, and the threads where several."""
         device = resolve_device(parse(config).training.device)
         versions = {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
         return {**super().identity(config), **versions}
@@ -198,26 +198,30 @@ class SequenceWorkload(Workload):
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """Returns the path of every trial, without the checks and descriptions of this class."""
+        """Returns the function that trains every trial, and not this class with its checks and descriptions."""
         return [train_trial]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
+        """Trains the model of a trial, and returns its record."""
         return train_trial(trial, emit, self.threads)
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
+        """Builds the calls of a config that can be timed: forward, step and, for causal models, generation."""
         return operations_of(_within_limits(config), partial(self.describe, config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """Raises `Invalid` when a model that was trained on `config` cannot be evaluated on `task`."""
         check_limits({"task": task})
         check_evaluation(config, task)
 
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
+        """Evaluates kept weights on the test split of a task, with the data of the trial's seed."""
         return evaluate_kept(trial, weights, task, self.threads)
 
 
 @dataclass(frozen=True)
 class _ModelFacts:
-    """The facts of a model on a task, whatever its training."""
+    """The sizes, metrics and costs of a model on a task, whatever its training."""
 
     parameters_by_part: Mapping[str, int]
     layer_metrics: Set[str]  # Names of the metrics that its layers have.
@@ -228,7 +232,7 @@ class _ModelFacts:
 
 @dataclass(frozen=True)
 class _SkeletonFacts:
-    """The facts of all models of one skeleton on a task.
+    """The facts that all models of one skeleton share on a task, found when they are asked for.
 
     A plugin may not stand to be looked into, in float64 or on made-up values; it can train all the same.
     """
