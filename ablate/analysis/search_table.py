@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence, frame_of
-from ablate.core.metric import sign, undominated
+from ablate.core.metric import Direction, sign, undominated
 from ablate.core.stage_facts import REMEDY, StageFacts
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Objective:
 
     name: str
     """The name of the objective, and of its column."""
-    direction: str
+    direction: Direction
     """`max` or `min`."""
     source: str
     """`validation`, `own` (a metric of a workload that measures none on validation data), `cost` or `stability`."""

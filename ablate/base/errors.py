@@ -12,11 +12,19 @@ from typing import Any
 
 from ablate.base.wording import counted
 
-NOT_GIVEN: Any = type("NotGiven", (), {"__repr__": lambda self: "nothing"})()
+
+class _NotGiven:
+    """The mark of a problem that is about no value."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+NOT_GIVEN: Any = _NotGiven()
 
 
 class AblateError(Exception):
-    """Base of every error that a user can cause; `exit_code` is that of the command line."""
+    """The base of every error that a user can cause; `exit_code` is that of the command line."""
 
     exit_code = 2
 
@@ -34,15 +42,16 @@ class Problem:
     source: str = ""  # File, or option of the command line.
 
     def __str__(self) -> str:
-        where = self.source if self.line is None else f"{self.source}:{self.line}"
-        said = ": ".join(filter(None, (where, dotted_path(self.path), self.rule)))
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        rule = ": ".join(filter(None, [place, dotted_path(self.path), self.rule]))
         given = "" if self.given is NOT_GIVEN else f"given {shown(self.given)}"
-        allowed = self.allowed and f"allowed: {self.allowed}"
-        return ". ".join(filter(None, ("; ".join(filter(None, (said, given, allowed))), self.hint)))
+        allowed = f"allowed: {self.allowed}" if self.allowed else ""
+        sentence = "; ".join(filter(None, [rule, given, allowed]))
+        return ". ".join(filter(None, [sentence, self.hint]))
 
 
 class Invalid(AblateError):
-    """Problems that were found below some path; parts raise it with a path relative to themselves."""
+    """The problems of an input below some path; parts raise it with a path relative to themselves."""
 
     def __init__(
         self, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
@@ -60,14 +69,14 @@ class Invalid(AblateError):
 
     def under(self, *path: str | int) -> Invalid:
         """Returns the same problems with `path` in front of theirs."""
-        return Invalid.many(replace(p, path=(*path, *p.path)) for p in self.problems)
+        return Invalid.many(replace(problem, path=(*path, *problem.path)) for problem in self.problems)
 
     def __str__(self) -> str:
         return "\n".join(str(problem) for problem in self.problems)
 
 
 class StudyError(AblateError):
-    """All the mistakes in a study, at once."""
+    """The mistakes in a study, all at once."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(unique(problems), key=lambda problem: (problem.source, problem.line or 0))
@@ -80,14 +89,14 @@ class StudyError(AblateError):
 
 
 class StoreError(AblateError):
-    """The results folder cannot be used (full, read-only, not a folder)."""
+    """A results folder that cannot be used: full, read-only, or not a folder."""
 
     exit_code = 1
 
 
 @dataclass
 class Gather:
-    """Runs several steps that may each be `Invalid` and raises all their problems as one.
+    """A collector of problems, which at the end of its block raises all of them as one `Invalid`.
 
     >>> with Gather() as at:
     ...     at.refuse(d_model % num_heads, "num_heads", f"must divide d_model = {d_model}", num_heads)
@@ -102,7 +111,7 @@ class Gather:
 
     @contextmanager
     def __call__(self, *path: str | int) -> Iterator[None]:
-        """Collects what is `Invalid` inside, with `path` in front."""
+        """Collects the problems of an `Invalid` that its block raises, with `path` in front of theirs."""
         try:
             yield
         except Invalid as error:
@@ -111,7 +120,7 @@ class Gather:
     def refuse(
         self, fault: object, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
     ) -> None:
-        """Collects the problem that the other arguments describe, as `Invalid` takes them, where `fault` is true."""
+        """Collects a problem where `fault` is true; the other arguments are those of `Invalid`."""
         if fault:
             self.problems += Invalid(field, rule, given, allowed, hint).problems
 
@@ -121,15 +130,18 @@ class Gather:
 
 
 def unique(problems: Iterable[Problem]) -> list[Problem]:
-    """Returns `problems` without repetitions (the same mistake is often found once per layer)."""
+    """Returns problems without repetitions; the same mistake is often found once per layer."""
     return list({str(problem): problem for problem in problems}.values())
 
 
 def dotted_path(path: Iterable[str | int]) -> str:
-    """Writes `("seeds", 0, "x")` as `seeds[0].x`; a name that itself holds dots stays readable."""
+    """Returns `seeds[0].x` for `("seeds", 0, "x")`; a name that itself holds dots stays readable."""
     text = ""
     for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
     return text
 
 
@@ -163,10 +175,20 @@ def _flow(value: Any) -> str:
 
 
 def described(error: BaseException, *files: str) -> tuple[str, str | None, int | None]:
-    """Returns the message of an error in a line, and the file and last line of `files` that led to it, None without."""
-    said, frames = str(error), traceback.extract_tb(error.__traceback__)
-    places = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files]
+    """Returns an error's type and message in one line, and the file and line that led to it.
+
+    The file is one of `files`, and the line the last one there; both are None where the error came from elsewhere.
+    """
+    message = str(error)
+    file: str | None = None
+    line: int | None = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename in files:
+            file = frame.filename
+            line = frame.lineno
     if isinstance(error, SyntaxError) and error.filename in files:
-        said, places = error.msg, [(error.filename, error.lineno)]
-    first = (said.strip().splitlines() or [""])[0][:300]
-    return f"{type(error).__name__}: {first}".removesuffix(": "), *(places[-1] if places else (None, None))
+        message = error.msg
+        file = error.filename
+        line = error.lineno
+    first = next(iter(message.strip().splitlines()), "")[:300]
+    return f"{type(error).__name__}: {first}".removesuffix(": "), file, line

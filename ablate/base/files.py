@@ -30,23 +30,23 @@ MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP)  # What the system says of a name t
 def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, which takes its place when the block ends without an error.
 
-    The content reaches the disk before the name does, so that neither a kill nor a power cut leaves half a
-    file under `path`. A link there is replaced: a folder that somebody sent leads no write elsewhere. `destination`
-    follows the links of a path that the user names. Raises `StoreError` when the disk is full or the folder cannot be
-    written, and `AblateError` where a folder, a pipe or a device has the name.
+    The content reaches the disk before the name does, so that neither a kill nor a power cut leaves half a file under
+    `path`. A link there is replaced, so that a folder from elsewhere leads no write outside it; `destination` follows
+    the links of a path that the user names. Raises `StoreError` when the disk is full or the folder cannot be written,
+    and `AblateError` where a folder, a pipe or a device has the name.
     """
     if not path.is_symlink():
         _refuse_what_is_no_file(path, path)
-    shown = os.fsencode(path.name)[:_MAX_NAME].decode(errors="ignore")
+    short_name = os.fsencode(path.name)[:_MAX_NAME].decode(errors="ignore")
     # Its own ending, so that nobody who looks for finished files takes it for one.
-    temporary = path.with_name(f".{shown}.ablate-{secrets.token_hex(8)}.part")
+    temporary = path.with_name(f".{short_name}.ablate-{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
-    except FileExistsError as error:  # Of making the folder.
+    except FileExistsError as error:  # Raised by `mkdir`.
         raise StoreError(
             f"{path}: cannot be written: {error.filename} is no folder, or a link to none; name another place"
         ) from error
@@ -60,10 +60,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def destination(path: Path) -> Path:
-    """Returns the file that is written where the user names `path`: behind all links, which stay.
+    """Returns the file to write where the user names `path`: the one behind all links, which stay.
 
-    Raises `AblateError` for what is no plain file, as a folder, a pipe or a device, and for a link into a folder that
-    is not there.
+    Raises `AblateError` for a folder, a pipe or a device, and for a link into a folder that is not there.
     """
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     _refuse_what_is_no_file(path, target)
@@ -90,10 +89,12 @@ def _refuse_what_is_no_file(path: Path, target: Path) -> None:
 
 
 def _other_than_file(mode: int) -> str:
-    """Returns what a path is, by its mode, where it is no plain file; empty where it is one."""
+    """Returns in words why a mode is not that of a plain file; empty where it is."""
+    if stat.S_ISREG(mode):
+        return ""
     if stat.S_ISDIR(mode):
         return "is a folder, not a file"
-    return "" if stat.S_ISREG(mode) else "is a pipe, a socket or a device, not a file"
+    return "is a pipe, a socket or a device, not a file"
 
 
 def write_text(path: Path, text: str) -> None:
@@ -108,9 +109,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
-    """Writes files by their paths in a folder, each whole or not at all; removes one without content.
+    """Writes files into a folder, each whole or not at all, and removes those without content.
 
-    Raises `AblateError` where a folder below `folder` is a link, behind which other files may lie.
+    files: path in the folder → content; None removes the file. Raises `AblateError` where a folder below `folder` is a
+    link, behind which other files may lie.
     """
     for name in files:
         for below in PurePath(name).parents:
@@ -124,7 +126,7 @@ def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
 
 
 def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
-    """Renames those of the files that exist to names that nothing looks for, and returns the new name of the first.
+    """Renames the files that exist to names that nothing looks for, and returns that of the first.
 
     With the mark `corrupt`, `x` and `x.json` become `x.corrupt-1`, and `x.npz` becomes `x.corrupt-1.npz`, where `x` is
     the `stem`; the number is the first that is free.
@@ -132,32 +134,35 @@ def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
     number = 1
     while any(stem.parent.glob(f"{stem.name}.{mark}-{number}*")):
         number += 1
-    new_names = {}
-    for file in files:
+    new_names = []
+    for file in list(files):  # All of them, before the first has another name.
         ending = file.name.removeprefix(stem.name).removesuffix(".json")
-        new_names[file] = f"{stem.name}.{mark}-{number}{ending}"
-    for file, name in new_names.items():
+        new_name = f"{stem.name}.{mark}-{number}{ending}"
+        new_names.append(new_name)
         if os.path.lexists(file):
-            file.replace(file.with_name(name))
-    return next(iter(new_names.values()))
+            file.replace(file.with_name(new_name))
+    return new_names[0]
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Returns the temporary files below `folder`, not changed within an hour of now; none where it is a link."""
+    """Returns the temporary files below `folder` that a killed process has left; none where it is a link.
+
+    They have not changed within an hour.
+    """
     if folder.is_symlink():
         return []
     return sorted(filter(_is_left, folder.rglob(".*.ablate-*")))
 
 
 def _is_left(path: Path) -> bool:
-    """Returns whether a killed process has left a file."""
+    """Returns whether a file is a temporary one that a killed process has left."""
     try:
-        state = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return False
-    is_temporary = _TEMPORARY.fullmatch(path.name) is not None and stat.S_ISREG(state.st_mode)
+    is_temporary = _TEMPORARY.fullmatch(path.name) is not None and stat.S_ISREG(status.st_mode)
     # Also one of an hour ahead: the clock has been set back since.
-    return is_temporary and abs(time.time() - state.st_mtime) > _ABANDONED
+    return is_temporary and abs(time.time() - status.st_mtime) > _ABANDONED
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -179,24 +184,23 @@ def remove_tree(path: Path) -> None:
 
 
 def unreadable(path: Path, limit: int) -> str | None:
-    """Returns why `path` is not read as a file of at most `limit` bytes, to follow its name; None where it can be.
+    """Returns why a file cannot be read, in words that follow its name; None if it can.
 
-    A pipe or a device may never end.
+    limit: the most bytes that it may have. A pipe or a device is not read, which may never end.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return "does not exist"
     except ValueError:  # A NUL, or half of a surrogate pair.
         return "cannot be the name of a file"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    if stat.S_ISDIR(found.st_mode):
-        return "is a folder, not a file"
-    if not stat.S_ISREG(found.st_mode):
-        return "is a pipe, a socket or a device, not a file"
-    if found.st_size > limit:
-        return f"is too large: {size(found.st_size)}, and at most {size(limit)} are read"
+    kind = _other_than_file(status.st_mode)
+    if kind:
+        return kind
+    if status.st_size > limit:
+        return f"is too large: {size(status.st_size)}, and at most {size(limit)} are read"
     return None
 
 
@@ -218,7 +222,7 @@ def read_plain(path: Path, limit: int) -> bytes:
 def digest_of(*contents: bytes) -> str:
     """Returns the digest of contents, one after the other: 32 hexadecimal digits.
 
-    It tells of accidents, and is no signature.
+    It shows accidental changes, and is no signature.
     """
     return hashlib.blake2b(b"".join(contents), digest_size=16).hexdigest()
 
@@ -228,7 +232,7 @@ def digest_of_data(data: Any) -> str:
 
     Floats are written exactly.
     """
-    # Through JSON once, which makes text of keys that are numbers, and then sorts them as such.
+    # JSON turns keys that are numbers into texts, which then are sorted as texts.
     plain = json.loads(json.dumps(data))
     return digest_of(json.dumps(plain, sort_keys=True).encode())
 
@@ -236,10 +240,10 @@ def digest_of_data(data: Any) -> str:
 def digest_of_file(path: str) -> str:
     """Returns the digest of a plain file's content. Raises `AblateError` when it cannot be read."""
     try:
-        state = os.stat(path)
-        if not stat.S_ISREG(state.st_mode):
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
             raise AblateError(f"{path}: is not a plain file; name one")
-        return _digest(path, (state.st_mtime_ns, state.st_size, state.st_ino))
+        return _digest(path, (status.st_mtime_ns, status.st_size, status.st_ino))
     except OSError as error:
         raise AblateError(
             f"{path}: cannot be read ({error.strerror}); restore the file, or name another"
@@ -247,7 +251,7 @@ def digest_of_file(path: str) -> str:
 
 
 @functools.lru_cache(maxsize=1000)
-def _digest(path: str, state: object) -> str:
-    """Returns the digest of a file, read again only when its `state` is another."""
+def _digest(path: str, version: object) -> str:
+    """Returns the digest of a file, which is read again only for another `version`."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -1,10 +1,9 @@
 """Named random streams derived from a seed.
 
-Every draw of the harness comes from a generator that belongs to one purpose: the initial values of one
-parameter, the training data, one dropout site at one step. Two variants under one seed therefore share the random
-numbers of everything that they have in common, whatever else differs between them: common random numbers, which
-make paired differences vary less than independent ones (Law, Simulation Modeling and Analysis, section on variance
-reduction).
+Every draw of the harness comes from a generator that belongs to one purpose: the initial values of one parameter, the
+training data, one dropout site at one step. Two variants under one seed therefore share the random numbers of
+everything that they have in common, whatever else differs between them: common random numbers, which make paired
+differences vary less than independent ones (Law, Simulation Modeling and Analysis, section on variance reduction).
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ _UNSEEN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Strips terminal colours, and escapes characters that control or deceive, such as `\u202e`.
+    r"""Returns a text without terminal colours, and with characters escaped that control or deceive: `\u202e`.
 
-    What people write stays: letters of any script with their marks, emoji with joiners, left-to-right marks.
+    Letters of any script with their marks, emoji with joiners, and left-to-right marks stay.
     """
     text = _STYLE.sub("", text)
     text = _LINE_END.sub("\n", text)
@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Returns whether a text can be written as UTF-8; a name of other bytes cannot."""
+    """Returns whether a text can be written as UTF-8; the name of a file may hold bytes that cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -66,7 +66,7 @@ _IN_QUERY = re.compile(
 
 
 def masked(text: str) -> str:
-    """Returns the text with the password of every URL, and the value of each secret in its query, replaced by `…`."""
+    """Returns the text with `…` in place of every URL's password, token, and secret in its query."""
     text = _IN_AUTHORITY.sub(r"\1:…@", text)
     text = _ALONE.sub("…@", text)
     return _IN_QUERY.sub(r"\1=…", text)
@@ -82,7 +82,10 @@ def masked_inside(value: Any) -> Any:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an error's message without passwords, cut to 300 characters; else its type."""
+    """Returns the first line of an error's message without passwords, or its type where it has none.
+
+    It is cut to 300 characters.
+    """
     lines = str(error).strip().splitlines()
     line = masked(lines[0] if lines else type(error).__name__)
     return line if len(line) <= 300 else f"{line[:299]}…"
@@ -110,7 +113,7 @@ def typed(*arguments: str | Path) -> str:
 
 
 def at_results(results: Path) -> list[str]:
-    """Returns the option that names a results folder to a command; nothing for the default folder."""
+    """Returns the words that name a results folder to a command; none for the default folder."""
     return [] if results == DEFAULT_RESULTS else ["--results", str(results)]
 
 
@@ -129,7 +132,10 @@ def word(value: Any) -> str:
 
 
 def to_add(key: str, values: Iterable[str], limit: int = 12) -> str:
-    """Returns a key and a list that can be pasted into a study, and how many more values there are than `limit`."""
+    """Returns a key and a list of values that can be pasted into a study: `seeds: [1, 2]`.
+
+    Beyond `limit` values it says how many more there are.
+    """
     words = [word(value) for value in values]
     more = f" (and {len(words) - limit} more)" if len(words) > limit else ""
     return f"`{key}: [{', '.join(words[:limit])}]`{more}"

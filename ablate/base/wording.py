@@ -18,7 +18,7 @@ def decimals(uncertainty: float) -> int:
 
 
 def number(value: float, places: int) -> str:
-    """Returns `value` to so many decimals: −0.021, 12,300, 1.2e−9; what rounds to zero has no sign: 0.000."""
+    """Returns `value` with so many decimals: −0.021, 12,300, 1.2e−9; zero after rounding has no sign: 0.000."""
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
@@ -28,13 +28,14 @@ def number(value: float, places: int) -> str:
     elif abs(value) >= 10**MAX_DIGITS:
         digits = _with_exponent(value, 3 - math.floor(math.log10(abs(value))))
     else:
-        digits = f"{abs(value):{',' if abs(value) >= 10_000 else ''}.{places}f}"
+        separator = "," if abs(value) >= 10_000 else ""
+        digits = f"{abs(value):{separator}.{places}f}"
     is_negative = value < 0 and bool(digits.strip("0."))
     return f"{MINUS}{digits}" if is_negative else digits
 
 
 def _with_exponent(value: float, places: int) -> str:
-    """Returns the size of `value` to so many decimals with an exponent: 1.2e−9; what rounds to zero: 0."""
+    """Returns `value` without its sign, to so many decimals, with an exponent: 1.2e−9; 0 where it rounds to zero."""
     if round(value, places) == 0:
         return "0"
     digits = places + math.floor(math.log10(abs(value)))
@@ -57,13 +58,13 @@ def exact(value: float) -> str:
 
 
 def plus(value: float, places: int) -> str:
-    """Returns a difference to so many decimals, with its sign: +0.012."""
+    """Returns a difference with its sign and so many decimals: +0.012."""
     text = number(value, places)
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def p_value(p: float) -> str:
-    """Returns a p: `0.031`, `<0.001`, with enough digits to tell its side of 0.05."""
+    """Returns a p-value with enough digits to tell its side of 0.05: `0.031`, `<0.001`."""
     if p < 0.001:
         return "<0.001"
     is_close = abs(p - 0.05) < 0.0005
@@ -76,12 +77,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def joined(words: Sequence[str]) -> str:
-    """Returns words in a row: `a, b and c`."""
+    """Returns words as an enumeration: `a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def brief(value: float) -> str:
-    """Returns three significant digits, of whole numbers below a million all: 0.0031, 1e−5, 4096."""
+    """Returns a number with three significant digits, a whole one below a million with all: 0.0031, 1e−5, 4096."""
     # A logarithm and back leaves 4999.999… of 5000.
     rounded = round(value) if math.isclose(value, round(value), rel_tol=1e-9) else value
     is_whole = isinstance(rounded, int) and abs(rounded) < 1_000_000
@@ -89,7 +90,7 @@ def brief(value: float) -> str:
 
 
 def significant(value: float) -> str:
-    """Returns two significant digits; with an exponent only where it would not be read otherwise."""
+    """Returns a number with two significant digits; with an exponent only where it would be long without."""
     if not math.isfinite(value) or value == 0:
         return number(value, 0)
     places = 1 - math.floor(math.log10(abs(value)))
@@ -110,7 +111,7 @@ def compact(value: float, digits: int = 4) -> str:
 
 
 def _rounded(value: float, digits: int) -> float:
-    """Returns a number to so many significant digits."""
+    """Returns a number rounded to so many significant digits."""
     return float(f"{value:.{digits}g}")
 
 
@@ -124,14 +125,14 @@ def percent(fraction: float, places: int = 1) -> str:
 
 
 def times(factor: float) -> str:
-    """Returns a factor of something else: `× 0.93`, `× 12`, `× 0.0041`."""
+    """Returns a factor with three significant digits at most: `× 0.93`, `× 12`, `× 0.0041`."""
     if factor >= 9.995:
         return f"× {number(factor, 0)}"
     return f"× {factor:.2f}" if factor >= 0.095 else f"× {significant(factor)}"
 
 
 def in_percent(share: float) -> str:
-    """Returns a share as a percentage to two digits: `1.3 %`, `2 %`."""
+    """Returns a share as a percentage with two significant digits: `1.3 %`, `2 %`."""
     rounded = float(f"{100 * share:.2g}")
     return f"{exact(rounded)} %"
 

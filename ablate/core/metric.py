@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 Direction = Literal["max", "min"]
 Outcome = Literal["graded", "all_or_nothing"]
 Pool = Literal["fresh", "held_out", "resplit"]
-
 
 # The metric of a record that a stress grid is summed up by; alone it says how well a run ended, not how steadily.
 HELD_OUT = "test_loss"
@@ -52,7 +51,15 @@ def validated(metric: str) -> str:
     return f"validation_{plain(metric)}"
 
 
-def sign(metric: Any) -> float:
+class Directed(Protocol):
+    """A number with a direction: a metric, or an objective."""
+
+    @property
+    def direction(self) -> Direction:
+        """`max` where more of it is better, `min` where less is."""
+
+
+def sign(metric: Directed) -> float:
     """Returns 1 where more of a metric, or an objective, is better, and −1 where less is."""
     return 1.0 if metric.direction == "max" else -1.0
 
@@ -64,14 +71,17 @@ def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
     """
     import numpy as np
 
-    return np.array(
-        [not ((points >= point).all(axis=1) & (points > point).any(axis=1)).any() for point in points], bool
-    )
+    is_undominated = []
+    for point in points:
+        is_as_good = (points >= point).all(axis=1)
+        is_better_somewhere = (points > point).any(axis=1)
+        is_undominated.append(not (is_as_good & is_better_somewhere).any())
+    return np.array(is_undominated, bool)
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Where test examples come from: drawn anew for each seed, held out, or split again."""
+    """The way in which a task's examples are drawn, and the numbers of examples."""
 
     # fresh: a generator draws them anew for every seed. held_out: they are the same for every seed, and no seed
     # trains on them. resplit: every seed draws them, and its training examples, from one finite pool.
@@ -87,16 +97,16 @@ FREE = ("_seconds", "_per_second", "_memory")  # Ends of the names of metrics th
 
 @dataclass(frozen=True)
 class Description:
-    """Metrics, sizes and costs of a config, known without training it."""
+    """The metrics, sizes and costs of a config, known without training it."""
 
     metrics: Mapping[str, Metric]
     # Number of trainable parameters by part.
     parameters_by_part: Mapping[str, int] = field(default_factory=dict)
-    # Floating-point operations of the matrix products of one forward pass on one example.
+    # Floating-point operations of the matrix products of one forward pass on one example; None where not known.
     flops: int | None = None
     training_flops: int | None = None  # The same of a forward and a backward pass.
-    # What a forward pass on one example computes beside them: function → numbers that go through it, but `fft_flops`
-    # → floating-point operations.
+    # What a forward pass on one example computes beside the matrix products: function → numbers that go through it, but
+    # `fft_flops` → floating-point operations.
     beside: Mapping[str, int] = field(default_factory=dict)
     # Training examples that a whole training run processes; None where that is not known.
     examples: int | None = None
@@ -112,8 +122,8 @@ class Description:
     parallel: bool = True  # Whether several trials run at once unless the user says how many.
     # What claims may compare a variant with, such as guessing → metric → its value.
     constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    # Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and
-    # has none of them where the run lacks what they are of.
+    # Metrics of a record that tell how steadily a run trained, and that verdicts may be about; a record lacks those of
+    # parts that its model does not have.
     stability: Mapping[str, Metric] = field(default_factory=dict)
 
     @property
@@ -129,7 +139,12 @@ class Description:
 
 
 def size_of(description: Description | None) -> dict[str, int | None]:
-    """Returns the numbers of parameters and FLOPs of a model by name, as records keep them."""
+    """Returns the numbers of parameters and FLOPs of a model by name, as records keep them; none for None."""
     if description is None:
         return {}
-    return {name: getattr(description, name) for name in ("parameters", "flops", "training_flops", "compute")}
+    return {
+        "parameters": description.parameters,
+        "flops": description.flops,
+        "training_flops": description.training_flops,
+        "compute": description.compute,
+    }

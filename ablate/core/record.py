@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 Status = Literal["completed", "diverged", "pruned", "failed"]
 
-
 _NO_MEMORY = ("memoryerror", "out of memory", "outofmemory", "not enough memory", "allocate memory")
 
 
 def lost_to_its_variant(status: str, reason: str) -> bool:
-    """Returns whether a failed trial ran out of time or memory: an outcome of what was trained, as divergence is."""
-    return status == "failed" and (
-        reason.startswith("time limit of") or any(words in reason.lower() for words in _NO_MEMORY)
-    )
+    """Returns whether a trial failed by lack of time or memory.
+
+    That is an outcome of what was trained, as divergence is.
+    """
+    lacked_time = reason.startswith("time limit of")
+    lacked_memory = any(words in reason.lower() for words in _NO_MEMORY)
+    return status == "failed" and (lacked_time or lacked_memory)
 
 
 def outcome(status: str, reason: str) -> str:
@@ -43,17 +45,20 @@ def why(status: str, reason: str) -> str:
     return reason.removeprefix(f"{status}: ")
 
 
-# In the environment of a record of a user's own code: the name of its frozen copy; a digest of all else that its id
-# stands for, beside its config; that no further trial of the study
-# would mend why it failed; path → digest of files that it has read and its id does not stand for, after whose edit
-# it is trained again; and variable of the environment that its code has read → digest of its value.
+# Keys in the environment of a record of a user's own code.
 CODE = "code"
+"""The name of the frozen copy of the code."""
 INPUTS = "inputs"
+"""A digest of all that the id stands for beside the config and the code."""
 STOPS = "stops_the_study"
+"""True where any further trial of the study would fail for the same reason."""
 BESIDE = "files_beside"
+"""Path → digest of the files that it has read and its id does not stand for; after an edit it is trained again."""
 VARIABLES = "variables"
+"""Variable of the environment that the code has read → digest of its value."""
 
-FILE = "file "  # In front of the path of a file of data, among the digests of a record.
+FILE = "file "
+"""The beginning of the name of a file of data, before its path, among the digests of a record."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Curve:
 
 @dataclass
 class Record:
-    """A finished trial. A trial that raised is `failed`; one whose loss is no longer finite is `diverged`."""
+    """The record of a finished trial; `failed` is one that raised, `diverged` one whose loss is no longer finite."""
 
     id: str
     config: Mapping[str, Any]
@@ -103,34 +108,38 @@ class Record:
     @property
     def files(self) -> dict[str, str]:
         """The files of data that were read: path → digest."""
-        return {name.removeprefix(FILE): d for name, d in self.data.items() if name.startswith(FILE)}
+        return {
+            name.removeprefix(FILE): digest for name, digest in self.data.items() if name.startswith(FILE)
+        }
 
     @property
     def seconds(self) -> float:
         """The seconds from start to end; 0 where these are not known."""
         if not (self.started_at and self.finished_at):
             return 0.0
-        start, end = map(datetime.fromisoformat, (self.started_at, self.finished_at))
+        start = datetime.fromisoformat(self.started_at)
+        end = datetime.fromisoformat(self.finished_at)
         return (end - start).total_seconds()
 
     @property
     def faulty(self) -> bool:
-        """True where the trial failed for no reason of its variant, so that nothing is known of what was trained."""
+        """True where the trial failed for a reason other than its variant, about which it then tells nothing."""
         return self.status == "failed" and not lost_to_its_variant(self.status, self.reason)
 
     def is_of(self, trial: Trial) -> bool:
-        """Returns whether it has the seed, stream and config of `trial`, as far as the id stands for the config.
+        """Returns whether the record has the seed, stream and config of a trial.
 
-        Of a trial that is known by its id alone, without a config, only the seed is compared.
+        The config is compared as far as the id stands for it. Of a trial that is known by its id alone, without a
+        config, only the seed is compared.
         """
         if not trial.config:
             return self.seed == trial.seed
-        mine, asked = (
-            # As JSON gives it back: one of them was read from there.
-            json.loads(json.dumps(identified(one.config, trial.irrelevant, one.files)))
-            for one in (self, trial)
-        )
-        return (self.seed, self.stream, mine) == (trial.seed, trial.stream, asked)
+        if (self.seed, self.stream) != (trial.seed, trial.stream):
+            return False
+        config = identified(self.config, trial.irrelevant, self.files)
+        wanted = identified(trial.config, trial.irrelevant, trial.files)
+        # As JSON gives them back: one of them was read from there.
+        return bool(json.loads(json.dumps(config)) == json.loads(json.dumps(wanted)))
 
 
 def on_validation(record: Record, metric: str, at: str) -> tuple[float, str]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Signature:
-    """Shapes of one task. Inputs are tokens (B, T) or feature vectors (B, T, num_features)."""
+    """The shapes of one task, whose inputs are tokens (B, T) or feature vectors (B, T, num_features)."""
 
     # T, the length of training and evaluation sequences.
     seq_len: int
@@ -21,9 +21,9 @@ class Signature:
     # Logits from the last position (B, num_outputs), the mean over positions, or each position (B, T, num_outputs).
     # Padding is neither last nor in the mean.
     readout: Literal["last", "mean", "all"] = "last"
-    # Whether the batches have masks: sequences of several lengths in one batch.
+    # True where batches have masks, for sequences of several lengths in one batch.
     padded: bool = False
     # Number of parts that the positions of an input are told to belong to; None when they are not told.
     num_segments: int | None = None
-    # Of the sequence that a decoder reads through cross-attention; None without one.
+    # The shapes of the sequence that a decoder reads through cross-attention; None without one.
     source: Signature | None = None

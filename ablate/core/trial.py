@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-# Which weights of a trial are kept: those of the last step, or of the evaluation on validation data that was best by
-# the first metric.
 Checkpoint = Literal["none", "final", "best"]
+"""The weights of a trial that are kept: those of the last step, or of the evaluation on validation data that was best
+by the first metric."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A training run: everything that its result depends on."""
+    """Everything on which the result of a training run depends."""
 
     id: str
     config: Mapping[str, Any]  # As resolved: every default filled in.
@@ -33,9 +33,10 @@ class Trial:
 def identified(
     config: Mapping[str, Any], irrelevant: Iterable[str], files: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Returns the part of a config that the id of a trial stands for, with digests in place of these files.
+    """Returns the part of a config that the id of a trial stands for, with digests in place of files.
 
-    `irrelevant`: dotted paths that are left out; those that do not exist are passed over.
+    irrelevant: dotted paths that are left out; those that do not exist are passed over. files: path of a file of data →
+    digest of its content.
     """
     result: dict[str, Any] = _with_digests(config, files)
     for path in irrelevant:
@@ -60,6 +61,7 @@ class Emit(Protocol):
 
 
 def _with_digests(value: Any, files: Mapping[str, str]) -> Any:
+    """Returns plain data with `{"file": DIGEST}` in place of each text that is the path of a file."""
     if isinstance(value, Mapping):
         return {key: _with_digests(item, files) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -88,8 +90,10 @@ def merged(old: Any, new: Any) -> Any:
     return result
 
 
-# What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label.
 Level = str | int | float | bool | None
+"""The value of a variant at a path: a number, a word, on or off as a bool, nothing; a part by its label."""
+
+# Roles of cells, beside those that stages name.
 JUDGED = "judged"
 RUNNER_UP = "rival"
 AGAIN = "again"  # In place of the stream: the same trial a second time, to see whether it repeats.
@@ -106,7 +110,7 @@ class Cell:
     seed: int
     trial: Trial
     name: str = ""  # The name that users see: variant, task where there are several, seed.
-    # Path that some variant changes → what this one has there; searched path → the label of its value.
+    # Path that some variant changes → the value of this variant there; searched path → the label of its value.
     levels: Mapping[str, Level] = field(default_factory=dict)
     # What it is trained for: `judged` where verdicts rest on it; `rival` where they must hold at another setting of its
     # variant too; else as the stage that asks for it says.

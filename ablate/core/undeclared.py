@@ -7,12 +7,16 @@ import numpy as np
 
 from ablate.core.record import Curve, Record
 
-# In the environment of a record: their names. Among its arrays: a row a point: place of the name, step, value.
+# Under this key the environment of a record has their names, and its arrays the points, (num_points, 3): the place of
+# the name in that list, step and value.
 _KEY = "undeclared"
 
 
 def keep_undeclared(record: Record, reported: Mapping[str, Sequence[tuple[int, float]]]) -> None:
-    """Adds numbers to a record, given as name → step and value."""
+    """Adds undeclared numbers to a record.
+
+    reported: name → points, each a step and a value.
+    """
     if not reported:
         return
     rows: list[tuple[int, int, float]] = []
@@ -23,12 +27,12 @@ def keep_undeclared(record: Record, reported: Mapping[str, Sequence[tuple[int, f
 
 
 def undeclared_of(record: Record) -> dict[str, Curve]:
-    """Returns the undeclared numbers of a record by name."""
+    """Returns the curves of a record's undeclared numbers by name."""
     points = record.arrays.get(_KEY)
     if points is None:
         return {}
     curves = {}
     for place, name in enumerate(record.environment.get(_KEY, [])):
-        of_name = points[points[:, 0] == place]
-        curves[name] = Curve(of_name[:, 1].astype(np.int64), of_name[:, 2])
+        own_points = points[points[:, 0] == place]
+        curves[name] = Curve(steps=own_points[:, 1].astype(np.int64), values=own_points[:, 2])
     return curves

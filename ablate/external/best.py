@@ -16,7 +16,7 @@ Readings = Sequence[tuple[int, float]]
 
 
 def check_best(metrics: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raises `Invalid` for metrics whose `at` and `by` name no step of a run."""
+    """Raises `Invalid` for metrics whose `at` and `by` do not decide a step of a run."""
     with Gather() as at:
         for name, settings in metrics.items():
             others = [other for other in metrics if other != name]
@@ -25,7 +25,10 @@ def check_best(metrics: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _check_step(name: str, at: At, by: str | None, others: Sequence[str]) -> None:
-    """Raises `Invalid` for a metric whose step nothing decides; `others`: the other metrics of the study."""
+    """Raises `Invalid` for a metric whose `at` and `by` do not decide a step.
+
+    others: the other metrics of the study.
+    """
     if at == LAST and by is None:
         return
     if at == LAST:
@@ -43,9 +46,10 @@ def _check_step(name: str, at: At, by: str | None, others: Sequence[str]) -> Non
 def best_values(
     metrics: Mapping[str, Mapping[str, Any]], readings: Mapping[str, Readings]
 ) -> dict[str, float]:
-    """Returns name → value of the metrics that count at their best step.
+    """Returns the value of each metric that counts at its best step, by name.
 
-    Raises `AblateError` where there is no such step.
+    metrics: name → `direction`, `at` and `by`. readings: name → the values that were read. Raises `AblateError` where
+    two metrics have no steps in common.
     """
     values: dict[str, float] = {}
     for name, by in guides_of(metrics).items():
@@ -76,18 +80,19 @@ def _value_at_best(name: str, by: str, direction: Direction, readings: Mapping[s
     finite = {step: value for step, value in guide_of.items() if math.isfinite(value)}
     if not finite:
         return float("nan")
-    chosen = max if direction == "max" else min
+    choose = max if direction == "max" else min
     # The first of equal values: `max` and `min` take it, and the steps rise.
-    return value_of[chosen(finite, key=finite.__getitem__)]
+    best_step = choose(finite, key=finite.__getitem__)
+    return value_of[best_step]
 
 
 def _is_counted(readings: Readings) -> bool:
-    """Returns whether the steps may be no more than a count of the values."""
+    """Returns whether the steps are 1, 2, 3, …, as values without steps are counted."""
     return [step for step, _ in readings] == list(range(1, len(readings) + 1))
 
 
 def guides_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Returns metric → the metric that decides its step, of those that count at their best step."""
+    """Returns metric → the metric that decides its step, for all metrics that count at their best step."""
     return {name: settings["by"] for name, settings in metrics.items() if settings["at"] == BEST}
 
 

@@ -1,4 +1,4 @@
-"""A command: filled in, and run under a guard, so that nothing which it starts outlives the process that ran it."""
+"""A command: filled in, and run under a guard, so that nothing that it starts outlives the process that ran it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _BRACES = "Write {{ and }} for literal braces"
 def filled(
     command: str | Sequence[str], values: Mapping[str, Any], dialect: Dialect | None = None
 ) -> list[str]:
-    """Returns the words of a command, split as a shell would, with each `{name}` replaced; no shell sees them.
+    """Returns the words of a command, split as a shell would, with each `{name}` replaced by its value.
 
-    `{name:FORMAT}` formats a number; of a switch it is FORMAT where it is on, and nothing where it is off; of
-    `{name:ON|OFF}` it is one of these. A word that is a placeholder and nothing else becomes as many words as its value
-    has: none for a switch that is off. A command that is a list is split already. dialect: how null, lists and
-    switches without a format are written. Raises `Invalid`, and `Unwritten` for a value that needs a dialect.
+    No shell sees the words. `{name:FORMAT}` formats a number; for a switch that is on it becomes FORMAT, for one that
+    is off nothing; `{name:ON|OFF}` becomes one of these. A word that is a placeholder and nothing else becomes as many
+    words as its value has: none for a switch that is off. A command that is a list is split already. dialect: how null,
+    lists and switches without a format are written. Raises `Invalid`, and `Unwritten` for a value that needs a dialect.
     """
     try:
         words = split(command)
@@ -55,9 +55,10 @@ def filled(
             raise ValueError("a word of a command cannot hold a NUL")
         return texts
     except KeyError as error:
-        (name,), known = error.args, listed(f"{{{key}}}" for key in values)
+        (name,) = error.args
+        allowed = listed(f"{{{key}}}" for key in values)
         hint = nearest(name, values) or _BRACES
-        raise Invalid("", f"{{{name}}} has no value", command, known, hint) from None
+        raise Invalid("", f"{{{name}}} has no value", command, allowed, hint) from None
     except (ValueError, TypeError) as error:
         raise Invalid("", f"cannot be filled in: {error}", command, hint=_BRACES) from None
 
@@ -95,7 +96,7 @@ def _texts(word: str, values: Mapping[str, Any], dialect: Dialect | None) -> lis
 
 
 class TimeLimit:
-    """The seconds that a run may take, its reading among them; without a limit, any number."""
+    """The seconds that a run may take, including its reading; None for any number."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self.seconds = seconds
@@ -174,35 +175,36 @@ class _Command:
     """A command under its guard."""
 
     def __init__(self, reports: IO[bytes], fault: str) -> None:
-        """`reports`: what the guard tells; `fault`: what to say where the command cannot be started."""
+        """`reports`: the messages of the guard; `fault`: the error message of a command that cannot be started."""
         self.code: int | None = None
         self._reports = reports
         self._fault = fault
         self._process = 0
-        self._told = b""
+        self._begun = b""  # A report of which the end is still to come.
 
     def wait(self, seconds: float) -> None:
-        """Waits until the guard tells something, or seconds have passed.
+        """Waits until the guard reports something, or seconds have passed.
 
         Raises `AblateError` where the command could not be started, or the guard is gone.
         """
         if not select([self._reports], [], [], seconds)[0]:
             return
-        more = os.read(self._reports.fileno(), 2**10)
-        if not more:
+        content = os.read(self._reports.fileno(), 2**10)
+        if not content:
             raise AblateError("the process that guards it was killed")
-        *reports, self._told = (self._told + more).split(b"\n")
+        *reports, self._begun = (self._begun + content).split(b"\n")
         for report in reports:
             event, number = report.split()
-            if event == b"failed":
-                raise AblateError(f"{self._fault}: {os.strerror(int(number))}")
-            if event == b"started":
-                self._process = int(number)
-            else:
-                self.code = int(number)
+            match event:
+                case b"failed":
+                    raise AblateError(f"{self._fault}: {os.strerror(int(number))}")
+                case b"started":
+                    self._process = int(number)
+                case b"ended":
+                    self.code = int(number)
 
     def kill(self) -> None:
-        """Kills the process group of the command, which a guard that was killed has left."""
+        """Kills the process group of a command that has not ended; its guard, which would do so, was killed."""
         with suppress(ProcessLookupError, PermissionError):
             if self._process and self.code is None:
                 os.killpg(self._process, signal.SIGKILL)

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 from ablate.base.errors import Invalid, listed
 from ablate.external import notebook
-from ablate.external.edits import applied
 from ablate.external.given import settings_of
 from ablate.external.places import PLACES, NamedConstants, ParametersCell, Place, TopLevel
-from ablate.external.script import UNREADABLE, explained, parsed_source
+from ablate.external.script import UNREADABLE, applied, explained, parsed_source
 from ablate.external.toml import has_null, toml_text
 
 

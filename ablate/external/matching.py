@@ -1,6 +1,6 @@
-"""The patterns of a run on the lines that it prints, within a time that is linear in what it prints.
+"""Matching of a run's patterns on the lines that it prints, within a time that is linear in what it prints.
 
-The time that a regular expression takes may be exponential in the length of a line.
+Without a limit, the time that a regular expression takes may be exponential in the length of a line.
 """
 
 import re
@@ -38,7 +38,7 @@ class _Overrun(BaseException):
 
 
 class Matching:
-    """The patterns of a run, with the time that is left to them."""
+    """The patterns of a run, and the time that is left for matching them."""
 
     def __init__(self, patterns: Mapping[str, str], spare: float = _SPARE) -> None:
         """`patterns`: name → pattern for one line. `spare`: seconds that they may take beside those of the lines."""
@@ -48,23 +48,23 @@ class Matching:
         # Name → the whole of its first match: the beginning of the word in which it stands, and what it matched.
         self._first: dict[str, tuple[str, str]] = {}
 
-    def found(self, line: str) -> dict[str, str]:
+    def last_matches(self, line: str) -> dict[str, str]:
         """Returns name → the last match of its pattern in a line.
 
-        Raises `AblateError` where that takes too long, and for a pattern that matches within words that begin
-        otherwise, as `loss=` in `val_loss=`: these are several numbers.
+        Raises `AblateError` where that takes too long, and for a pattern that matches within words of different
+        beginnings, as `loss=` in `loss=` and in `val_loss=`: these are several numbers.
         """
         if not self._patterns:
             return {}
         if threading.current_thread() is not threading.main_thread():
-            return self._found(line)  # Without a limit: signals interrupt only the main thread.
+            return self._match(line)  # Without a limit: signals interrupt only the main thread.
 
-        given = min(_PER_CHARACTER * len(line), _PER_LINE)
-        before = signal.signal(signal.SIGVTALRM, _stop)
+        earned = min(_PER_CHARACTER * len(line), _PER_LINE)
+        earlier_handler = signal.signal(signal.SIGVTALRM, _stop)
         try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, self._left + given)
+            signal.setitimer(signal.ITIMER_VIRTUAL, self._left + earned)
             try:
-                found = self._found(line)
+                matches = self._match(line)
             finally:
                 left, _ = signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         except _Overrun:
@@ -73,30 +73,31 @@ class Matching:
                 f"{line[:60]!r}: begin each with ^ or a word, and put no repetition inside another"
             ) from None
         finally:
-            signal.signal(signal.SIGVTALRM, before)
+            signal.signal(signal.SIGVTALRM, earlier_handler)
         self._left = min(left, self._spare)
-        return found
+        return matches
 
-    def _found(self, line: str) -> dict[str, str]:
-        """Returns name → the last match."""
-        found: dict[str, str] = {}
+    def _match(self, line: str) -> dict[str, str]:
+        """Returns name → the last match of its pattern in a line, however long that takes. Raises `AblateError`."""
+        matches: dict[str, str] = {}
         for name, pattern in self._patterns.items():
             for match in pattern.finditer(line):
                 self._check_word(name, match)
-                found[name] = match[1]
-        return found
+                matches[name] = match[1]
+        return matches
 
     def _check_word(self, name: str, match: re.Match[str]) -> None:
-        """Raises `AblateError` for a match in a word that begins otherwise than the one of the first match."""
+        """Raises `AblateError` for a match in a word whose beginning is not that of the first match's word."""
         text = match[0]
         if not text[:1].isalpha():
             return
         before = match.string[max(0, match.start() - _LONGEST_WORD) : match.start()]
-        beginning = _BEFORE.match(before[::-1])
-        word = re.sub(r"\d+", "#", beginning[0][::-1] if beginning else "")
-        first, of_first = self._first.setdefault(name, (word, text))
-        if word != first:
-            names = f"`{first[-40:]}{of_first[:40]}` and in `{word[-40:]}{text[:40]}`"
+        reversed_word = _BEFORE.match(before[::-1])
+        beginning = reversed_word[0][::-1] if reversed_word else ""
+        beginning = re.sub(r"\d+", "#", beginning)
+        first_beginning, first_text = self._first.setdefault(name, (beginning, text))
+        if beginning != first_beginning:
+            names = f"`{first_beginning[-40:]}{first_text[:40]}` and in `{beginning[-40:]}{text[:40]}`"
             raise AblateError(
                 f"the pattern of {name} matches in {names}, which are two numbers: write the whole name, or begin the "
                 "pattern with `(?:^|\\s)`"
@@ -104,5 +105,5 @@ class Matching:
 
 
 def _stop(*_: object) -> None:
-    """Ends the matching that takes too long."""
+    """Ends matching that takes too long, by raising `_Overrun`."""
     raise _Overrun

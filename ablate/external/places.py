@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ablate.base.errors import listed
-from ablate.external.edits import Edit
 from ablate.external.notebook import PARAMETERS
-from ablate.external.script import Constants, literal
+from ablate.external.script import Constants, Edit, literal
 
 _FIELDS = ("field", "Field")
 """Functions that make a field of a class: of dataclasses, attrs and pydantic."""

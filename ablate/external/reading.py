@@ -53,7 +53,7 @@ class PatternError(AblateError):
 
 @dataclass
 class Reading:
-    """The numbers read from one run: the last value of a metric counts, and all values are its curve."""
+    """The numbers read from one run: the last value of a metric counts, and all are its curve."""
 
     metrics: Sequence[str]
     # Metric, or `step` → a pattern for one line.
@@ -70,27 +70,31 @@ class Reading:
         self._matching = Matching(self.patterns)
 
     def hear(self, line: str) -> dict[str, float]:
-        """Returns the metrics that a line reports. Raises `AblateError` for a value that is not a number."""
-        if not line.startswith(MARK):
-            found = self._matching.found(line)
-            self.matched |= found.keys()
-            return self.add(found)
-        source = "what the function returned or reported"
-        told = parsed(line.removeprefix(MARK), source, [*self.metrics, STEP])
-        told = told if isinstance(told, dict) else {}
-        numbers = self.add(told)
-        # What a function returns is no report, to which there would be an answer.
-        return numbers if STEP in told else {}
+        """Adds the values of a line, and returns the metrics that it reports.
 
-    def add(self, found: Mapping[str, Any]) -> dict[str, float]:
+        Numbers that a function returns are added, but are no report, to which there would be an answer. Raises
+        `AblateError` for a value that is not a number.
+        """
+        if not line.startswith(MARK):
+            texts = self._matching.last_matches(line)
+            self.matched |= texts.keys()
+            return self.add(texts)
+        source = "what the function returned or reported"
+        content = parsed(line.removeprefix(MARK), source, [*self.metrics, STEP])
+        if not isinstance(content, dict):
+            content = {}
+        numbers = self.add(content)
+        return numbers if STEP in content else {}
+
+    def add(self, values: Mapping[str, Any]) -> dict[str, float]:
         """Adds values measured together, at their step or else the last one read, and returns the metrics.
 
-        Raises `AblateError` for a value that is not a number.
+        values: name → number, as a text or a value of JSON. Raises `AblateError` for a value that is not a number.
         """
-        if STEP in found:
-            self._step = _step(found[STEP])
-        self.undeclared.add(self._step, found, self.metrics)
-        numbers = {name: _number(name, found[name]) for name in self.metrics if name in found}
+        if STEP in values:
+            self._step = _step(values[STEP])
+        self.undeclared.add(self._step, values, self.metrics)
+        numbers = {name: _number(name, values[name]) for name in self.metrics if name in values}
         numbers.pop(STEP, None)
         for name, value in numbers.items():
             curve = self.values.setdefault(name, [])
@@ -108,16 +112,18 @@ class Reading:
             wanted = [name for name in self.metrics if depth == 0 or name not in self.values]
             if not wanted:
                 break
-            tables = [file for file in files if not is_event_file(file.name)]
+            event_files = [file for file in files if is_event_file(file.name)]
             contents: dict[Path, bytes] = {}
-            for file in tables:
+            for file in files:
+                if file in event_files:
+                    continue
                 content = content_of(file)
                 if depth == 0 or mentions(content, wanted):
                     contents[file] = content
             for file, content in contents.items():
                 self._read(file, content, wanted, limit)
             self._read_histories(contents, wanted, limit)
-            self._read_events([file for file in files if file not in tables], folder, limit)
+            self._read_events(event_files, folder, limit)
         self._refuse_unmatched()
         missing = [name for name in self.metrics if name not in self.values]
         if missing:
@@ -125,16 +131,20 @@ class Reading:
 
     def _refuse_unmatched(self) -> None:
         """Raises `PatternError` for a pattern that no line matches, unless its number came another way."""
-        read = self.matched | self.values.keys()
+        names = self.matched | self.values.keys()
         # A short run may end before its first step is printed.
-        if self._step is not None or not any(len(curve) > 1 for curve in self.values.values()):
-            read.add(STEP)
+        is_short = all(len(curve) <= 1 for curve in self.values.values())
+        if self._step is not None or is_short:
+            names.add(STEP)
         for name, pattern in self.patterns.items():
-            if name not in read:
+            if name not in names:
                 raise PatternError(f"{name} was not read: no line matches '{pattern}'")
 
     def _read(self, file: Path, content: bytes, wanted: Sequence[str], limit: TimeLimit) -> None:
-        """Reads some metrics in the content of a file. Raises `AblateError`."""
+        """Adds the wanted metrics that the content of a file has.
+
+        Raises `AblateError` for one that was read before with another value.
+        """
         written = Reading(wanted)
         for entry in objects_of(file, content, [*wanted, STEP]):
             limit.check()
@@ -148,7 +158,11 @@ class Reading:
     def _read_histories(
         self, contents: Mapping[Path, bytes], wanted: Sequence[str], limit: TimeLimit
     ) -> None:
-        """Reads the histories in files, of metrics that have no curve yet and no other end. Raises `AblateError`."""
+        """Adds the curves of wanted metrics from the histories in files.
+
+        A curve counts where the metric has none yet, and no other last value. Raises `AblateError` for two histories
+        of one metric.
+        """
         histories: dict[str, list[tuple[int, float]]] = {}
         for file, content in contents.items():
             written = Reading(wanted)
@@ -157,19 +171,23 @@ class Reading:
                 written.add(_flat(entry, wanted))
             for name, curve in written.values.items():
                 # A checkpoint has what was written until then.
-                shorter, longer = sorted((curve, histories.get(name, [])), key=len)
-                if not np.array_equal(shorter, longer[: len(shorter)], equal_nan=True) and shorter:
+                shorter, longer = sorted([curve, histories.get(name, [])], key=len)
+                is_beginning = np.array_equal(shorter, longer[: len(shorter)], equal_nan=True)
+                if shorter and not is_beginning:
                     _refuse_second(name, shorter[-1][1], longer[-1][1], file)
                 histories[name] = longer
         for name, curve in histories.items():
             values = self.values.get(name, curve[-1:])
-            if len(values) == 1 and np.array_equal(values[0][1], curve[-1][1], equal_nan=True):
+            if len(values) > 1:
+                continue
+            has_same_end = np.array_equal(values[0][1], curve[-1][1], equal_nan=True)
+            if has_same_end:
                 self.values[name] = curve
 
     def _read_events(self, files: Sequence[Path], folder: Path, limit: TimeLimit) -> None:
-        """Reads the metrics that are lacking in event files of TensorBoard, as far as it is installed.
+        """Adds the metrics that are lacking from event files of TensorBoard, where it is installed.
 
-        Raises `AblateError`.
+        Raises `AblateError` for files that cannot be read, and past the `limit`.
         """
         lacking = [name for name in self.metrics if name not in self.values]
         if not (files and lacking and is_installed("tensorboard")):
@@ -188,12 +206,12 @@ class Reading:
     @property
     def curves(self) -> dict[str, Curve]:
         """The values by step of each metric that has several."""
-        several = {name: sorted(dict(curve).items()) for name, curve in self.values.items()}
-        return {
-            name: Curve(np.array([step for step, _ in curve]), np.array([value for _, value in curve]))
-            for name, curve in several.items()
-            if len(curve) > 1
-        }
+        curves = {}
+        for name, readings in self.values.items():
+            value_of = dict(sorted(dict(readings).items()))
+            if len(value_of) > 1:
+                curves[name] = Curve(np.array(list(value_of)), np.array(list(value_of.values())))
+        return curves
 
 
 def _refuse_second(name: str, earlier: float, value: float, file: Path) -> NoReturn:
@@ -203,25 +221,32 @@ def _refuse_second(name: str, earlier: float, value: float, file: Path) -> NoRet
 
 
 def _flat(entry: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
-    """Returns an object with the metrics that stand within others, and with its step, under their own names."""
-    nested = {name: value_at(entry, name) for name in metrics if name not in entry}
+    """Returns an object of JSON with its step, and with metrics from objects inside it, under their own names."""
+    flat = dict(entry)
+    for name in metrics:
+        value = None if name in entry else value_at(entry, name)
+        if value is not None:
+            flat[name] = value
     step = next((entry[name] for name in STEPS if name in entry), None)
-    flat = {**entry, **{name: value for name, value in nested.items() if value is not None}}
-    return flat if step is None else {**flat, STEP: step}
+    if step is not None:
+        flat[STEP] = step
+    return flat
 
 
 def _number(name: str, given: object) -> float:
-    """Returns the number that a text or a value of JSON is: 82.4 of `82.4%`. Raises `AblateError`."""
+    """Returns a text or a value of JSON as a number: 82.4 for `82.4%`. Raises `AblateError`."""
     try:
-        if isinstance(given, str) and "_" in given:
-            raise ValueError("1_0 is a number of Python alone")
-        return float(given.removesuffix("%") if isinstance(given, str) else given)  # type: ignore[arg-type]
+        if isinstance(given, str):
+            if "_" in given:
+                raise ValueError("1_0 is a number of Python alone")
+            return float(given.removesuffix("%"))
+        return float(given)  # type: ignore[arg-type]
     except (ValueError, TypeError, OverflowError):
         raise AblateError(f"{name}: {_shown(given)} is not a number") from None
 
 
 def _shown(given: object) -> str:
-    """Returns a value as an error message shows it."""
+    """Returns a value as an error message shows it, however deeply it is nested."""
     try:
         return shown(given)
     except RecursionError:
@@ -229,7 +254,7 @@ def _shown(given: object) -> str:
 
 
 def _step(given: object) -> int:
-    """Returns the step that a text or a value of JSON is. Raises `AblateError`."""
+    """Returns a text or a value of JSON as a step. Raises `AblateError`."""
     number = _number(STEP, given)
     if not (math.isfinite(number) and 0 <= number <= MAX_STEP):
         raise AblateError(f"{STEP}: {_shown(given)} is not a step, which is a number from 0 to 2^53")

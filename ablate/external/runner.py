@@ -1,4 +1,4 @@
-"""Calls a user's function: a file that is run, and imports nothing of ours.
+"""Calls a user's function: a file that is run by itself, and imports no other module of this package.
 
 python -P runner.py train.py:train '{"lr": 0.1}' SEED
 """
@@ -15,8 +15,13 @@ MARK = "ablate metrics: "  # Begins the lines of standard output that hold metri
 
 
 def tell(metrics: Mapping[str, Any]) -> None:
-    """Prints numbers by name; a value that `float` takes is a number."""
+    """Prints numbers by name as a line that the harness reads; a value that `float` takes is a number."""
     print(f"\n{MARK}{json.dumps(metrics, default=float)}", file=sys.__stdout__, flush=True)
+
+
+def report(step: Any, **metrics: Any) -> None:
+    """Prints the metrics at a step; a user's function may take this function as `report`."""
+    tell({"step": step, **metrics})
 
 
 def main(target: str, config: str, seed: str) -> None:
@@ -26,12 +31,13 @@ def main(target: str, config: str, seed: str) -> None:
     folder, module = os.path.split(place.removesuffix(".py"))
     sys.path[:0] = [os.path.abspath(folder), os.getcwd()]
     train = getattr(importlib.import_module(module), name)
-    listens = "report" in inspect.signature(train).parameters
-    report = {"report": lambda step, **metrics: tell({"step": step, **metrics})} if listens else {}
-    found = train(values, int(seed), **report)
-    if not isinstance(found, Mapping):
-        sys.exit(f"{target} must return numbers by name, as {{'accuracy': 0.9}}; it returned {found!r}")
-    tell(found)
+    if "report" in inspect.signature(train).parameters:
+        metrics = train(values, int(seed), report=report)
+    else:
+        metrics = train(values, int(seed))
+    if not isinstance(metrics, Mapping):
+        sys.exit(f"{target} must return numbers by name, as {{'accuracy': 0.9}}; it returned {metrics!r}")
+    tell(metrics)
 
 
 if __name__ == "__main__":

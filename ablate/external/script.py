@@ -1,4 +1,4 @@
-"""Runs a script with other constants: a file that is run, and imports nothing of ours.
+"""Runs a script with other constants: a file that is run by itself, and imports no other module of this package.
 
 python -P script.py train.py '{"LEARNING_RATE": 0.1}'
 """
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import tokenize
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -22,12 +22,15 @@ from types import CodeType
 # The errors of Python for source that it cannot run.
 UNREADABLE = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
 
+_LINE_ENDS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
+"""The places where a line ends for Python."""
+
 _OF_MODULE = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _AT_TOP_LEVEL = (*_OF_MODULE, "STORE_NAME", "DELETE_NAME")
 
 
 class NotReplaceable(ValueError):
-    """A script in which a value cannot be replaced, and nothing else with it; the message says why."""
+    """A script in which a value cannot be replaced without changing anything else; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,10 @@ class Constants:
         return ""
 
     def has_other_keys(self, name: str, value: object) -> bool:
-        """Returns whether a constant has keys that are no texts, and a value for it cannot: JSON has none."""
+        """Returns whether a constant has keys that are no texts, while a value for it has texts alone.
+
+        value: a value of JSON, whose keys are texts.
+        """
         node = self.values.get(name)
         if not isinstance(value, dict) or not isinstance(node, ast.Dict):
             return False
@@ -111,14 +117,15 @@ def _bindings(tree: ast.Module) -> dict[str, list[int]]:
     for code in _codes(top_level):
         binding = _AT_TOP_LEVEL if code is top_level else _OF_MODULE
         for instruction in dis.get_instructions(code):
-            where = instruction.positions
-            # What stands nowhere, Python does by itself at the end of `except … as`.
-            if instruction.opname in binding and where is not None and where.lineno is not None:
-                # The compiler repeats the end of a branch.
-                places.setdefault(instruction.argval, set()).add((where.lineno, where.col_offset or 0))
+            position = instruction.positions
+            # An instruction without a position is Python's own, at the end of `except … as`.
+            if instruction.opname not in binding or position is None or position.lineno is None:
+                continue
+            # As a set, since the compiler repeats the end of a branch.
+            places.setdefault(instruction.argval, set()).add((position.lineno, position.col_offset or 0))
     lines: dict[str, list[int]] = {}
-    for name, found in places.items():
-        lines[name] = [line for line, _ in sorted(found)]
+    for name, positions in places.items():
+        lines[name] = [line for line, _ in sorted(positions)]
     return lines
 
 
@@ -144,6 +151,14 @@ def literal(value: object) -> str:
     return ascii(value)
 
 
+@dataclass(frozen=True)
+class Edit:
+    """Another text in place of an expression of a source."""
+
+    node: ast.expr
+    text: str
+
+
 def edited(source: bytes, values: Mapping[str, object]) -> bytes:
     """Returns the source of a script with other values of constants, every other byte as it was.
 
@@ -155,21 +170,52 @@ def edited(source: bytes, values: Mapping[str, object]) -> bytes:
         fault = constants.fault(name)
         if fault:
             raise NotReplaceable(f"{name}: {fault}")
+    return applied(
+        source, tree, [Edit(constants.values[name], literal(value)) for name, value in values.items()]
+    )
 
+
+def applied(source: bytes, tree: ast.Module, edits: Iterable[Edit]) -> bytes:
+    """Returns a source with its edits, every other byte as it was.
+
+    tree: the one of the source, which has the expressions of the edits, and is changed. Raises `NotReplaceable`.
+    """
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
-    # Lines end as Python has them end, and its columns count bytes of UTF-8.
-    lines = [line.encode() for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", source.decode(encoding))]
+    # The columns of Python count bytes of UTF-8.
+    lines = [line.encode() for line in _LINE_ENDS.split(source.decode(encoding))]
     # From the end, so that the places of those before stay as they are.
-    for name in sorted(values, key=lambda name: _start(constants.values[name]), reverse=True):
-        node = constants.values[name]
-        first = node.lineno - 1
-        last = (node.end_lineno or node.lineno) - 1
-        before = lines[first][: node.col_offset]
-        rest = lines[last][node.end_col_offset :]
-        lines[first : last + 1] = [before + literal(values[name]).encode() + rest]
+    edits = sorted(edits, key=lambda edit: (edit.node.lineno, edit.node.col_offset), reverse=True)
+    for edit in edits:
+        first = edit.node.lineno - 1
+        last = (edit.node.end_lineno or edit.node.lineno) - 1
+        before = lines[first][: edit.node.col_offset]
+        after = lines[last][edit.node.end_col_offset :]
+        lines[first : last + 1] = [before + edit.text.encode() + after]
     copy = b"".join(lines).decode().encode(encoding)
-    _check_copy(tree, copy, {constants.values[name]: literal(value) for name, value in values.items()})
+    _check_copy(copy, tree, {edit.node: ast.parse(edit.text, "value", "eval").body for edit in edits})
     return copy
+
+
+def _check_copy(copy: bytes, tree: ast.Module, replaced: Mapping[ast.AST, ast.expr]) -> None:
+    """Raises `NotReplaceable` unless an edited copy has a syntax tree with some expressions replaced alone."""
+    try:
+        expected = _Replacing(replaced).visit(tree)
+        is_alike = ast.dump(parsed_source(copy)) == ast.dump(expected)
+    except UNREADABLE:
+        is_alike = False
+    if not is_alike:
+        raise NotReplaceable("a copy with other values would differ in more than the values")
+
+
+class _Replacing(ast.NodeTransformer):
+    """A transformer of a syntax tree that puts other expressions in place of some."""
+
+    def __init__(self, replaced: Mapping[ast.AST, ast.expr]) -> None:
+        self._replaced = replaced
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Returns the expression in place of a node, or the node with the expressions in it replaced."""
+        return self._replaced.get(node) or self.generic_visit(node)
 
 
 def explained(error: BaseException) -> str:
@@ -179,28 +225,11 @@ def explained(error: BaseException) -> str:
     return str(error) or "it is nested too deeply"
 
 
-def _start(node: ast.expr) -> tuple[int, int]:
-    """Returns line and column of an expression."""
-    return node.lineno, node.col_offset
-
-
-def _check_copy(tree: ast.Module, copy: bytes, replaced: Mapping[ast.expr, str]) -> None:
-    """Raises `NotReplaceable` unless an edited copy has the syntax tree with these expressions replaced alone."""
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            text = replaced.get(statement.value)
-            if text is not None:
-                statement.value = ast.parse(text, "value", "eval").body
-    try:
-        is_alike = ast.dump(parsed_source(copy)) == ast.dump(tree)
-    except UNREADABLE:
-        is_alike = False
-    if not is_alike:
-        raise NotReplaceable("a copy with other values would differ in more than the values")
-
-
 def root_of(script: Path) -> Path:
-    """Returns the folder to which paths from a script may lead: the copy of a trial, or the repository, or its own."""
+    """Returns the folder to which relative paths from a script may lead.
+
+    The copy of a trial, or the repository, or the folder of the script.
+    """
     copy = os.environ.get("ABLATE_COPY")
     if copy and script.is_relative_to(copy):
         return Path(copy)

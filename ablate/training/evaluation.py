@@ -16,33 +16,38 @@ CHUNK = 256  # Examples that are evaluated at a time: what they take stays in a 
 
 
 @torch.inference_mode()
-def outcomes(model: Model, task: Task, split: Batch, *, decoded: bool = False) -> tuple[Outcomes, float]:
-    """What the task measures of every example, in the order of `split`, and its loss, the mean over the examples.
+def measure_examples(
+    model: Model, task: Task, split: Batch, *, decoded: bool = False
+) -> tuple[Outcomes, float]:
+    """Returns the task's measurements of every example of a split, in its order, and the mean loss.
 
     In evaluation mode; the model's mode is restored. A chunk's loss counts by the number of its examples. With
     `decoded`, what `Task.decode` gives is measured too.
     """
-    found: dict[str, list[torch.Tensor]] = {}
+    chunks: dict[str, list[torch.Tensor]] = {}
     losses: list[torch.Tensor] = []
     with evaluating(model):
         for batch in split.chunks(CHUNK):
             logits = model(**batch.model_inputs())
             losses.append(task.loss(logits, batch).double() * len(batch))
-            more = task.decode(model, batch) if decoded else {}
-            for name, values in {**task.measure(logits, batch), **more}.items():
-                found.setdefault(name, []).append(values)
-    by_example = {name: torch.cat(values).float().cpu().numpy() for name, values in found.items()}
+            measured = dict(task.measure(logits, batch))
+            if decoded:
+                measured |= task.decode(model, batch)
+            for name, values in measured.items():
+                chunks.setdefault(name, []).append(values)
+    by_example = {name: torch.cat(values).float().cpu().numpy() for name, values in chunks.items()}
     return by_example, (torch.stack(losses).sum() / len(split)).item()
 
 
-def evaluate(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """The task's metrics on `split`; see `outcomes`."""
-    return task.summarise(outcomes(model, task, split)[0])
+def evaluate_split(model: Model, task: Task, split: Batch) -> dict[str, float]:
+    """Returns the task's metrics on a split; see `measure_examples`."""
+    by_example, _ = measure_examples(model, task, split)
+    return task.summarise(by_example)
 
 
 @dataclass(frozen=True)
-class Tested:
-    """What the test split and its slices show of a model."""
+class TestEvaluation:
+    """The metrics of a model on the test split of a task and on its slices."""
 
     # Of the task, and for each slice the first metric there: `accuracy@far`.
     metrics: Mapping[str, float]
@@ -52,38 +57,48 @@ class Tested:
     finite: Mapping[str, float]  # What must be finite, or the run diverged: not what slices show.
 
 
-def tested(model: Model, task: Task, seed: int, device: str) -> Tested:
-    """On the test split of a seed, and on each slice that the model can read."""
-    found, loss = outcomes(model, task, task.split(seed, "test", device), decoded=True)
-    by_example = {name: found[name] for name in (*task.metrics, *task.decoded) if name in found}
-    metrics = own = task.summarise(found)
+def evaluate_on_test(model: Model, task: Task, seed: int, device: str) -> TestEvaluation:
+    """Evaluates a model on the test split of a seed, and on each slice that the model can read."""
+    values, loss = measure_examples(model, task, task.split(seed, "test", device), decoded=True)
+    by_example = {name: values[name] for name in (*task.metrics, *task.decoded) if name in values}
+    on_split = task.summarise(values)
+    metrics = dict(on_split)
     first = next(iter(task.metrics))
-    for name, of in slices_of(model, task).items():
-        there = outcomes(model, of, of.split(seed, "test", device))[0]
-        metrics = metrics | {sliced(first, name): of.summarise(there)[first]}
-        by_example |= {sliced(first, name): there[first]} if first in there else {}
-    return Tested(metrics, by_example, loss, {**own, "loss": loss})
+    for name, slice_task in slices_of(model, task).items():
+        split = slice_task.split(seed, "test", device)
+        values, _ = measure_examples(model, slice_task, split)
+        metrics[sliced(first, name)] = slice_task.summarise(values)[first]
+        if first in values:
+            by_example[sliced(first, name)] = values[first]
+    return TestEvaluation(metrics, by_example, loss, finite={**on_split, "loss": loss})
 
 
 def slices_of(model: Model, task: Task) -> dict[str, Task]:
-    """The task of each evaluation slice, but those of longer sequences where the model's length is fixed."""
-    found = {name: task.sliced(name) for name in task.slices()}
-    reach = _lengths(task.signature)
-    return {
-        name: of
-        for name, of in found.items()
-        if model.any_length or all(new <= old for new, old in zip(_lengths(of.signature), reach, strict=True))
-    }
+    """Returns the task of each evaluation slice that a model can read.
+
+    A model of fixed length cannot read the slices of longer sequences.
+    """
+    slices = {name: task.sliced(name) for name in task.slices()}
+    if model.any_length:
+        return slices
+    return {name: other for name, other in slices.items() if _is_within(other.signature, task.signature)}
 
 
 def metrics_of(model: Model, task: Task) -> dict[str, Metric]:
-    """Of the test split and of each slice that the model can read."""
-    first = next(iter(task.metrics), "")
-    of_slices = {
-        sliced(first, name): of.metrics[first] for name, of in slices_of(model, task).items() if first
-    }
-    return {**task.metrics, **task.decoded, **of_slices}
+    """Returns the metrics of the test split, and of each slice that a model can read."""
+    metrics = {**task.metrics, **task.decoded}
+    slices = slices_of(model, task)
+    if task.metrics:
+        first = next(iter(task.metrics))
+        metrics |= {sliced(first, name): other.metrics[first] for name, other in slices.items()}
+    return metrics
 
 
-def _lengths(signature: Signature) -> tuple[int, int]:
-    return signature.seq_len, signature.source.seq_len if signature.source else 0
+def _is_within(signature: Signature, limit: Signature) -> bool:
+    """Returns whether neither the sequences nor the sources of a signature are longer than those of another."""
+    return signature.seq_len <= limit.seq_len and _source_length(signature) <= _source_length(limit)
+
+
+def _source_length(signature: Signature) -> int:
+    """Returns the length of the source; 0 without one."""
+    return signature.source.seq_len if signature.source else 0

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, sign
 from ablate.core.record import Curve
 
 # A final training loss above this multiple of max(initial, chance) is divergence: the run ends clearly worse than it
@@ -17,9 +18,9 @@ RISE = 1.1
 
 
 class History:
-    """Training loss and gradient norm of every step; curves at evaluations. Steps count updates done.
+    """The training loss and gradient norm of every step, and the curves of evaluations.
 
-    Its attributes are all that a run needs to continue (`Run.save`).
+    A step is the number of updates made.
     """
 
     def __init__(self) -> None:
@@ -29,13 +30,17 @@ class History:
         self._points: dict[str, list[tuple[int, float]]] = {}
 
     def add(self, loss: float, norm: float) -> bool:
-        """Keeps one step's numbers; False when its loss is not finite."""
+        """Adds the loss and the gradient norm of one step, and returns whether the loss is finite."""
         self.losses.append(loss)
         self._norms.append(norm)
         return math.isfinite(loss)
 
-    def evaluated(self, lr: float, validation: Mapping[str, float]) -> dict[str, float]:
-        """Adds a point to every curve, of means since the last evaluation; returns the point."""
+    def add_evaluation(self, lr: float, validation: Mapping[str, float]) -> dict[str, float]:
+        """Adds a point to every curve, and returns it: name of the curve → value.
+
+        Loss and gradient norm are means over the steps since the last evaluation. validation: metric → value on
+        validation data.
+        """
         point = {
             "train_loss": _mean(self.losses[self._evaluated :]),
             "grad_norm": _mean(self._norms[self._evaluated :]),
@@ -55,17 +60,18 @@ class History:
     @property
     def curves(self) -> dict[str, Curve]:
         """All curves by name."""
-        return {
-            name: Curve(
-                np.array([step for step, _ in points], dtype=np.int64),
-                np.array([value for _, value in points], dtype=np.float64),
-            )
-            for name, points in self._points.items()
-        }
+        curves = {}
+        for name, points in self._points.items():
+            steps = np.array([step for step, _ in points], dtype=np.int64)
+            values = np.array([value for _, value in points], dtype=np.float64)
+            curves[name] = Curve(steps, values)
+        return curves
 
     def summary(self) -> dict[str, float | None]:
-        """`train_loss` over the last 5 % of the steps that were made; spikes, and the gradient's norms that are finite,
-        over all.
+        """Returns the metrics of a run that its steps give, None where they give none.
+
+        `train_loss` over the last 5 % of the steps that were made; `loss_spikes` over all; `grad_norm_median` and
+        `grad_norm_max` over those whose gradient norm is finite.
         """
         norms = self.arrays["grad_norm"]
         norms = norms[np.isfinite(norms)]
@@ -77,25 +83,47 @@ class History:
         }
 
     def final_loss(self) -> float:
-        """Mean training loss over the last 5 % of the steps that were made, rounded up to whole steps."""
+        """Returns the mean training loss over the last 5 % of the steps made.
+
+        Their number is rounded up.
+        """
         return _mean(self.losses[-math.ceil(len(self.losses) / 20) :])
 
     def risen(self, chance_loss: float) -> str:
-        """Why a finished run counts as diverged although every loss is finite, or nothing."""
-        initial, final = self.losses[0], self.final_loss()
+        """Returns why a run counts as diverged although every loss is finite; empty where it does not.
+
+        chance_loss: the loss of guessing.
+        """
+        initial = self.losses[0]
+        final = self.final_loss()
         if final <= RISE * max(initial, chance_loss):
             return ""
         return (
-            f"diverged: training loss {final:.4g} over the last 5 % of {len(self.losses)} steps; "
+            f"training loss {final:.4g} over the last 5 % of {len(self.losses)} steps; "
             f"it began at {initial:.4g}, chance is {chance_loss:.4g}"
         )
 
+    def state(self) -> dict[str, Any]:
+        """Returns the losses, norms and points that `load` takes over."""
+        return {
+            "losses": self.losses,
+            "norms": self._norms,
+            "evaluated": self._evaluated,
+            "points": self._points,
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Takes over the `state` of an earlier attempt."""
+        self.losses = state["losses"]
+        self._norms = state["norms"]
+        self._evaluated = state["evaluated"]
+        self._points = state["points"]
+
 
 class Best:
-    """For each metric the evaluation at which it was best on validation data, the first on ties.
+    """The evaluation at which each metric was best on validation data, the first on ties.
 
-    The weights are kept of those that are asked for; an evaluation that was best for several has one copy of them. The
-    attributes are all that a run needs to continue (`Run.save`).
+    An evaluation that was best for several metrics has one copy of its weights.
     """
 
     def __init__(self, metrics: Mapping[str, Metric], kept: Collection[str]) -> None:
@@ -104,28 +132,42 @@ class Best:
         "Metric → its best step."
         self.weights: dict[int, dict[str, Tensor]] = {}
         "Step → weights, of the steps that are best for a metric of which they are kept."
-        self._signs = {name: 1 if metric.direction == "max" else -1 for name, metric in metrics.items()}
+        self._metrics = metrics
+        # Metric → its best value so far, with the sign under which more is better.
         self._values = dict.fromkeys(metrics, -math.inf)
         self._kept = kept
 
     def offer(self, step: int, validation: Mapping[str, float], model: nn.Module) -> None:
-        """Copies the weights when some metric of `validation` is better than all before."""
-        values = {name: sign * validation[name] for name, sign in self._signs.items()}
+        """Takes in an evaluation, and copies the model's weights where a metric is better than ever before."""
+        values = {name: sign(metric) * validation[name] for name, metric in self._metrics.items()}
         better = {name: value for name, value in values.items() if value > self._values[name]}
         self._values |= better
         self.steps |= dict.fromkeys(better, step)
-        if better.keys() & self._kept:
-            self.weights[step] = {
-                name: tensor.detach().clone() for name, tensor in model.state_dict().items()
-            }
-            self.weights = {step: self.weights[step] for step in {self.steps[name] for name in self._kept}}
+        if better.keys().isdisjoint(self._kept):
+            return
+        self.weights[step] = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        # A metric that was never a number has no best step.
+        best_steps = {self.steps[name] for name in self._kept if name in self.steps}
+        self.weights = {best_step: self.weights[best_step] for best_step in best_steps}
+
+    def state(self) -> dict[str, Any]:
+        """Returns the best steps, values and weights that `load` takes over; the tensors are not copied."""
+        return {"steps": self.steps, "weights": self.weights, "values": self._values}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Takes over the `state` of an earlier attempt."""
+        self.steps = state["steps"]
+        self.weights = state["weights"]
+        self._values = state["values"]
 
 
 def _array(values: list[float]) -> NDArray[np.float32]:
+    """Returns values as a float32 array, (N)."""
     return np.array(values, dtype=np.float32)
 
 
 def _mean(values: list[float]) -> float:
+    """Returns the mean of float32 values, summed in float64."""
     return float(np.mean(_array(values), dtype=np.float64))
 
 
@@ -135,10 +177,11 @@ _TOGETHER = 10_000  # Windows that are in memory at a time.
 
 
 def loss_spikes(losses: Sequence[float]) -> float | None:
-    """Share of the steps whose loss is a spike (Wortsman et al. 2023, appendix), of those with a window before them.
+    """Returns the share of steps whose loss is a spike, of all with a window before them.
 
-    A spike lies above the mean of the `WINDOW` losses before it, by `DEVIATIONS` of their standard deviations or more.
-    A loss that is not finite ends a run and is none. None where no step has a window.
+    None where no step has a window. A spike lies above the mean of the `WINDOW` losses before it, by `DEVIATIONS` of
+    their standard deviations or more (Wortsman et al. 2023, appendix). A loss that is not finite ends a run and is
+    none.
     """
     finite = np.asarray(losses, dtype=np.float64)
     finite = finite[np.isfinite(finite)]
@@ -150,5 +193,6 @@ def loss_spikes(losses: Sequence[float]) -> float | None:
     for start in range(0, len(later), _TOGETHER):
         part = slice(start, start + _TOGETHER)
         above = later[part] - windows[part].mean(1)
-        count += np.sum((above > 0) & (above >= DEVIATIONS * windows[part].std(1, ddof=1)))
+        deviations = windows[part].std(1, ddof=1)
+        count += np.sum((above > 0) & (above >= DEVIATIONS * deviations))
     return float(count / len(later))

@@ -3,11 +3,12 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE
@@ -21,9 +22,9 @@ from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, cut, layer_metrics, without_head
 from ablate.models.model import Model
 from ablate.tasks.task import Batch, Task
-from ablate.training.evaluation import evaluate
+from ablate.training.evaluation import evaluate_split
 from ablate.training.resume import unpack
-from ablate.training.trial import isolated, parse, resolve_device
+from ablate.training.trial import TrialConfig, isolated, parse, resolve_device
 
 EXAMPLES = 3  # Largest number of examples whose attention weights are returned.
 # Largest number of attention weights of one variant that are returned; long sequences get fewer examples.
@@ -35,82 +36,100 @@ CHUNK = 1 << 24  # Largest number of attention weights of one head that are comp
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
     """Raises `Invalid` when a model that was trained on `config` cannot be evaluated on `task`."""
     trial = parse(config)
-    trained = trial.built_task()
+    trained = trial.built_task().signature
     with Gather() as at:
         with at("task"):
-            asked = parse({**config, "task": task}).built_task()
+            evaluated = parse({**config, "task": task}).built_task().signature
         if at.problems:
             return
         with at("task"):
-            _check_signature(trained.signature, asked.signature)
-        lengths = [(trained.signature, asked.signature)]
-        if trained.signature.source is not None and asked.signature.source is not None:
-            lengths.append((trained.signature.source, asked.signature.source))
-        for old, new in lengths:
-            for slot, part in (("position", trial.model.position), ("mixer", trial.model.mixer)):
-                at.refuse(
-                    new.seq_len > old.seq_len and not getattr(part.part, "any_length", True),
-                    f"model.{slot}",
-                    f"ends at length {old.seq_len}, the longest of training, and cannot be evaluated at {new.seq_len}",
-                    part.name,
-                    ", ".join(CATALOGUE.able(slot, "any_length", silent=True)),
-                )
+            _check_signature(trained, evaluated)
+        _check_length(at, trial, trained.seq_len, evaluated.seq_len)
+        if trained.source is not None and evaluated.source is not None:
+            _check_length(at, trial, trained.source.seq_len, evaluated.source.seq_len)
+
+
+def _check_signature(trained: Signature, evaluated: Signature) -> None:
+    """Raises `Invalid` when the shapes of input or output differ in more than the length."""
+    if trained.source is not None and evaluated.source is not None:
+        trained = replace(trained, source=replace(trained.source, seq_len=0))
+        evaluated = replace(evaluated, source=replace(evaluated.source, seq_len=0))
+    values = vars(evaluated)
+    for field, value in vars(trained).items():
+        if field != "seq_len" and values[field] != value:
+            rule = f"must leave the {field} of the model's input and output as they were in training"
+            raise Invalid("", rule, values[field], str(value))
+
+
+def _check_length(at: Gather, trial: TrialConfig, trained: int, evaluated: int) -> None:
+    """Collects the parts that cannot read sequences longer than those of training."""
+    if evaluated <= trained:
+        return
+    rule = f"ends at length {trained}, the longest of training, and cannot be evaluated at {evaluated}"
+    for slot, part in (("position", trial.model.position), ("mixer", trial.model.mixer)):
+        # A plugin's module may not say; it is then assumed to have no longest sequence.
+        is_bounded = not getattr(part.part, "any_length", True)
+        able = ", ".join(CATALOGUE.able(slot, "any_length", silent=True))
+        at.refuse(is_bounded, f"model.{slot}", rule, part.name, able)
 
 
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
-    """The task's metrics and those of the layers; the data are those of the trial's seed."""
+    """Evaluates kept weights on the test split of a task, with the data of the trial's seed.
+
+    Metrics are those of the task, of the layers, and of the model without each of its heads.
+    """
     config = parse(trial.config)
-    trained = config.built_task()
-    asked = parse({**trial.config, "task": task}).built_task()
+    evaluated = parse({**trial.config, "task": task}).built_task()
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         # With the sizes of training, whatever it is evaluated on.
         model = build_model(
-            config.model, trained.signature, seed=trial.seed, stream=trial.stream, device=device
+            config.model, config.built_task().signature, seed=trial.seed, stream=trial.stream, device=device
         )
         unpack(weights, model)
-        split = asked.split(trial.seed, "test", device)
-        metrics = evaluate(model, asked, split)
+        split = evaluated.split(trial.seed, "test", device)
+        metrics = evaluate_split(model, evaluated, split)
         metrics |= layer_metrics(model, cut(split, CHUNK))
-        metrics |= _without_heads(model, asked, split[:KNOCKED_OUT])
-        examples = next(iter(split.chunks(EXAMPLES)))
-        maps = {
-            path: found.cpu().numpy().astype(np.float32)
-            for path, found in attention_maps(model, examples, padding=math.nan).items()
-        }
-    # As many examples as MAX_WEIGHTS lets through, at least one.
-    few = max(1, EXAMPLES * MAX_WEIGHTS // max(1, sum(found.size for found in maps.values())))
+        metrics |= _without_heads(model, evaluated, split[:KNOCKED_OUT])
+        maps = _attention(model, split)
     # The parts that decide, beside the weights, which position attends to which.
     parts = (config.model.mixer, config.model.position, config.model.topology)
-    return Evaluation(
-        metrics,
-        {path: found[:few] for path, found in maps.items()},
-        json.dumps([part.model_dump() for part in parts]),
-    )
+    return Evaluation(metrics, maps, json.dumps([part.model_dump() for part in parts]))
+
+
+def _attention(model: Model, split: Batch) -> dict[str, NDArray[np.float32]]:
+    """Returns the attention weights of the first examples: path of the module → (N, H, T_q, T_k).
+
+    They are NaN at padding. N is as many examples as `MAX_WEIGHTS` lets through, at least one and at most `EXAMPLES`.
+    """
+    examples = next(iter(split.chunks(EXAMPLES)))
+    maps: dict[str, NDArray[np.float32]] = {}
+    for path, weights in attention_maps(model, examples, padding=math.nan).items():
+        maps[path] = weights.cpu().numpy().astype(np.float32)
+    total = sum(weights.size for weights in maps.values())
+    count = max(1, EXAMPLES * MAX_WEIGHTS // max(1, total))
+    return {path: weights[:count] for path, weights in maps.items()}
 
 
 def _without_heads(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """The first metric without each head of the trained weights, `/PATH/HEAD`; their mean, and that of the head that
-    is missed most.
+    """Returns the task's first metric without each head of the trained weights, `NAME/PATH/HEAD`.
+
+    Beside them their mean, and the value without the head that is missed most. Empty for a model without heads.
     """
     name, metric = next(iter(task.metrics.items()))
-    found = {}
+    values = {}
     for path, module in model.named_modules():
-        for head in range(module.num_heads) if isinstance(module, Attention) else ():
+        if not isinstance(module, Attention):
+            continue
+        for head in range(module.num_heads):
             with without_head(module, head):
-                found[f"{name}_without_a_head/{path}/{head + 1}"] = evaluate(model, task, split)[name]
-    if not found:
+                metrics = evaluate_split(model, task, split)
+            values[f"{name}_without_a_head/{path}/{head + 1}"] = metrics[name]
+    if not values:
         return {}
-    worst = min(found.values(), key=lambda value: sign(metric) * value)
-    return {f"{name}_without_a_head": fmean(found.values()), f"{name}_without_its_best_head": worst, **found}
-
-
-def _check_signature(old: Signature, new: Signature) -> None:
-    """Raises `Invalid` when the shapes of input or output differ in more than the length."""
-    for field in fields(Signature):
-        before, after = getattr(old, field.name), getattr(new, field.name)
-        if isinstance(before, Signature) and isinstance(after, Signature):
-            before, after = replace(before, seq_len=0), replace(after, seq_len=0)
-        if field.name != "seq_len" and before != after:
-            rule = f"must leave the {field.name} of the model's input and output as they were in training"
-            raise Invalid("", rule, after, str(before))
+    worst = min(values.values(), key=lambda value: sign(metric) * value)
+    return {
+        f"{name}_without_a_head": fmean(values.values()),
+        f"{name}_without_its_best_head": worst,
+        **values,
+    }

@@ -1,4 +1,4 @@
-"""The sizes that a trial may have: told by arithmetic, before anything of that size is made.
+"""Limits on the sizes of a trial, checked by arithmetic before anything of that size is made.
 
 They are far beyond what a study trains, and keep a slip of the hand from taking all memory or not ending.
 """
@@ -16,7 +16,10 @@ from ablate.core.signature import Signature
 from ablate.models.attention import Attention
 from ablate.training.trial import TrialConfig, resolve_device
 
-_WIDTH, _LAYERS, _LENGTH, _EXAMPLES = 65_536, 256, 16_384, 1_000_000
+_WIDTH = 65_536
+_LAYERS = 256
+_LENGTH = 16_384
+_EXAMPLES = 1_000_000
 # The largest value of a field, by its name, wherever it is in a config: in a user's own part or task too.
 LIMITS: Mapping[str, int] = {
     **dict.fromkeys(("d_model", "d_k", "d_q", "d_v", "hidden", "rank", "kernel_size", "expansion"), _WIDTH),
@@ -38,60 +41,97 @@ _FLOAT = 4  # Bytes of a number.
 
 
 def check_limits(config: Mapping[str, Any]) -> None:
-    """Raises `Invalid`, with paths from the root of a resolved config, for every field beyond its limit."""
+    """Raises `Invalid` for every field of a resolved config beyond its limit, with paths from the root."""
     with Gather() as at:
-        _check(at, config, "")
+        _check_fields(at, config, "")
         training = config.get("training", {})
-        steps, every = training.get("steps", 1), training.get("eval_every", 1)
-        rule = f"evaluates {steps // every:,} times in {steps:,} steps; at most {MAX_EVALUATIONS:,} times is allowed"
-        least = f"at least {-(-steps // MAX_EVALUATIONS)}"
-        at.refuse(steps // every > MAX_EVALUATIONS, "training.eval_every", rule, every, least)
+        steps = training.get("steps", 1)
+        every = training.get("eval_every", 1)
+        evaluations = steps // every
+        rule = f"evaluates {evaluations:,} times in {steps:,} steps; at most {MAX_EVALUATIONS:,} times is allowed"
+        # Rounded up, in whole numbers: steps may be beyond what a float holds.
+        least = -(-steps // MAX_EVALUATIONS)
+        is_too_often = evaluations > MAX_EVALUATIONS
+        at.refuse(is_too_often, "training.eval_every", rule, every, f"at least {least}")
 
 
-def _check(at: Gather, node: Any, path: str) -> None:
-    if isinstance(node, Mapping):
-        for key, value in node.items():
-            below, limit = f"{path}.{key}" if path else key, LIMITS.get(key)
-            if limit is not None and isinstance(value, (int, float)):
-                at.refuse(value > limit, below, "is too large", value, f"at most {limit:,}")
-            _check(at, value, below)
-
-
-def _heads_with_weights(module: nn.Module) -> int:
-    """The heads of a module that makes attention weights, which the fused kernel does not."""
-    if not isinstance(module, Attention):
-        return 0
-    unfused = module.score is None or type(module.score).inner is Score.inner or module.weights_dropout.active
-    return module.num_heads if unfused or not module.weighting.fused else 0
+def _check_fields(at: Gather, node: Any, path: str) -> None:
+    """Collects every number below a node of a config that is beyond its limit; path: that of the node."""
+    if not isinstance(node, Mapping):
+        return
+    for key, value in node.items():
+        path_below = f"{path}.{key}" if path else key
+        limit = LIMITS.get(key)
+        if limit is not None and isinstance(value, (int, float)):
+            at.refuse(value > limit, path_below, "is too large", value, f"at most {limit:,}")
+        _check_fields(at, value, path_below)
 
 
 def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
     """Raises `Invalid` where a model, which may be on the meta device, is too large to train here.
 
-    What a step needs is told from below: weights and their gradients, the output of every block, the weights of
-    attention where they are made, and the logits.
+    The memory that training needs is estimated from below.
     """
     weights = sum(tensor.numel() for tensor in (*model.parameters(), *model.buffers()))
-    rows, length = trial.training.batch_size, signature.seq_len
-    outputs = signature.num_outputs * (length if signature.readout == "all" else 1)
-    activations = rows * (length * trial.model.d_model * trial.model.num_layers + outputs)
-    activations += rows * length**2 * sum(map(_heads_with_weights, model.modules()))
-    here = memory_allowed()
-    # A model is made, and checked, in the memory of the processor, wherever it is trained.
-    moments = 2 if trial.training.optimizer.name == "adamw" else 0
-    held, step = (2 + moments) * _FLOAT * weights, _FLOAT * activations
-    on_cpu = resolve_device(trial.training.device) == "cpu"
-    allowed = f"the {size(here)} that this process may use"
     with Gather() as at:
         if weights > MAX_PARAMETERS:
             at.refuse(True, "model", "has too many parameters", weights, f"at most {MAX_PARAMETERS:,}")
         else:
-            rule = (
-                f"needs {size(held)} of memory and more for its weights, their gradients and their optimizer"
-            )
-            at.refuse(held > here, "model", rule, allowed=allowed)
-        rule, hint = (
-            f"needs {size(step)} of memory and more for a step",
-            "Make batch, length or model smaller",
-        )
-        at.refuse(on_cpu and step > here, "training.batch_size", rule, rows, allowed, hint)
+            _check_weights(at, trial, weights)
+        _check_step(at, trial, signature, model)
+
+
+def _check_weights(at: Gather, trial: TrialConfig, weights: int) -> None:
+    """Collects a problem where weights, gradients and moments of the optimizer exceed the memory.
+
+    A model is made, and checked, in the memory of the processor, wherever it is trained.
+    """
+    moments = 2 if trial.training.optimizer.name == "adamw" else 0
+    needed = (2 + moments) * _FLOAT * weights
+    rule = f"needs {size(needed)} of memory and more for its weights, their gradients and their optimizer"
+    memory = memory_allowed()
+    at.refuse(needed > memory, "model", rule, allowed=_allowed(memory))
+
+
+def _check_step(at: Gather, trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
+    """Collects a problem where the activations of a training step exceed the memory of the processor."""
+    if resolve_device(trial.training.device) != "cpu":
+        return
+    needed = _FLOAT * _activations(trial, signature, model)
+    rule = f"needs {size(needed)} of memory and more for a step"
+    memory = memory_allowed()
+    at.refuse(
+        needed > memory,
+        "training.batch_size",
+        rule,
+        trial.training.batch_size,
+        _allowed(memory),
+        "Make batch, length or model smaller",
+    )
+
+
+def _allowed(memory: int) -> str:
+    """Returns the memory of this process in words."""
+    return f"the {size(memory)} that this process may use"
+
+
+def _activations(trial: TrialConfig, signature: Signature, model: nn.Module) -> int:
+    """Returns the numbers that a step keeps, at least.
+
+    The output of every block, the weights of attention where they are made, and the logits.
+    """
+    length = signature.seq_len
+    blocks = length * trial.model.d_model * trial.model.num_layers
+    logits = signature.num_outputs * (length if signature.readout == "all" else 1)
+    attention = length**2 * sum(_heads_with_weights(module) for module in model.modules())
+    return trial.training.batch_size * (blocks + logits + attention)
+
+
+def _heads_with_weights(module: nn.Module) -> int:
+    """Returns the number of heads whose attention weights a module makes, which the fused kernel does not."""
+    if not isinstance(module, Attention):
+        return 0
+    is_unfused = (
+        module.score is None or type(module.score).inner is Score.inner or module.weights_dropout.active
+    )
+    return module.num_heads if is_unfused or not module.weighting.fused else 0

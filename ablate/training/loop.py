@@ -3,33 +3,41 @@
 import math
 import time
 import warnings
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from typing import NoReturn, assert_never
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ablate.base.errors import described
 from ablate.core.metric import plain
 from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
 from ablate.models.inspection import cut, layer_metrics
-from ablate.models.model import Model, decay_groups
+from ablate.models.model import Model
 from ablate.tasks.task import Batch, Task
-from ablate.training.evaluation import Tested, evaluate, metrics_of, outcomes, tested
+from ablate.training.evaluation import (
+    TestEvaluation,
+    evaluate_on_test,
+    evaluate_split,
+    measure_examples,
+    metrics_of,
+)
 from ablate.training.history import Best, History
-from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
-from ablate.training.resume import Run, packed
+from ablate.training.resume import TrainingState, packed
 from ablate.training.schedules import learning_rates
 from ablate.training.section import INITIAL, TrainingSection
+from ablate.training.step import TrainingStep
 
-# Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device.
+# Device → the steps whose losses are read, and so checked, at a time; on a GPU, reading waits for the device.
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 INSPECTED = 64  # Validation examples on which layers are measured, where the study asks for that.
 WEIGHTS = 1 << 20  # Largest number of attention weights of one head that are computed together for that.
 
 
 def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> Record:
-    """Trains `model` in place on its device, with the data of the trial's seed.
+    """Trains a model in place on its device, with the data of the trial's seed, and returns the record.
 
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
@@ -56,118 +64,235 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     or a validation or test metric, was not finite, which ends it at once, or when its training loss has risen
     (`History.risen`).
     """
-    started = time.perf_counter()
-    device = model.device.type
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer: Optimizer = training.optimizer.build(parameters)
-    decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
-    primary = next(iter(task.metrics))
-    asks_best = training.evaluation.best
-    # Those of the first metric always: a state may be taken up by a trial that keeps its best weights.
-    best = Best(task.metrics, [*task.metrics] if asks_best else [primary])
-    history = History()
-    forms = ("{}", "validation_{}", *(["{}_at_best_validation"] if asks_best else []))
-    measured = metrics_of(model, task)
-    names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in measured)]
-    run = Run(model, optimizer, history, best, started, dict.fromkeys(names))
-    metrics, unread = run.metrics, run.unread
-    validation_split = task.split(trial.seed, "validation", device)
-    batches = task.train_batches(trial.seed, training.batch_size, device)
+    return Trainer(model, task, training, trial, emit).train()
 
-    def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Record:
-        metrics.update(history.summary())
-        metrics.update({f"{name}_best_step": best.steps.get(name) for name in task.metrics})
-        metrics["train_seconds"] = run.seconds
-        kept = ["final", "best"] if best.steps.get(primary) == training.steps else [trial.checkpoint]
-        finite = {name: value is not None and math.isfinite(value) for name, value in metrics.items()}
+
+class _RunEnded(Exception):
+    """The end of a run that diverged, or that the driver has stopped."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Trainer:
+    """The training of one model on one task, from its first step or a saved state."""
+
+    def __init__(self, model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> None:
+        started = time.perf_counter()
+        self.model = model
+        self.task = task
+        self.training = training
+        self.trial = trial
+        self.emit = emit
+        self.device = model.device.type
+        self.primary = next(iter(task.metrics))
+        self.training_step = TrainingStep(model, task, training)
+        # The weights of the first metric always: a state may be resumed by a trial that keeps its best weights.
+        kept = list(task.metrics) if training.evaluation.best else [self.primary]
+        self.best = Best(task.metrics, kept)
+        self.history = History()
+        self.metrics: dict[str, float | None] = dict.fromkeys(
+            _metric_names(metrics_of(model, task), with_best=training.evaluation.best)
+        )
+        self.state = TrainingState(
+            model=model,
+            optimizer=self.training_step.optimizer,
+            history=self.history,
+            best=self.best,
+            metrics=self.metrics,
+            started=started,
+        )
+        self.validation_split = task.split(trial.seed, "validation", self.device)
+        self.batches = task.train_batches(trial.seed, training.batch_size, self.device)
+        self.learning_rates = learning_rates(training)
+
+    def train(self) -> Record:
+        """Trains until the last step, or until the run diverges or is stopped, and returns the record."""
+        try:
+            self.start()
+            while not self.is_last:
+                self.step()
+                if self.is_evaluated:
+                    self.evaluate()
+                if self.is_saved:
+                    self.emit(self.state.done, {}, self.state.to_bytes())
+            return self.finish()
+        except _RunEnded as end:
+            return self.record(end.status, end.reason)
+
+    @property
+    def is_last(self) -> bool:
+        """True after the last step."""
+        return self.state.done == self.training.steps
+
+    @property
+    def is_evaluated(self) -> bool:
+        """True after a step that is followed by an evaluation."""
+        return self.is_last or self.state.done % self.training.eval_every == 0
+
+    @property
+    def is_saved(self) -> bool:
+        """True after a step whose state is saved."""
+        save_every = self.trial.save_every
+        if not save_every or self.is_last:
+            return False
+        return self.state.done % save_every == 0
+
+    def start(self) -> None:
+        """Resumes from the state of the trial, or measures the initial loss where there is none."""
+        self.model.train()
+        if self.trial.state is not None:
+            self.state.load(self.trial.state, self.batches)
+        else:
+            examples = _evenly_spaced(self.validation_split, INITIAL)
+            _, self.metrics["initial_loss"] = measure_examples(self.model, self.task, examples)
+        size = self.training.validation_size(self.task)
+        self.validation_split = _evenly_spaced(self.validation_split, size)
+
+    def step(self) -> None:
+        """Takes the next training step.
+
+        Raises `_RunEnded` for a loss that is not finite, once it is read from the device.
+        """
+        batch = next(self.batches)
+        lr = self.learning_rates[self.state.done]
+        self.state.unread += self.training_step.take(self.state.done, batch, lr)
+        self.state.done += 1
+        if self.is_evaluated or len(self.state.unread) >= 2 * STEPS_BEFORE_SYNC[self.device]:
+            self._read_losses()
+
+    def _read_losses(self) -> None:
+        """Reads losses and norms from the device into the history. Raises `_RunEnded`."""
+        numbers = torch.stack(self.state.unread).tolist()
+        self.state.unread.clear()
+        for loss, norm in zip(numbers[::2], numbers[1::2], strict=True):
+            is_finite = self.history.add(loss, norm)
+            if not is_finite:
+                _diverge(f"training loss was not finite at step {len(self.history.losses)}")
+
+    def evaluate(self) -> None:
+        """Evaluates on validation data, keeps the best weights, and reports to the driver.
+
+        Raises `_RunEnded` for a metric that is not finite, and where the driver stops the run.
+        """
+        done = self.state.done
+        validation = evaluate_split(self.model, self.task, self.validation_split)
+        point = self.history.add_evaluation(self.learning_rates[done - 1], validation)
+        self.best.offer(done, validation, self.model)
+        self.metrics |= {f"validation_{name}": value for name, value in validation.items()}
+        _check_finite(validation, "validation", done)
+        is_stopped = self.emit(done, point)
+        if is_stopped and not self.is_last:
+            raise _RunEnded("pruned", f"stopped after step {done} of {self.training.steps}")
+
+    def finish(self) -> Record:
+        """Tests the trained model, and its best weights where the study asks, and returns the record.
+
+        Raises `_RunEnded` where the training loss has risen, or a test metric is not finite.
+        """
+        risen = self.history.risen(self.task.chance_loss)
+        if risen:
+            _diverge(risen)
+        if self.training.evaluation.layers:
+            self.metrics |= _layer_metrics(self.model, self.validation_split)
+
+        last = self.training.steps
+        tests = {last: self._test()}
+        _check_finite(tests[last].finite, "test", last)
+        weights = packed(self.model) if self._kept_step == last else None
+        # From here on the model has other weights than after the last step.
+        for step in self._earlier_steps():
+            self.model.load_state_dict(self.best.weights[step])
+            if self.training.evaluation.best:
+                tests[step] = self._test()
+            if self._kept_step == step:
+                weights = packed(self.model)
+        return self._completed(tests, weights)
+
+    @property
+    def _kept_step(self) -> int | None:
+        """The step whose weights the record keeps; None where it keeps none."""
+        match self.trial.checkpoint:
+            case "none":
+                return None
+            case "final":
+                return self.training.steps
+            case "best":
+                return self.best.steps.get(self.primary)
+            case checkpoint:
+                assert_never(checkpoint)
+
+    def _earlier_steps(self) -> list[int]:
+        """Returns the steps before the last whose weights are tested or kept, the latest first."""
+        steps = set(self.best.weights)
+        if not self.training.evaluation.best:
+            steps &= {self._kept_step}
+        return sorted(steps - {self.training.steps}, reverse=True)
+
+    def _test(self) -> TestEvaluation:
+        """Evaluates the model on the test split and its slices."""
+        return evaluate_on_test(self.model, self.task, self.trial.seed, self.device)
+
+    def _completed(self, tests: Mapping[int, TestEvaluation], weights: bytes | None) -> Record:
+        """Returns the record of a run that completed; tests: step → the test with its weights."""
+        last = tests[self.training.steps]
+        # Column → the test that it is of, and the metric there.
+        columns = {name: (last, name) for name in last.metrics}
+        if self.training.evaluation.best:
+            for name in last.metrics:
+                # What validation does not show is taken at the best step of its metric without slice, or of the first.
+                step = self.best.steps.get(plain(name), self.best.steps[self.primary])
+                columns[f"{name}_at_best_validation"] = (tests[step], name)
+
+        examples: dict[str, NDArray[np.float32]] = {}
+        for column, (test, name) in columns.items():
+            self.metrics[column] = test.metrics[name]
+            if name in test.by_example:
+                examples[f"test/{column}"] = test.by_example[name]
+        self.metrics["test_loss"] = last.loss
+        record = self.record("completed", weights=weights)
+        if self.task.sampling.pool != "fresh":
+            record.arrays |= examples
+        return record
+
+    def record(self, status: Status, reason: str = "", weights: bytes | None = None) -> Record:
+        """Returns the record of the trial with all that was measured so far."""
+        self.metrics |= self.history.summary()
+        for name in self.task.metrics:
+            self.metrics[f"{name}_best_step"] = self.best.steps.get(name)
+        self.metrics["train_seconds"] = self.state.seconds
         return Record.of(
-            trial,
+            self.trial,
             status,
             reason=reason,
-            metrics={name: value if finite[name] else None for name, value in metrics.items()},
-            curves=history.curves,
-            arrays=history.arrays,
-            data=dict(task.digests(trial.seed)),
-            kept=[] if weights is None else kept,
+            metrics={name: _finite(value) for name, value in self.metrics.items()},
+            curves=self.history.curves,
+            arrays=self.history.arrays,
+            data=dict(self.task.digests(self.trial.seed)),
+            kept=[] if weights is None else self._kept_names(),
             weights=weights,
         )
 
-    model.train()
-    if trial.state is not None:
-        run.load(trial.state, batches)
-    else:
-        metrics["initial_loss"] = outcomes(model, task, _spread(validation_split, INITIAL))[1]
-    validation_split = _spread(validation_split, training.validation_size(task))
-    for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
-        batch = next(batches)
-        model.start_step(step)
-        loss = task.loss(model(**batch.model_inputs()), batch)
-        for parameter in parameters:
-            parameter.grad = None
-        loss.backward()
-        decay.add_gradient()
-        norm = clip_gradients(parameters, training.clip_norm)
-        decay.shrink(lr)
-        optimizer.step(lr)
-
-        run.done = done = step + 1
-        last = done == training.steps
-        evaluating = last or done % training.eval_every == 0
-        unread += [loss.detach(), norm]
-        if evaluating or len(unread) >= 2 * STEPS_BEFORE_SYNC[device]:
-            numbers = iter(torch.stack(unread).tolist())
-            unread.clear()
-            if not all(history.add(*pair) for pair in zip(numbers, numbers, strict=True)):
-                return outcome(
-                    "diverged", f"diverged: training loss was not finite at step {len(history.losses)}"
-                )
-        if evaluating:
-            validation = evaluate(model, task, validation_split)
-            point = history.evaluated(lr, validation)
-            best.offer(done, validation, model)
-            metrics |= {f"validation_{name}": value for name, value in validation.items()}
-            if reason := _not_finite(validation, "validation", done):
-                return outcome("diverged", reason)
-            if emit(done, point) and not last:
-                return outcome("pruned", f"stopped after step {done} of {training.steps}")
-        if trial.save_every and done % trial.save_every == 0 and not last:
-            emit(done, {}, run.save())
-
-    if reason := history.risen(task.chance_loss):
-        return outcome("diverged", reason)
-    if training.evaluation.layers:
-        metrics |= _of_layers(model, validation_split)
-    keep = {"final": training.steps, "best": best.steps.get(primary)}.get(trial.checkpoint)
-    on_test: dict[int, Tested] = {}
-    weights = None
-    # The last step first: its weights are those that the model has.
-    others = best.weights if asks_best else {keep} & best.weights.keys()
-    for step in sorted({training.steps, *others}, reverse=True):
-        if step != training.steps:
-            model.load_state_dict(best.weights[step])
-        if step == training.steps or asks_best:
-            on_test[step] = tested(model, task, trial.seed, device)
-        if step == training.steps and (reason := _not_finite(on_test[step].finite, "test", step)):
-            return outcome("diverged", reason)
-        if step == keep:
-            weights = packed(model)
-    at_end = on_test[training.steps]
-    judged = {name: (at_end, name) for name in at_end.metrics}
-    if asks_best:
-        # What validation does not show is as at the best step of the metric that it belongs to, or of the first.
-        steps = {name: best.steps.get(plain(name), best.steps[primary]) for name in at_end.metrics}
-        judged |= {f"{name}_at_best_validation": (on_test[step], name) for name, step in steps.items()}
-    metrics |= {column: of.metrics[name] for column, (of, name) in judged.items()}
-    metrics["test_loss"] = at_end.loss
-    record = outcome("completed", weights=weights)
-    if task.sampling.pool != "fresh":
-        kept = {column: of.by_example.get(name) for column, (of, name) in judged.items()}
-        record.arrays |= {f"test/{column}": values for column, values in kept.items() if values is not None}
-    return record
+    def _kept_names(self) -> list[str]:
+        """Returns the names of the kept weights, both where those of the last step are also the best."""
+        if self.best.steps.get(self.primary) == self.training.steps:
+            return ["final", "best"]
+        return [self.trial.checkpoint]
 
 
-def _of_layers(model: Model, validation: Batch) -> dict[str, float]:
-    """`layer_metrics` on the first examples of a split; none where they cannot be had."""
+def _metric_names(measured: Iterable[str], *, with_best: bool) -> list[str]:
+    """Returns the names of metrics that every record of a run has; measured: those on test."""
+    names = ["initial_loss", "test_loss", *measured]
+    names += [f"validation_{name}" for name in measured]
+    if with_best:
+        names += [f"{name}_at_best_validation" for name in measured]
+    return names
+
+
+def _layer_metrics(model: Model, validation: Batch) -> dict[str, float]:
+    """Returns `layer_metrics` on the first examples of a split; none, with a warning, where a layer fails."""
     try:
         return layer_metrics(model, cut(validation[:INSPECTED], WEIGHTS))
     except Exception as error:
@@ -176,13 +301,25 @@ def _of_layers(model: Model, validation: Batch) -> dict[str, float]:
         return {}
 
 
-def _spread(split: Batch, count: int) -> Batch:
-    """So many examples from all over a split, whose order may mean something."""
-    rows = torch.arange(min(count, len(split)), device=split.targets.device) * len(split)
-    return split[rows // min(count, len(split))]
+def _evenly_spaced(split: Batch, count: int) -> Batch:
+    """Returns at most `count` examples at even distances in a split, whose order may mean something."""
+    count = min(count, len(split))
+    rows = torch.arange(count, device=split.targets.device) * len(split)
+    return split[rows // count]
 
 
-def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
-    """Why such an evaluation means divergence, or nothing."""
+def _check_finite(metrics: Mapping[str, float], split: str, step: int) -> None:
+    """Raises `_RunEnded` where the metrics of a split after a step are not finite."""
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
-    return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
+    if names:
+        _diverge(f"{split} {' and '.join(names)} was not finite after step {step}")
+
+
+def _diverge(reason: str) -> NoReturn:
+    """Raises `_RunEnded` for a run that diverged."""
+    raise _RunEnded("diverged", f"diverged: {reason}")
+
+
+def _finite(value: float | None) -> float | None:
+    """Returns a value, None where it is not finite."""
+    return value if value is not None and math.isfinite(value) else None

@@ -8,10 +8,10 @@ from ablate.base.streams import stream_seed
 from ablate.core.metric import Description
 from ablate.core.speed import Operation
 from ablate.models.build import build_model
-from ablate.models.model import Model, decay_groups
+from ablate.models.model import Model
 from ablate.tasks.task import Batch, Task
-from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
 from ablate.training.section import TrainingSection
+from ablate.training.step import TrainingStep
 from ablate.training.trial import TrialConfig, isolated, resolve_device
 
 # The learning rate of a step that is repeated: it costs what another does, and thousands of steps leave the weights
@@ -24,7 +24,7 @@ SEED = 0
 def operations_of(
     config: TrialConfig, describe: Callable[[], Description], threads: int
 ) -> dict[str, Operation]:
-    """The operations of one model, with the initial values and the first training batch of seed `SEED`.
+    """Returns the operations of one model by name, with initial values and the first training batch of seed `SEED`.
 
     `describe` counts FLOPs. Generation is left out where the model is not causal. On CUDA, torch's kernels are
     repeatable from now on, as training has them.
@@ -38,17 +38,27 @@ def operations_of(
     if device == "cuda":
         torch.use_deterministic_algorithms(True)
     repeated = Repeated(model, task, config.training, batch)
-    examples, length = len(batch), task.signature.seq_len
+    examples = len(batch)
+    tokens = examples * task.signature.seq_len
 
-    def operation(name: str, cost: str = "") -> Operation:
-        def flops() -> int | None:
-            of_one: int | None = getattr(describe(), cost) if cost else None
-            return None if of_one is None else of_one * examples
+    def forward_flops() -> int | None:
+        return _times(describe().flops, examples)
 
-        return Operation(getattr(repeated, name), examples, examples * length, flops, device)
+    def step_flops() -> int | None:
+        return _times(describe().training_flops, examples)
 
-    found = {"forward": operation("forward", "flops"), "step": operation("step", "training_flops")}
-    return found | ({"generation": operation("generation")} if repeated.generates else {})
+    operations = {
+        "forward": Operation(repeated.forward, examples, tokens, forward_flops, device),
+        "step": Operation(repeated.step, examples, tokens, step_flops, device),
+    }
+    if repeated.generates:
+        operations["generation"] = Operation(repeated.generation, examples, tokens, device=device)
+    return operations
+
+
+def _times(flops: int | None, examples: int) -> int | None:
+    """Returns the FLOPs of several examples; None where those of one are not known."""
+    return None if flops is None else flops * examples
 
 
 class Repeated:
@@ -57,52 +67,47 @@ class Repeated:
     def __init__(
         self, model: Model, task: Task, training: TrainingSection, batch: Batch, lr: float = STILL
     ) -> None:
-        self.model, self.task, self.batch, self.lr = model, task, batch, lr
-        self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimizer: Optimizer = training.optimizer.build(self.parameters)
-        self.decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
-        self.clip_norm = training.clip_norm
-        self.steps = 0
+        self.model = model
+        self.batch = batch
+        self.lr = lr
+        self._training_step = TrainingStep(model, task, training)
+        self._steps = 0
 
     @property
     def generates(self) -> bool:
-        """Whether the model can read a sequence position by position."""
+        """True where the model can read a sequence position by position."""
         return self.model.stack.causal and self.model.segment_embedding is None
 
-    def _in_mode(self, training: bool) -> None:
+    def _set_mode(self, *, training: bool) -> None:
+        """Puts the model into training or evaluation mode."""
         # Only where it changes: in a small model, telling every module takes a tenth of a pass.
         if self.model.training != training:
             self.model.train(training)
 
     @torch.inference_mode()
     def forward(self) -> None:
-        """A pass in evaluation mode, without gradients."""
-        self._in_mode(False)
+        """Computes the logits of the batch in evaluation mode, without gradients."""
+        self._set_mode(training=False)
         self.model(**self.batch.model_inputs())
 
     def step(self) -> None:
-        """A training step, as `ablate.training.loop.train` takes it."""
-        self._in_mode(True)
-        self.model.start_step(self.steps)
-        loss = self.task.loss(self.model(**self.batch.model_inputs()), self.batch)
-        for parameter in self.parameters:
-            parameter.grad = None
-        loss.backward()
-        self.decay.add_gradient()
-        clip_gradients(self.parameters, self.clip_norm)
-        self.decay.shrink(self.lr)
-        self.optimizer.step(self.lr)
-        self.steps += 1
+        """Takes the training step that `ablate.training.loop.train` takes, on the same batch each time."""
+        self._set_mode(training=True)
+        self._training_step.take(self._steps, self.batch, self.lr)
+        self._steps += 1
 
     @torch.inference_mode()
     def generation(self) -> None:
-        """A sequence position by position, each with the likeliest output: what greedy decoding costs.
+        """Reads the batch position by position, each with the likeliest output: what greedy decoding costs.
 
         The tokens are those of the batch, so that models whose outputs are no inputs can be timed as well.
         """
-        self._in_mode(False)
-        model, batch, state = self.model, self.batch, None
-        memory = None if model.source_embedding is None else model.encode(batch.source, batch.source_mask)
-        for place in range(batch.inputs.shape[1]):
-            logits, state = model.step(batch.inputs[:, place : place + 1], place, state, memory)
+        self._set_mode(training=False)
+        memory = None
+        if self.model.source_embedding is not None:
+            memory = self.model.encode(self.batch.source, self.batch.source_mask)
+        state = None
+        for place in range(self.batch.inputs.shape[1]):
+            token_b1 = self.batch.inputs[:, place : place + 1]
+            logits, state = self.model.step(token_b1, place, state, memory)
             logits.argmax(-1)

@@ -1,9 +1,9 @@
-"""Optimisers: gradients → update of the parameters; the bound of gradients, and weight decay.
+"""Optimizers: gradients → update of the parameters; the bound of gradients, and weight decay.
 
-Decay is the same for every optimiser; the caller excludes norms and biases.
+Decay is the same for every optimizer; the caller excludes norms and biases.
 
 decoupled   w ← w − lr·λ·w − update    (Loshchilov and Hutter 2019, as in AdamW)
-l2          g + 2λw, the gradient of loss + λ‖w‖², is clipped and passed to the optimiser
+l2          g + 2λw, the gradient of loss + λ‖w‖², is clipped and passed to the optimizer
 
 They call torch's fused kernels, by far the fastest way for small models, without its `Optimizer` class, whose first
 instance in a process takes over a second to import torch's compiler. These kernels are private to torch: where
@@ -12,7 +12,7 @@ one is missing or takes other arguments, the functions of `torch.optim` do the s
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
 import torch
 from pydantic import Field, PositiveFloat
@@ -30,21 +30,21 @@ Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Optimizer(ABC):
-    """A part of the slot `optimizer`, built from its `config` and the `parameters` that it updates.
+    """A rule that updates parameters: a part of the slot `optimizer`, built from `config` and `parameters`.
 
     Its other attributes hold the state that changes from step to step: tensors, numbers, and lists of them.
     """
 
     @abstractmethod
     def step(self, lr: float) -> None:
-        """One update in place, from the parameters' `.grad`, at learning rate `lr`."""
+        """Updates the parameters in place from their `.grad`, at learning rate `lr`."""
 
     def state(self) -> dict[str, Any]:
-        """The values from which `load` continues; the tensors are those that the next step changes."""
+        """Returns the values from which `load` continues; the tensors are those that the next step changes."""
         return {name: value for name, value in vars(self).items() if name not in ("config", "parameters")}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over the `state` of an optimiser of the same config and parameters, on the same device."""
+        """Takes over the `state` of an optimizer of the same config and parameters, on the same device."""
         vars(self).update(state)
 
 
@@ -65,15 +65,18 @@ class AdamW(Optimizer):
         "Added to the root in the denominator."
 
     def __init__(self, config: Config, parameters: Sequence[Tensor]) -> None:
-        self.config, self.parameters = config, list(parameters)
+        self.config = config
+        self.parameters = list(parameters)
         # Not `zeros_like`, which on the meta device imports torch's compiler.
-        self.means, self.squares = ([p.new_zeros(p.shape) for p in self.parameters] for _ in range(2))
+        self.means = [parameter.new_zeros(parameter.shape) for parameter in self.parameters]
+        self.squares = [parameter.new_zeros(parameter.shape) for parameter in self.parameters]
         # One tensor for all counts, so that counting is one operation; the kernel reads them one by one.
         device = self.parameters[0].device if self.parameters else None
         self.updates = torch.zeros(len(self.parameters), device=device)
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
+        """Updates each parameter that has a gradient, and counts the update."""
         chosen, gradients = _with_gradient(self.parameters)
         if not chosen:
             return
@@ -81,10 +84,11 @@ class AdamW(Optimizer):
             self.updates += 1
         else:
             self.updates[chosen] += 1
-        parameters, means, squares, updates = (
-            [values[i] for i in chosen]
-            for values in (self.parameters, self.means, self.squares, self.updates.unbind())
-        )
+        counts = self.updates.unbind()
+        parameters = [self.parameters[i] for i in chosen]
+        means = [self.means[i] for i in chosen]
+        squares = [self.squares[i] for i in chosen]
+        updates = [counts[i] for i in chosen]
         options: dict[str, Any] = {
             "lr": lr,
             "beta1": self.config.beta1,
@@ -117,17 +121,20 @@ class SGD(Optimizer):
             raise Invalid(
                 "momentum", "must be positive with nesterov on", config.momentum, "above 0, below 1"
             )
-        self.config, self.parameters = config, list(parameters)
+        self.config = config
+        self.parameters = list(parameters)
         self.velocities: list[Tensor | None] = [None] * len(self.parameters)
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
+        """Updates each parameter that has a gradient."""
         try:
             self._update(lr, fused=True)
         except NO_KERNEL:
             self._update(lr, fused=False)
 
-    def _update(self, lr: float, fused: bool) -> None:
+    def _update(self, lr: float, *, fused: bool) -> None:
+        """Updates the parameters by torch's fused kernel, or by its plain function."""
         chosen, gradients = _with_gradient(self.parameters)
         velocities = [self.velocities[i] for i in chosen]
         sgd(
@@ -148,16 +155,19 @@ class SGD(Optimizer):
 
 
 def _with_gradient(parameters: Sequence[Tensor]) -> tuple[list[int], list[Tensor]]:
-    """Which parameters have a gradient, and the gradients."""
-    chosen = {i: p.grad for i, p in enumerate(parameters) if p.grad is not None}
-    return list(chosen), list(chosen.values())
+    """Returns the places of the parameters that have a gradient, and their gradients."""
+    gradients = {}
+    for i, parameter in enumerate(parameters):
+        if parameter.grad is not None:
+            gradients[i] = parameter.grad
+    return list(gradients), list(gradients.values())
 
 
 @torch.no_grad()
 def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tensor:
-    """Scales all gradients so that their global 2-norm is at most `max_norm`, where one is given.
+    """Scales all gradients to a global 2-norm of at most `max_norm`, and returns the norm before.
 
-    Returns the norm as it was before, a scalar on the device of the parameters.
+    The norm is a scalar on the device of the parameters. Without `max_norm` nothing is scaled.
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     norm = torch.linalg.vector_norm(torch.cat([g.flatten() for g in gradients]))
@@ -168,22 +178,36 @@ def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tens
 
 
 class WeightDecay:
-    """λ on those of `decayed` that have a gradient, of one kind; the other kind's method does nothing."""
+    """Weight decay of one kind, on the parameters `decayed` that have a gradient.
+
+    The method of the other kind does nothing.
+    """
 
     def __init__(self, kind: Literal["decoupled", "l2"], strength: float, decayed: Sequence[Tensor]) -> None:
+        """`strength`: λ; at 0 nothing decays."""
         self.strength = strength
-        self._by_gradient = decayed if kind == "l2" and strength else ()
-        self._by_shrinking = decayed if kind == "decoupled" and strength else ()
+        self._by_gradient: Sequence[Tensor] = ()
+        self._by_shrinking: Sequence[Tensor] = ()
+        if not strength:
+            return
+        match kind:
+            case "l2":
+                self._by_gradient = decayed
+            case "decoupled":
+                self._by_shrinking = decayed
+            case _:
+                assert_never(kind)
 
     @torch.no_grad()
     def add_gradient(self) -> None:
-        """Adds 2λw to the gradients; call it between the backward pass and clipping."""
+        """Adds 2λw to the gradients of l2 decay; called between the backward pass and clipping."""
         for parameter in self._by_gradient:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter, alpha=2 * self.strength)
 
     @torch.no_grad()
     def shrink(self, lr: float) -> None:
-        """Subtracts lr·λ·w from the weights; just before the optimiser's step."""
-        if decayed := [parameter for parameter in self._by_shrinking if parameter.grad is not None]:
+        """Subtracts lr·λ·w from the weights of decoupled decay; called just before the optimizer's step."""
+        decayed = [parameter for parameter in self._by_shrinking if parameter.grad is not None]
+        if decayed:
             torch._foreach_mul_(decayed, 1 - lr * self.strength)

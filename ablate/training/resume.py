@@ -22,33 +22,33 @@ from ablate.training.optimizers import Optimizer
 
 
 @dataclass
-class Run:
+class TrainingState:
     """Everything that changes while a model trains."""
 
     model: Model
     optimizer: Optimizer
     history: History
     best: Best
+    metrics: dict[str, float | None]
     started: float  # When this attempt began, by `time.perf_counter`.
-    metrics: dict[str, float | None] = field(default_factory=dict)
-    # Loss and gradient norm, one after the other, of the steps that `history` does not know yet.
+    # Loss and gradient norm, one after the other, of the steps that `history` does not have yet.
     unread: list[Tensor] = field(default_factory=list)
     done: int = 0  # Steps made.
-    before: float = 0.0  # Seconds that were spent before the run was cut short.
+    earlier_seconds: float = 0.0  # Spent by earlier attempts.
 
     @property
     def seconds(self) -> float:
-        """Wall clock of training so far, that of earlier attempts included."""
-        return self.before + time.perf_counter() - self.started
+        """The wall-clock seconds of training so far, those of earlier attempts included."""
+        return self.earlier_seconds + time.perf_counter() - self.started
 
-    def save(self) -> bytes:
-        """All of it, and torch's global generators: a plugin may draw from them."""
+    def to_bytes(self) -> bytes:
+        """Returns the state as bytes, with that of torch's global generators, from which a plugin may draw."""
         cuda = self.model.device.type == "cuda"
         content = {
             "model": tensors_of(self.model),
             "optimizer": self.optimizer.state(),
-            "history": vars(self.history),
-            "best": vars(self.best),
+            "history": self.history.state(),
+            "best": self.best.state(),
             "metrics": self.metrics,
             "unread": self.unread,
             "done": self.done,
@@ -61,17 +61,18 @@ class Run:
         return buffer.getvalue()
 
     def load(self, state: bytes, batches: Iterator[Batch]) -> None:
-        """Takes over what `save` returned, and draws from `batches` those of the steps that were made."""
+        """Takes over what `to_bytes` returned, and draws the batches of the steps that were made."""
         content = torch.load(io.BytesIO(state), map_location=self.model.device, weights_only=True)
         with torch.no_grad():
             for name, tensor in tensors_of(self.model).items():
                 tensor.copy_(content["model"][name])
         self.optimizer.load(content["optimizer"])
-        vars(self.history).update(content["history"])
-        vars(self.best).update(content["best"])
+        self.history.load(content["history"])
+        self.best.load(content["best"])
         self.metrics |= content["metrics"]
         self.unread += content["unread"]
-        self.done, self.before = content["done"], content["seconds"]
+        self.done = content["done"]
+        self.earlier_seconds = content["seconds"]
         for _ in range(self.done):
             next(batches)
         torch.set_rng_state(content["generator"].cpu())
@@ -80,7 +81,7 @@ class Run:
 
 
 def packed(model: nn.Module) -> bytes:
-    """Parameters and persistent buffers by their path.
+    """Returns parameters and persistent buffers by their path, in the safetensors format.
 
     A tensor that several paths share is kept under the first; the metadata's `shared` gives, in JSON, that path for
     each of the others. One entry, since the format writes several in no fixed order.
@@ -99,12 +100,12 @@ def packed(model: nn.Module) -> bytes:
 
 
 def unpack(content: bytes, model: nn.Module) -> None:
-    """Puts kept weights into a model of the same config; raises `ValueError` when they belong to another."""
-    tensors: Mapping[str, Tensor] = load(content)
-    missing, unexpected = model.load_state_dict(tensors, strict=False)
+    """Loads kept weights into a model of the same config. Raises `ValueError` for those of another model."""
+    weights: Mapping[str, Tensor] = load(content)
+    missing, unexpected = model.load_state_dict(weights, strict=False)
     # A shared tensor is kept under one of its paths.
-    places = model.state_dict(keep_vars=True)
-    given = {id(places[path]) for path in tensors if path in places}
-    missing = [path for path in missing if id(places[path]) not in given]
+    tensors = model.state_dict(keep_vars=True)
+    loaded = {id(tensors[path]) for path in weights if path in tensors}
+    missing = [path for path in missing if id(tensors[path]) not in loaded]
     if missing or unexpected:
         raise ValueError(f"these are another model's weights; missing: {missing}, unexpected: {unexpected}")

@@ -19,27 +19,30 @@ from ablate.training.section import TrainingSection
 
 
 class Schedule(ABC):
-    """A part of the slot `schedule`, built from its config alone."""
+    """The learning rate after the warm-up: a part of the slot `schedule`, built from its config alone."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
 
     @abstractmethod
     def factor(self, progress: float) -> float:
-        """Share of the peak that is left at `progress`, 0 … 1 of the way to the last update."""
+        """Returns the share of the peak that is left at a progress.
+
+        progress: the share of the way from the first update at the peak to the last update, 0 … 1.
+        """
 
 
 @register("schedule", "constant")
 class Constant(Schedule):
-    """Stays at the peak."""
+    """The peak at every update after the warm-up."""
 
     def factor(self, progress: float) -> float:
-        """The peak."""
+        """Returns 1 at any progress."""
         return 1.0
 
 
 class Decay(Schedule):
-    """Base of the schedules that fall."""
+    """The base of the schedules that fall."""
 
     class Config(PartConfig):
         final: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -48,30 +51,32 @@ class Decay(Schedule):
 
 @register("schedule", "linear")
 class Linear(Decay):
-    """Falls in a straight line: 1 − (1 − final) · p."""
+    """A fall in a straight line: 1 − (1 − final) · p."""
 
     def factor(self, progress: float) -> float:
-        """See the class."""
+        """Returns 1 − (1 − final) · p."""
         return 1 - (1 - self.config.final) * progress
 
 
 @register("schedule", "cosine")
 class Cosine(Decay):
-    """Falls along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
+    """A fall along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
 
     def factor(self, progress: float) -> float:
-        """See the class."""
+        """Returns final + (1 − final) · (1 + cos πp) / 2."""
         final = self.config.final
         return final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2
 
 
 def learning_rates(training: TrainingSection) -> list[float]:
-    """The learning rate of every update, the first at index 0."""
+    """Returns the learning rate of every update, the first at index 0."""
     schedule: Schedule = training.schedule.build()
-    steps, warmup = training.steps, training.warmup_steps
-    first = max(warmup, 1)
-    span = max(steps - first, 1)
-    return [
-        training.lr * (update / warmup if update <= warmup else schedule.factor((update - first) / span))
-        for update in range(1, steps + 1)
-    ]
+    warmup = training.warmup_steps
+    first_at_peak = max(warmup, 1)
+    span = max(training.steps - first_at_peak, 1)
+    rates = []
+    for update in range(1, training.steps + 1):
+        progress = (update - first_at_peak) / span
+        factor = update / warmup if update <= warmup else schedule.factor(progress)
+        rates.append(training.lr * factor)
+    return rates

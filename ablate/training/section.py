@@ -1,4 +1,4 @@
-"""`training:` how every variant is trained."""
+"""The section `training:`, by which every variant is trained."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,20 +12,20 @@ LEAST = 128  # The fewest validation examples of an evaluation, where neither st
 
 
 class EvaluationSection(StrictModel):
-    """Settings of evaluation: validation examples, a test with the best weights, measures of each layer."""
+    """The settings of evaluation: validation examples, a test with the best weights, measures of each layer."""
 
     validation: PositiveInt | None = None
     """Validation examples of each evaluation. Not given: as many as leave all examples that are only forwarded, test
     included, at a quarter of those that are trained, at least 128; never more than the task has."""
     best: OnOff = False
-    """Whether the test set is read once more, with the weights that were best on validation data; on where the study
+    """On: the test set is read once more, with the weights that were best on validation data; always where the study
     judges by them (`at: best_validation`)."""
     layers: OnOff = False
-    "Whether attention_entropy, attention_logit_max and dead_units are taken after the last step."
+    "On: attention_entropy, attention_logit_max and dead_units are measured after the last step."
 
 
 class TrainingSection(StrictModel):
-    """One optimiser, one schedule, a fixed number of steps."""
+    """The settings of training: one optimizer, one schedule, a fixed number of steps."""
 
     steps: PositiveInt = 1000
     "Number of updates."
@@ -48,7 +48,7 @@ class TrainingSection(StrictModel):
     eval_every: PositiveInt = 100
     "Updates between two evaluations on validation data."
     evaluation: EvaluationSection = EvaluationSection()
-    "How much is evaluated, and what of."
+    "Number of validation examples, and what else is measured."
     device: Literal["auto", "cpu", "cuda"] = "auto"
     "auto: cuda when there is one."
 
@@ -58,19 +58,23 @@ class TrainingSection(StrictModel):
         return (*range(self.eval_every, self.steps, self.eval_every), self.steps)
 
     def validation_size(self, task: Task) -> int:
-        """Validation examples of each evaluation."""
-        asked, most = self.evaluation.validation, task.sampling.validation
-        if asked is None:
-            room = self.steps * self.batch_size // 4 - self._on_test(task) - INITIAL
-            asked = max(LEAST, room // len(self.reports))
-        return min(asked, most or asked)
+        """Returns the number of validation examples of each evaluation."""
+        size = self.evaluation.validation
+        if size is None:
+            forwarded = self.steps * self.batch_size // 4
+            size = max(LEAST, (forwarded - self._tested(task) - INITIAL) // len(self.reports))
+        return min(size, task.sampling.validation or size)
 
     def forwarded(self, task: Task) -> int:
-        """The most examples that a training forwards without training on them."""
-        before = min(INITIAL, task.sampling.validation or INITIAL)
-        return before + len(self.reports) * self.validation_size(task) + self._on_test(task)
+        """Returns the most examples that a training forwards without training on them."""
+        initial = min(INITIAL, task.sampling.validation or INITIAL)
+        return initial + len(self.reports) * self.validation_size(task) + self._tested(task)
 
-    def _on_test(self, task: Task) -> int:
-        tests = task.sampling.test + sum(task.sliced(name).sampling.test for name in task.slices())
+    def _tested(self, task: Task) -> int:
+        """Returns the most examples of test and its slices that a training forwards."""
+        examples = task.sampling.test
+        for name in task.slices():
+            examples += task.sliced(name).sampling.test
         # Each metric has a best step of its own.
-        return tests * (1 + len(task.metrics) * self.evaluation.best)
+        tests = 1 + len(task.metrics) if self.evaluation.best else 1
+        return tests * examples

@@ -21,20 +21,23 @@ TaskConfig = Annotated[Any, Slot("task")]
 
 
 class TrialConfig(StrictModel):
-    """The config of one trial, resolved."""
+    """The resolved config of one trial."""
 
     task: TaskConfig
     model: ModelSection
     training: TrainingSection
 
     def built_task(self) -> Task:
-        """The task, as it is laid out for the model's topology."""
+        """Builds the task, laid out for the model's topology. Raises `Invalid` with paths from the task."""
         task: Task = self.task.build()
         return task.for_topology(self.model.topology.name)
 
 
 def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
-    """Trains on `threads` threads; torch's global generators and number of threads are restored at the end."""
+    """Trains the model of a trial on `threads` threads, and returns its record.
+
+    Torch's global generators and number of threads are restored at the end.
+    """
     config = parse(trial.config)
     task = config.built_task()
     device = resolve_device(config.training.device)
@@ -44,20 +47,23 @@ def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
 
 
 def resolve_device(name: str) -> str:
-    """`cpu` or `cuda`, for `auto` the second where there is one."""
-    return name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+    """Returns `cpu` or `cuda`: for `auto`, `cuda` where torch can use a GPU."""
+    if name != "auto":
+        return name
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def parse(config: Mapping[str, Any]) -> TrialConfig:
-    """The sections of a trial, from plain data."""
+    """Returns the sections of a trial from plain data. Raises pydantic's `ValidationError`."""
     return TrialConfig.model_validate(dict(config))
 
 
 @contextmanager
 def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
-    """`threads` threads and, on CUDA, repeatable kernels; global generators start from `seed` and are restored.
+    """Runs its block on `threads` threads with torch's global generators seeded; on CUDA, with repeatable kernels.
 
-    The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
+    Threads, generators and kernels are restored. The harness draws nothing from the global generators; seeded, a
+    plugin's modules repeat too.
     """
     threads_before = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()

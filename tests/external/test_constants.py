@@ -12,9 +12,8 @@ from harness import ablate_here, plan_here, prepare, problems, with_database
 
 from ablate import load
 from ablate.external.constants_file import constants_file
-from ablate.external.edits import Edit, applied
 from ablate.external.notebook import script_of
-from ablate.external.script import NotReplaceable, parsed_source
+from ablate.external.script import Edit, NotReplaceable, applied, parsed_source
 from ablate.external.toml import toml_text
 
 CASES = Path(__file__).parent / "cases"

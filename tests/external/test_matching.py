@@ -32,10 +32,10 @@ def test_patterns_are_checked(pattern, said):
 def test_a_pattern_that_would_take_years_ends(pattern, line):
     before = signal.getsignal(signal.SIGVTALRM)
     matching = Matching({"loss": pattern}, spare=0.2)
-    assert matching.found("xxy") == {"loss": "y"}
+    assert matching.last_matches("xxy") == {"loss": "y"}
     began = time.process_time()
     with pytest.raises(AblateError, match=f"{len(line):,} characters that begins 'xxxx"):
-        matching.found(line)
+        matching.last_matches(line)
     assert time.process_time() - began < 2
     assert signal.getsignal(signal.SIGVTALRM) == before
 
@@ -43,18 +43,18 @@ def test_a_pattern_that_would_take_years_ends(pattern, line):
 def test_many_lines_that_each_take_long_end_as_well():
     matching = Matching({"loss": r"(?:x|x)*(y)"}, spare=0.2)
     with pytest.raises(AblateError, match="take too long"):
-        [matching.found("x" * 18) for _ in range(1000)]
+        [matching.last_matches("x" * 18) for _ in range(1000)]
 
 
 @pytest.mark.slow
 def test_much_output_is_in_time():
     matching = Matching({"loss": r"loss: (\S+)", "step": r"^step (\d+)"})
     for step in range(50_000):
-        assert matching.found(f"step {step}, loss: 0.5 after some words") == {
+        assert matching.last_matches(f"step {step}, loss: 0.5 after some words") == {
             "loss": "0.5",
             "step": str(step),
         }
-    assert matching.found("x" * 5_000_000 + " loss: 2 loss: 3") == {"loss": "3"}
+    assert matching.last_matches("x" * 5_000_000 + " loss: 2 loss: 3") == {"loss": "3"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_much_output_is_in_time():
 def test_a_pattern_that_matches_in_two_names_is_refused(pattern, lines):
     matching = Matching({"loss": pattern})
     with pytest.raises(AblateError, match="which are two numbers"):
-        [matching.found(line) for line in lines]
+        [matching.last_matches(line) for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_a_pattern_that_matches_in_two_names_is_refused(pattern, lines):
 )
 def test_a_pattern_that_matches_in_one_name_has_its_last_number(pattern, lines, last):
     matching = Matching({"loss": pattern})
-    assert [matching.found(line) for line in lines][-1] == {"loss": last}
+    assert [matching.last_matches(line) for line in lines][-1] == {"loss": last}

@@ -17,7 +17,7 @@ from ablate.core.speed_facts import SpeedFacts
 from ablate.core.workload import Workload
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.stages.speed.measuring import Group
+from ablate.stages.speed.group import Group
 from ablate.stages.speed.section import SpeedSection
 from ablate.stages.speed.timing import Timing
 from ablate.stages.speed.whole_runs import RunRequest, measure_runs

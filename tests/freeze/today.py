@@ -79,7 +79,7 @@ def source_digests(plugins: Sequence[Path]) -> Iterator[tuple[str, str]]:
     from ablate.external.best import best_values
     from ablate.external.command import filled
     from ablate.external.reading import Reading
-    from ablate.stages.speed.measuring import measure_group
+    from ablate.stages.speed.calls import measure_group
     from ablate.study.sources import source_digest
     from ablate.training.trial import train_trial
     from ablate.training.workload import SequenceWorkload

@@ -38,7 +38,7 @@ from ablate.models.model import Model
 from ablate.models.reference import places
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Batch, Classification
-from ablate.training.probes import fingerprint
+from ablate.training.fingerprint import fingerprint
 from ablate.training.trial import isolated
 
 CATALOGUE.load_builtin()

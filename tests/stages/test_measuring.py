@@ -11,7 +11,9 @@ import torch
 
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
-from ablate.stages.speed.measuring import Group, Request, measure_group
+from ablate.stages.speed import calls
+from ablate.stages.speed.calls import Request, measure_group
+from ablate.stages.speed.group import Group
 
 BURNT = 0.005
 """Seconds of CPU of each thread."""
@@ -79,3 +81,22 @@ def test_threads_that_wait_for_one_another_take_their_time():
         os.sched_setaffinity(0, allowed)
     # One core gives no more than a second a second, however busy it is.
     assert found["seconds"] >= 2 * BURNT
+
+
+def test_the_load_of_other_programs_is_what_they_put_on_the_machine(monkeypatch):
+    """Children of this process are none of them, as for whole runs."""
+
+    class Others:
+        def cores(self):
+            return 2.5
+
+    class Passing(Workload):
+        def operations(self, config):
+            return {"step": Operation(lambda: None, 1, 1)}
+
+    monkeypatch.setattr(calls, "OtherPrograms", Others)
+    monkeypatch.setattr(calls, "peak_of_step", lambda build: None)
+    found = measured(Passing, base=1, other=2)
+    assert found["busy"] == 2.5
+    assert [*found["configs"]] == ["base", "other"]
+    assert found["configs"]["other"]["calls"]["step"]["flops"] is None

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ablate.core.speed import Operation
-from ablate.stages.speed.measuring import peak_of_step
+from ablate.stages.speed.step_memory import peak_of_step
 
 MB = 1 << 20
 ADAMW = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.0, "eps": 1e-8}

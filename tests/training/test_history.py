@@ -24,10 +24,10 @@ def test_points_hold_means_since_the_last_evaluation():
     made = History()
     for loss, norm in [(4.0, 1.0), (2.0, 3.0)]:
         assert made.add(loss, norm)
-    first = made.evaluated(0.1, {"accuracy": 0.5})
+    first = made.add_evaluation(0.1, {"accuracy": 0.5})
     assert first == {"train_loss": 3.0, "grad_norm": 2.0, "lr": 0.1, "validation_accuracy": 0.5}
     made.add(1.0, 5.0)
-    second = made.evaluated(0.2, {"accuracy": 0.75})
+    second = made.add_evaluation(0.2, {"accuracy": 0.75})
     assert second == {"train_loss": 1.0, "grad_norm": 5.0, "lr": 0.2, "validation_accuracy": 0.75}
     for name, curve in made.curves.items():
         assert (curve.steps.tolist(), curve.values.tolist()) == ([2, 3], [first[name], second[name]])
@@ -84,6 +84,10 @@ def test_the_best_evaluation_of_each_metric_is_the_first_on_ties_and_keeps_its_w
         assert torch.equal(best.weights[step]["weight"], torch.full((1, 1), float(step)))
     best.offer(9, {"up": math.nan, "down": math.nan, "also": math.nan}, model)
     assert best.steps == {"up": 1, "down": 2, "also": 2}
+    half = Best(metrics, metrics)
+    half.offer(1, {"up": 0.5, "down": math.nan, "also": math.nan}, model)
+    assert half.steps == {"up": 1}
+    assert set(half.weights) == {1}
     none = Best({"up": Metric("max")}, ["up"])
     none.offer(1, {"up": math.nan}, model)
     assert none.steps == none.weights == {}

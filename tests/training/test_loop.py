@@ -13,7 +13,7 @@ from ablate.models.build import build_model
 from ablate.models.inspection import layer_metrics
 from ablate.training import evaluation
 from ablate.training import loop as module
-from ablate.training.evaluation import evaluate, outcomes
+from ablate.training.evaluation import evaluate_split, measure_examples
 from ablate.training.loop import INSPECTED, train
 from ablate.training.section import INITIAL, TrainingSection
 from ablate.training.trial import parse
@@ -130,10 +130,13 @@ def test_evaluation_has_a_budget(settings, sampling, validation, forwarded):
 
 def test_no_more_is_forwarded_than_said(resolved, monkeypatch):
     read = []
+
+    def counted(model, task, split, **options):
+        read.append(len(split))
+        return measure_examples(model, task, split, **options)
+
     for place in (module, evaluation):
-        monkeypatch.setattr(
-            place, "outcomes", lambda m, t, split, **o: read.append(len(split)) or outcomes(m, t, split, **o)
-        )
+        monkeypatch.setattr(place, "measure_examples", counted)
     config = resolved(training={"steps": 40, "evaluation": {"best": True}, "lr": 0.4, "optimizer": "sgd"})
     _, task, training = parts(config)
     run(config)
@@ -190,11 +193,13 @@ def test_metrics_are_those_of_the_model_before_its_first_and_after_its_last_step
         resolved(model={"dropout": {"residual": 0.5}}, training={"eval_every": 100, "evaluation": ALL})
     )
     validation = task.split(0, "validation", "cpu")
-    before = evaluate(model, task, validation[torch.arange(INITIAL) * len(validation) // INITIAL])["loss"]
+    before = evaluate_split(model, task, validation[torch.arange(INITIAL) * len(validation) // INITIAL])[
+        "loss"
+    ]
     outcome = trained(model, task, training)
     assert outcome.metrics["initial_loss"] == pytest.approx(before, rel=1e-6)
     assert outcome.metrics["initial_loss"] != outcome.metrics["test_loss"]
-    test = evaluate(model, task, task.split(0, "test", "cpu"))
+    test = evaluate_split(model, task, task.split(0, "test", "cpu"))
     assert {name: outcome.metrics[name] for name in test} == test
     assert {name: outcome.metrics[f"{name}_at_best_validation"] for name in test} == test
     assert outcome.metrics["accuracy_best_step"] == outcome.metrics["loss_best_step"] == 12
@@ -233,8 +238,9 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
     assert all(value is None or math.isfinite(value) for value in outcome.metrics.values())
 
 
-def test_weights_that_leave_the_numbers_in_the_last_step_are_diverged(resolved):
-    settings = {"optimizer": "sgd", "lr": 1e30, "clip_norm": None, "steps": 1}
+@pytest.mark.parametrize("best", [False, True])
+def test_weights_that_leave_the_numbers_in_the_last_step_are_diverged(resolved, best):
+    settings = {"optimizer": "sgd", "lr": 1e30, "clip_norm": None, "steps": 1, "evaluation": {"best": best}}
     outcome = run(resolved(model={"norm": "none"}, training=settings))
     assert np.isfinite(outcome.arrays["train_loss"]).all()
     assert outcome.status == "diverged"
@@ -289,9 +295,9 @@ def test_metrics_are_means_over_all_chunks_in_evaluation_mode_and_no_state_moves
     before = {name: tensor.clone() for name, tensor in model.train(mode).state_dict().items()}
     for chunk in (evaluation.CHUNK, 48):  # the last one weighs what it holds
         monkeypatch.setattr(evaluation, "CHUNK", chunk)
-        metrics = evaluate(model, task, split)
+        metrics = evaluate_split(model, task, split)
         assert metrics["accuracy"] == right / 100
         assert metrics["loss"] == pytest.approx(losses.mean().item(), rel=1e-6)
-        assert outcomes(model, task, split)[1] == pytest.approx(metrics["loss"], rel=1e-6)
+        assert measure_examples(model, task, split)[1] == pytest.approx(metrics["loss"], rel=1e-6)
     assert all(each.training == mode for each in model.modules())
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())

@@ -122,7 +122,7 @@ def test_on_a_gpu(resolved):
     import numpy as np
 
     from ablate.stages.speed.blocks import time_blocks
-    from ablate.stages.speed.measuring import peak_of_step
+    from ablate.stages.speed.step_memory import peak_of_step
 
     config = resolved(training={"device": "cuda"})
     peak = peak_of_step(lambda: WORKLOAD.operations(config))

@@ -11,7 +11,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE, register
 from ablate.components.mixer import Mixer
 from ablate.execution.run_trial import WorkloadRef
-from ablate.training.probes import unreached
+from ablate.training.reach import unreached
 from ablate.training.trial import parse
 
 CATALOGUE.load_builtin()

@@ -112,12 +112,12 @@ def test_weights_come_back_also_where_parts_share_them(resolved):
 
 
 def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(resolved, tmp_path, monkeypatch):
-    from ablate.training import loop
+    from ablate.training import step
 
     trial = Trial("x", resolved(), 0, save_every=5)
     store, workload = Store(tmp_path), SequenceWorkload()
     made = []
-    clip = loop.clip_gradients
+    clip = step.clip_gradients
 
     def counted(*arguments: object) -> torch.Tensor:
         made.append(0)
@@ -125,7 +125,7 @@ def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(resolved, tmp_
             raise RuntimeError("struck")
         return clip(*arguments)
 
-    monkeypatch.setattr(loop, "clip_gradients", counted)
+    monkeypatch.setattr(step, "clip_gradients", counted)
 
     def run(fresh: bool = False) -> Record:
         engine = Supervised(InProcess(WorkloadRef("sequence"), workload))

@@ -60,7 +60,7 @@ class LogPatterns:
         values = _LogValues(file)
         for number, line in enumerate(lines, start=1):
             try:
-                matches = matching.found(_TERMINAL.sub("", line))
+                matches = matching.last_matches(_TERMINAL.sub("", line))
             except AblateError as error:
                 raise Invalid("", f"{file}, line {number}: {error}") from None
             if number == len(lines):

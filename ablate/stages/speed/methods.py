@@ -12,7 +12,9 @@ from ablate.core.speed import RunTime, TimedCall
 from ablate.execution.run_trial import WorkloadRef
 from ablate.records.store import Store
 from ablate.stages.speed.blocks import BUDGET
-from ablate.stages.speed.measuring import Found, Group, Request, measure_group, measured
+from ablate.stages.speed.calls import Request, measure_group
+from ablate.stages.speed.group import Group, GroupTimes
+from ablate.stages.speed.measuring import measured
 from ablate.stages.speed.section import SpeedSection
 from ablate.stages.speed.whole_runs import RUNS_A_BLOCK, RunRequest, measure_runs
 from ablate.study.sources import source_digest
@@ -46,8 +48,8 @@ class Method(ABC):
     @abstractmethod
     def measured(
         self, number: int, groups: Sequence[Group], where: WorkloadRef, advice: Callable[[str, str, str], str]
-    ) -> Generator[tuple[str, Found]]:
-        """Yields the key and the results of each group in the replicate of a number, as `measuring.measured`."""
+    ) -> Generator[tuple[str, GroupTimes]]:
+        """Yields the key and the times of each group in the replicate of a number, as `measuring.measured`."""
 
     @abstractmethod
     def expected(self, num_places: int) -> float | None:
@@ -89,7 +91,7 @@ class _Calls(Method):
 
     def measured(
         self, number: int, groups: Sequence[Group], where: WorkloadRef, advice: Callable[[str, str, str], str]
-    ) -> Generator[tuple[str, Found]]:
+    ) -> Generator[tuple[str, GroupTimes]]:
         request = Request(number, self.times, groups, BUDGET)
         return measured(where, measure_group, request, advice)
 
@@ -129,7 +131,7 @@ class _WholeRuns(Method):
 
     def measured(
         self, number: int, groups: Sequence[Group], where: WorkloadRef, advice: Callable[[str, str, str], str]
-    ) -> Generator[tuple[str, Found]]:
+    ) -> Generator[tuple[str, GroupTimes]]:
         request = RunRequest(number, self._seed, self._metric, groups)
         return measured(where, measure_runs, request, advice)
 

@@ -29,7 +29,7 @@ from ablate.records.environment import here, machine
 from ablate.records.store import Store
 from ablate.session.stage import Measurement
 from ablate.session.workers import reference
-from ablate.stages.speed.measuring import Found, Group
+from ablate.stages.speed.group import Group, GroupTimes
 from ablate.stages.speed.methods import Method, method_of
 from ablate.stages.speed.section import SpeedSection
 from ablate.study.designs import Config
@@ -102,7 +102,7 @@ class Timing:
             files,
         )
 
-    def _rows(self, place: _Place, processes: Sequence[Found]) -> list[dict[str, Any]]:
+    def _rows(self, place: _Place, processes: Sequence[GroupTimes]) -> list[dict[str, Any]]:
         """Returns a row a variant, process and call, with the columns of `SpeedFacts`."""
         rows: list[dict[str, Any]] = []
         for variant, config in place.keys.items():
@@ -249,15 +249,15 @@ def file_of(store: Store, key: str) -> Path:
     return store.root / "speed" / f"{key}.json"
 
 
-def load(store: Store, key: str) -> list[Found]:
+def load(store: Store, key: str) -> list[GroupTimes]:
     """Returns what the processes of a group have found so far, in order.
 
     A corrupt file is set aside. Raises `StoreError`.
     """
 
-    def decode(content: bytes) -> list[Found]:
+    def decode(content: bytes) -> list[GroupTimes]:
         data = json.loads(content)
-        processes: list[Found] = data["processes"]
+        processes: list[GroupTimes] = data["processes"]
         if data["digest"] != digest_of_data([key, processes]):
             raise ValueError("it is not what was written")
         return processes
@@ -265,7 +265,7 @@ def load(store: Store, key: str) -> list[Found]:
     return store.read(file_of(store, key), decode, ", it will be measured again") or []
 
 
-def save(store: Store, key: str, processes: Sequence[Found]) -> None:
+def save(store: Store, key: str, processes: Sequence[GroupTimes]) -> None:
     """Writes all processes of a group, whole or not at all. Raises `StoreError`."""
     data = {"digest": digest_of_data([key, processes]), "processes": processes}
     write_text(file_of(store, key), json.dumps(data, indent=1, allow_nan=False) + "\n")

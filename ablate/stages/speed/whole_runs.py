@@ -18,10 +18,9 @@ from ablate.core.record import outcome
 from ablate.core.speed import TimedRun
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
-from ablate.stages.speed.measuring import Found, Group, OtherPrograms
+from ablate.stages.speed.group import TWIN, CallTimes, ConfigTimes, Group, GroupTimes
+from ablate.stages.speed.other_programs import OtherPrograms
 
-# The key of the second copy of the baseline.
-_TWIN = ""
 _TICK = 1e-9
 RUNS_A_BLOCK = 2
 """Runs of each config in a block, and of the second copy of the baseline."""
@@ -40,33 +39,35 @@ class RunRequest:
     groups: Sequence[Group]
 
 
-def measure_runs(workload: Workload, group: Group, request: RunRequest, at: Callable[[str], object]) -> Found:
+def measure_runs(
+    workload: Workload, group: Group, request: RunRequest, at: Callable[[str], object]
+) -> GroupTimes:
     """Measures one group by a block of whole runs.
 
-    `at` hears of each config, by its key, before it is run. Returns plain data: see `Found`. Raises `AblateError` for a
-    run that does not complete, or does not report its seconds.
+    `at` hears of each config, by its key, before it is run. Raises `AblateError` for a run that does not complete,
+    or does not report its seconds.
     """
-    baseline = next(iter(group.configs))
+    baseline = group.baseline
     others = OtherPrograms()
 
-    def timed(key: str) -> dict[str, float]:
-        config_key = key or baseline
+    def timed(config_copy: str) -> dict[str, float]:
+        config_key = group.key_of(config_copy)
         at(config_key)
         return _times(workload, group.configs[config_key], config_key, request)
 
     if request.block == 0:
         for key in group.configs:
             timed(key)
-    copies = [*group.configs, _TWIN]
+    copies = [*group.configs, TWIN]
     draws = numpy_stream(request.block, "speed", group.key)
     order = [copies[index] for index in draws.permutation(len(copies))]
     times: dict[str, list[dict[str, float]]] = {key: [] for key in copies}
     for key in [*order, *reversed(order)]:
         times[key].append(timed(key))
     means = {key: _means(of_runs) for key, of_runs in times.items()}
-    configs: dict[str, Any] = {}
+    configs: dict[str, ConfigTimes] = {}
     for key in group.configs:
-        compared = _TWIN if key == baseline else key
+        compared = TWIN if key == baseline else key
         configs[key] = {"memory": None, "calls": _calls(means[key], means[compared], means[baseline])}
     return {"measured": now(), "busy": others.cores(), "configs": configs}
 
@@ -99,9 +100,9 @@ def _means(times: list[dict[str, float]]) -> dict[str, float]:
 
 def _calls(
     means: Mapping[str, float], compared: Mapping[str, float], baseline: Mapping[str, float]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, CallTimes]:
     """Returns the times of a config as a file keeps those of calls; compared: what its ratio to the baseline is of."""
-    calls: dict[str, dict[str, Any]] = {}
+    calls: dict[str, CallTimes] = {}
     for name, seconds in means.items():
         calls[name] = {
             "seconds": seconds,
