@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 from harness import prepare, run_here
-from statsmodels.datasets import randhie
 
 from ablate import load
 from ablate.commands.guide import text_of
 
 
 @pytest.fixture
-def study(tmp_path) -> Path:
-    """The study as the guide has it, beside the file that the guide's command writes."""
+def study(tmp_path, monkeypatch) -> Path:
+    """The study as the guide has it, beside the file that the guide's code writes."""
     guide = text_of("own-parts")
-    assert "randhie.load_pandas().data.to_csv('randhie.csv', index=False)" in guide
-    randhie.load_pandas().data.to_csv(tmp_path / "randhie.csv", index=False)
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "randhie" in block]
     (text,) = [block for block in re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL) if "randhie" in block]
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
     path = tmp_path / "visits.yaml"
     path.write_text(text)
     return path
