@@ -36,6 +36,8 @@ LOCKS = ".locks"
 MAX_KEPT = 10 * 2**20
 # Nanoseconds by which the clock of a disk may be behind.
 _CLOCK_LAG_NS = 20_000_000
+# The files that start a trial. They lie in the original where the studied repository is that of ablate.
+_STARTERS = Path(__file__).resolve().parent
 
 
 class StudyStop(AblateError):
@@ -277,7 +279,10 @@ class RunFolder:
         remove_tree(self.trace_folder)
 
     def _opened_in_original(self, trace: Trace) -> list[str]:
-        """Returns the files of the original that were opened, except data, caches and below folders of variables."""
+        """Returns the files of the original that were opened.
+
+        Left out are data, caches, files below folders of variables, and those by which ablate starts a trial.
+        """
         root = self.snapshot.root
         opened: list[str] = []
         for path in trace.below(root):
@@ -287,7 +292,7 @@ class RunFolder:
         if not opened:
             return opened
 
-        allowed = [entry.place for entry in self.snapshot.data]
+        allowed = [_STARTERS, *(entry.place for entry in self.snapshot.data)]
         for value in os.environ.values():
             places = [Path(part) for part in value.split(os.pathsep) if os.path.isabs(part)]
             allowed += [place for place in places if place != root and place.is_relative_to(root)]

@@ -18,6 +18,7 @@ from ablate.tasks.group import Group
 from ablate.tasks.induction import Induction
 from ablate.tasks.kernel_regression import KernelRegression
 from ablate.tasks.memorization import Memorization
+from ablate.tasks.mnist1d import MNIST1D
 from ablate.tasks.mqar import MQAR
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
@@ -36,6 +37,7 @@ SMALL: list[Generated] = [
     Memorization(Memorization.Config(num_facts=16, seq_len=6)),
     AddingProblem(AddingProblem.Config(seq_len=4)),
     KernelRegression(KernelRegression.Config(num_pairs=2)),
+    MNIST1D(MNIST1D.Config(train_size=None, shuffled=True)),
     MQAR(MQAR.Config(vocab_size=10, seq_len=10, noise=1, validation_size=512, test_size=4096)),
     Induction(Induction.Config(vocab_size=5, seq_len=7, validation_size=512, test_size=4096)),
     Group(Group.Config(seq_len=5, validation_size=512, test_size=4096)),
