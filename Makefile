@@ -61,7 +61,7 @@ atlas: $(READY) ## run what is missing of studies/atlas, each confirmed on fresh
 			$(BIN)/ablate run "$$study" --results results/atlas --confirm || exit; \
 		fi; \
 	done
-	$(BIN)/ablate atlas results/atlas --intro studies/atlas/intro.md
+	$(BIN)/ablate atlas results/atlas --intro studies/atlas/intro.md --by-construction studies/atlas/by_construction.csv
 
 bench: $(READY) ## what the harness itself costs, in 25 minutes of an idle machine; writes results/bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"

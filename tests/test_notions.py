@@ -27,6 +27,7 @@ from ablate.core.stress_facts import StressFacts
 from ablate.external.options import CommandOptions, DataSection, FunctionOptions, OwnMetric, ScriptOptions
 from ablate.models.section import ModelSection
 from ablate.records.evaluated import COLUMNS as EVALUATION_COLUMNS
+from ablate.report.atlas.registry import RegistryRow
 from ablate.report.sections import SECTIONS
 from ablate.stages import CONFIGS
 from ablate.study.schema import StudyConfig
@@ -37,6 +38,7 @@ TABLE = Path(__file__).parent / "notions.csv"
 COLUMNS = {
     "comparisons.csv": [field.name for field in fields(ComparisonRow)],
     "claims.csv": [field.name for field in fields(ClaimRow)],
+    "atlas/claims.csv": [field.name for field in fields(RegistryRow)],
     "stability.csv": [field.name for field in fields(StabilityRow)],
     "conditions.csv": [field.name for field in fields(ConditionsRow)],
     "trends.csv": [field.name for field in fields(TrendRow)],

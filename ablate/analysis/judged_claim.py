@@ -131,6 +131,10 @@ class JudgedClaim:
             unequal_runs=as_text(at.unequal_runs),
         )
 
+    def rows_in_conditions(self) -> list[ClaimRow]:
+        """Returns a row for each condition that the claim is judged in, or one where a single number decides it."""
+        return [replace(self, places=[at]).row() for at in self.places]
+
     def _reason(self, at: ClaimAt) -> Reason | None:
         """Returns why the claim is open, with the seeds that would settle it; None where it is decided.
 

@@ -15,15 +15,25 @@ import click
     metavar="FILE",
     help="Markdown file with which the page begins.",
 )
-def command(results: Path, intro: IO[str] | None) -> None:
+@click.option(
+    "--by-construction",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    default=None,
+    metavar="FILE",
+    help="CSV table of what tests decide without training.",
+)
+def command(results: Path, intro: IO[str] | None, by_construction: Path | None) -> None:
     """Put the claims of many studies on one page.
 
-    RESULTS is a folder of reports, as `ablate run --results RESULTS` fills it. The page, README.md, has a card for
-    each study that makes claims: what it asks, its notes, its verdicts, and the command that repeats it. A verdict
-    is printed where a run with --confirm gave the same. The command trains nothing.
+    RESULTS is a folder of reports, as `ablate run --results RESULTS` fills it. The page, README.md, says how many
+    verdicts repeat on fresh seeds, shows the claims in one figure, and has a card for each study: what it asks, its
+    notes, its verdicts, and the command that repeats it. A verdict is printed where a run with --confirm gave the same.
+    The registry, claims.csv, has a row for each claim. The command trains nothing.
     """
-    from ablate.report.atlas import write
+    from ablate.report.atlas.page import write_atlas
+    from ablate.report.atlas.tables import read_constructed
 
     text = intro.read().strip() if intro else "# Atlas"
-    page = write(results, text)
+    constructed = read_constructed(by_construction) if by_construction else []
+    page = write_atlas(results, text, constructed)
     click.echo(f"Atlas: {page}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -36,13 +36,31 @@ class Spent:
 
 
 def spent(evidence: Evidence) -> Spent:
-    """Returns what the trials of a study cost, those of tuning among them."""
+    """Returns what the trials of a study cost, those of tuning and at other rates among them.
+
+    A trial whose time is not kept, as one at another learning rate, counts as the mean of those that are judged.
+    """
     frames = [evidence.trials, *evidence.frames.values()]
     timed = [frame for frame in frames if "train_seconds" in frame]
     # A setting that a search tried was trained on several seeds.
     trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in timed)
     seconds = sum(float(pd.to_numeric(frame["train_seconds"]).sum()) for frame in timed)
+    if "train_seconds" in evidence.trials and len(evidence.trials):
+        untimed = _untimed(frames)
+        trainings += untimed
+        seconds += untimed * float(evidence.trials["train_seconds"].mean())
     return Spent(trainings, seconds)
+
+
+def _untimed(frames: Sequence[pd.DataFrame]) -> int:
+    """Returns the number of trials that no frame has the time of."""
+    timed: set[str] = set()
+    others: set[str] = set()
+    for frame in frames:
+        if "id" in frame:
+            ids = timed if "train_seconds" in frame else others
+            ids.update(frame["id"])
+    return len(others - timed)
 
 
 def summary_picture(report_data: ReportData) -> Picture | None:

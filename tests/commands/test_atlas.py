@@ -1,24 +1,33 @@
 """`ablate atlas`: a card for each study that makes claims, on published results."""
 
+import csv
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from harness import ablate_here
 
-PUBLISHED = Path(__file__).parents[2] / "results"
+from ablate.records.folder import StudyFolder
+from ablate.records.tables import read_csv
+from ablate.report.atlas.page import PAGE_FILE
+from ablate.report.atlas.published import published_studies, published_study
+from ablate.report.atlas.registry import REGISTRY, registry
+from ablate.report.atlas.tables import read_constructed
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "results"
+ATLAS = PUBLISHED / "atlas"
+CONSTRUCTED = ROOT / "studies/atlas/by_construction.csv"
 
 
 @pytest.mark.slow
-def test_a_page_and_a_figure_of_the_users_stay(tmp_path):
+def test_a_page_of_the_users_stays_and_a_link_is_followed(tmp_path):
     shutil.copytree(PUBLISHED / "digits", tmp_path / "digits")
-    for name in ("atlas.svg", "README.md"):
-        (tmp_path / name).write_text("mine")
-        assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 2
-        assert (tmp_path / name).read_text() == "mine"
-    (tmp_path / "atlas.svg").unlink()
+    (tmp_path / "README.md").write_text("mine")
+    assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 2
+    assert (tmp_path / "README.md").read_text() == "mine"
     (tmp_path / "README.md").unlink()
     (tmp_path / "README.md").symlink_to("page.md")
     for _ in range(2):
@@ -27,24 +36,79 @@ def test_a_page_and_a_figure_of_the_users_stay(tmp_path):
     assert (tmp_path / "README.md").is_symlink()
 
 
-def test_a_verdict_is_printed_where_repeating_it_gave_the_same(tmp_path):
-    for name in ("digits", "stability"):
-        shutil.copytree(PUBLISHED / name, tmp_path / name)
-    shutil.copytree(PUBLISHED / "digits", tmp_path / "digits@confirm")
-    path = tmp_path / "digits@confirm/claims.csv"
-    table = pd.read_csv(path)
-    decided = table.index[table["verdict"] != "inconclusive"]
-    table.loc[decided[0], "verdict"] = "inconclusive"
-    table.to_csv(path, index=False)
-    done = ablate_here("atlas", tmp_path, cwd=tmp_path)
+def test_a_card_says_what_was_asked_found_and_how_to_repeat_it(tmp_path):
+    for name in ("04-order", "04-order@confirm"):
+        shutil.copytree(ATLAS / name, tmp_path / name)
+    done = ablate_here("atlas", tmp_path, "--by-construction", CONSTRUCTED, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "README.md").read_text()
-    digits, stability = re.split("^## ", page, flags=re.MULTILINE)[1:]
-    # What is confirmed comes first.
-    assert (digits.split()[0], stability.split()[0]) == ("digits", "stability")
-    assert (digits.count("▲ supported"), digits.count("| not confirmed |")) == (len(decided) - 1, 1)
-    assert ("supported" in stability, stability.count("| not confirmed |")) == (False, 1)
-    assert "`ablate run studies/digits.yaml`" in digits
-    figure = (tmp_path / "atlas.svg").read_text()
-    assert ">not confirmed: 1 of 2<" in figure, "the other is about another metric"
-    assert f">supported: {len(decided) - 1} of {len(decided) - 1}<" in figure
+    page = (tmp_path / PAGE_FILE).read_text()
+    assert "| Better or worse, and again so | 1 of 1 |" in page
+    assert "04-order.1 04-order.2" in page, "it follows from a test, and has no card"
+    assert "## 04-order" not in page
+    assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 0
+    (card,) = re.findall(
+        "^## 04-order(.*?)^<!--", (tmp_path / PAGE_FILE).read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert "**The notes say:** Without positions attention is blind to order." in card
+    assert card.count("▲ supported | selective_copy") == 2
+    assert (
+        "`ablate run studies/atlas/04-order.yaml --results results/atlas`, 58 trainings in 5 minutes" in card
+    )
+
+
+def test_a_row_of_the_published_registry_is_what_its_evidence_gives():
+    published = published_rows()
+    studies = [published_study(StudyFolder(ATLAS, name)) for name in ("12-stability", "22-lookup")]
+    assert_same_rows(studies, published)
+
+
+@pytest.mark.slow
+def test_every_row_of_the_published_registry_is_what_its_evidence_gives():
+    published = published_rows()
+    studies = published_studies(ATLAS)
+    assert published.keys() == {claim.id for study in studies for claim in study.claims}
+    assert_same_rows(studies, published)
+
+
+def published_rows():
+    """The rows of the published registry by the ids of their claims."""
+    return {row["id"]: row for row in read_csv(ATLAS / REGISTRY)}
+
+
+def assert_same_rows(studies, published):
+    """The claims of studies are judged as the published registry says, to the last digit."""
+    for row in csv.DictReader(registry(studies).to_csv(index=False).splitlines()):
+        assert row == published[row["id"]]
+
+
+def test_what_needs_no_training_is_held_by_a_test_that_is_there():
+    published = published_rows().keys()
+    for statement in read_constructed(CONSTRUCTED):
+        path, _, name = statement.test.partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text(), statement.test
+        assert published >= {*statement.claims.split()}, statement.claims
+
+
+def test_the_readme_counts_what_the_registry_has():
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    counts = Counter(shown_verdict(row) for row in published_rows().values())
+    quoted = (
+        f"puts {counts.total()} claims of the field to the test: {counts['supported']} supported, {counts['refuted']} "
+        f"refuted, {counts['not confirmed']} not confirmed on fresh seeds, {counts['inconclusive']} inconclusive."
+    )
+    assert quoted in readme
+    page = (ATLAS / PAGE_FILE).read_text()
+    again, side, alike = re.findall(
+        r"^\| (?:Better or worse|Equivalent), .* \| (\d+ of \d+) \|$", page, re.MULTILINE
+    )
+    repeated, differences = again.split(" of ")
+    kept, equivalences = alike.split(" of ")
+    quoted = f"Of {differences} differences fresh seeds gave {repeated} again, on the same side all {differences}; of "
+    assert f"{quoted}{equivalences} equivalences {kept}." in readme
+    assert side == f"{differences} of {differences}"
+
+
+def shown_verdict(row):
+    """The verdict of a row of the registry, as the page has it."""
+    is_open = row["confirmation"] in ("not confirmed", "not repeated")
+    return "not confirmed" if is_open else row["verdict"]

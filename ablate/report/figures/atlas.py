@@ -1,4 +1,4 @@
-"""Claims of many studies on one axis, grouped by verdict, with what each difference must exceed or lie within."""
+"""Claims of many studies on one axis, a row a claim and a dot a condition, with what each must exceed or lie within."""
 
 from __future__ import annotations
 
@@ -11,17 +11,37 @@ from ablate.report.figures.rows import placed
 from ablate.report.figures.theme import colour
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+TICK = 0.28
+"""Half the height of the tick of what is claimed, in rows."""
+BELOW = 0.32
+"""How far below the interval of their row the dots of several conditions lie, in rows."""
+DOT = 3.0
+"""Points: the diameter of a condition."""
 
-def claims(data: pd.DataFrame, axis_label: str) -> Figure:
-    """Draws the difference that each claim is about with its interval.
 
-    `data` is what `forest` takes, with a column margins: a list of what the interval must lie above, or between.
+def claims(data: pd.DataFrame, conditions: pd.DataFrame, axis_label: str) -> Figure:
+    """Draws the difference that each claim is about with its interval, and a dot for each of several conditions.
+
+    `data` is what `forest` takes, with the columns id and margins: a list of what the interval must lie above, or
+    between. `conditions` has a row a claim and condition: id, value and holds, whether the claim is supported there.
     """
     figure = forest(data, axis_label, zoom=False)
     rows, _ = placed(data)
     (ax,) = figure.axes
     for row in rows.to_dict("records"):
-        ax.vlines(row["margins"], row["y"] - 0.28, row["y"] + 0.28, color=colour("ink"), lw=1.0, zorder=2)
+        ax.vlines(row["margins"], row["y"] - TICK, row["y"] + TICK, color=colour("ink"), lw=1.0, zorder=2)
+        of_claim = conditions[conditions["id"] == row["id"]]
+        if len(of_claim) > 1:
+            _draw_conditions(ax, of_claim, float(row["y"]) + BELOW)
     return figure
+
+
+def _draw_conditions(ax: Axes, conditions: pd.DataFrame, y: float) -> None:
+    """Draws a dot for each condition, filled where the claim is supported there."""
+    shade = colour("ink")
+    for condition in conditions.to_dict("records"):
+        fill = shade if condition["holds"] else colour("paper")
+        ax.plot(condition["value"], y, "o", ms=DOT, mew=0.6, mec=shade, mfc=fill, zorder=4)

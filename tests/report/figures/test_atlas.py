@@ -1,79 +1,74 @@
-"""The figure of many studies' claims, and which of them it shows."""
+"""The figure of many studies' claims: which of them it shows, and what of each."""
 
-import pandas as pd
+from dataclasses import replace
+
 import pytest
+from made_conditions import GROWING, study_over
+from made_evidence import ACCURACY, claim
 from matplotlib.collections import LineCollection
-from reports import unlearned
 
-from ablate.core.facts import Claim
-from ablate.report.atlas import OPEN, SHOWN, Card, every_claim, shown_claims
+from ablate.analysis.claims import judged_claims
+from ablate.analysis.runs import runs_of
+from ablate.core.metric import Metric
+from ablate.report.atlas.figure import condition_rows, figure_rows
+from ablate.report.atlas.published import PublishedClaim, PublishedStudy
 from ablate.report.figures.atlas import claims
-from ablate.report.figures.theme import PAGE, theme
+from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
 from ablate.report.summary import Spent
-from ablate.report.tables.claim_tables import claim_table
 from figures.looks import assert_readable, intervals
 
+KINDS = [claim("beats"), claim("beats", by=0.035), claim("matches", by=0.2), claim("does_not_lose", by=0.01)]
 
-def card(name: str, verdicts: list[str], metric: str = "accuracy") -> Card:
-    facts = unlearned().facts
-    texts = [f"a beats baseline on {metric} by 0.{i}1" for i in range(len(verdicts))]
-    known = [Claim(text, "beats", metric, ["a"], ["baseline"], 0.05) for text in texts]
-    rows = [
-        {
-            "claim": text,
-            "metric": metric,
-            "task": facts.tasks[0].name,
-            "verdict": verdict,
-            "diff": 0.1 + i / 50,
-        }
-        for i, (text, verdict) in enumerate(zip(texts, verdicts, strict=True))
+
+def published(name, metric=ACCURACY, confirmation="confirmed"):
+    """The claims of a study over three conditions, each with its study."""
+    on_score = [replace(one, metric="score") for one in KINDS]
+    evidence = study_over(GROWING, "every", names=("short", "middle", "long"), metric=metric, claims=on_score)
+    facts = replace(evidence.facts, study=name)
+    study = PublishedStudy(facts, [], [], [], Spent(10, 60.0), Spent(0, 0.0), [])
+    pairs = []
+    for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
+        row = judged.row()
+        outcome = confirmation if row.verdict != "inconclusive" else ""
+        one = PublishedClaim(f"{name}.{number}", judged.claim, row, judged.rows_in_conditions(), outcome)
+        pairs.append((study, one))
+    return pairs
+
+
+def test_rows_are_grouped_by_verdict_with_how_many_are_shown():
+    rows = figure_rows([*published("01-share"), *published("02-loss", Metric("max"))])
+    assert [*rows["group"].value_counts(sort=False).items()] == [
+        ("refuted: 1 of 2", 1),
+        ("supported: 3 of 6", 3),
     ]
-    frame = pd.DataFrame(rows).assign(
-        ci_low=0.02, ci_high=0.4, n=8, reason="", exploratory=False, solved_variant=float("nan")
-    )
-    facts = type(facts)(**{**vars(facts), "study": name, "claims": known})
-    return Card(facts, frame, claim_table(frame, facts, "95 %"), Spent(10, 60.0))
+    assert rows["label"].str.startswith("01-share.").all(), "the axis is one of shares"
 
 
-@pytest.fixture(scope="module")
-def cards() -> list[Card]:
-    return [
-        card("01-many", ["supported"] * 9 + ["inconclusive"] * 9),
-        card("02-some", ["refuted", OPEN, "supported"]),
-        card("03-loss", ["refuted", "supported"], metric="loss"),
-    ]
+def test_what_is_not_confirmed_has_no_mark_of_a_verdict():
+    rows = figure_rows(published("01-share", confirmation="not confirmed"))
+    assert {*rows["verdict"]} == {EXPLORATORY}
+    assert {*rows["group"]} == {"not confirmed: 4 of 4"}
 
 
-def test_of_each_verdict_the_largest_on_accuracy_are_shown_with_how_many_there_are(cards):
-    shown = shown_claims(cards)
-    counts = shown["group"].value_counts(sort=False).to_dict()
-    assert counts == {
-        "refuted: 1 of 2": 1, "supported: 4 of 11": 4, f"{OPEN}: 1 of 1": 1, "inconclusive: 2 of 9": 2,
-    }  # fmt: skip
-    assert len(shown) <= sum(SHOWN.values()) == 12
-    assert not shown["metric"].eq("loss").any(), "the axis is one of accuracy"
-    supported = shown[shown["group"].str.startswith("supported")]
-    assert supported["value"].min() >= 0.1 + 5 / 50
-    assert shown["label"].str.contains(r"\(0\d-", regex=True).all(), "each names its study"
-
-
-def test_the_list_has_every_claim_what_contradicts_first(cards):
-    rows = every_claim(cards)
-    assert len(rows) == 23
-    assert [row["verdict"] for row in rows[:3]] == ["refuted", "refuted", "supported"]
+def test_a_condition_is_filled_where_the_claim_holds():
+    rows = condition_rows(published("01-share"))
+    assert [*rows.loc[rows["id"] == "01-share.2", "holds"]] == [False, False, True]
 
 
 @pytest.mark.slow
-def test_its_figure_has_an_interval_and_a_tick_for_each_claim(cards):
-    shown = shown_claims(cards)
+def test_it_has_an_interval_a_tick_and_a_dot_a_condition_for_each_claim():
+    pairs = published("01-share")
+    rows = figure_rows(pairs)
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
-        figure = claims(shown, "difference in accuracy")
+        figure = claims(rows, condition_rows(pairs), "difference in accuracy")
         assert_readable(figure)
         (ax,) = figure.axes
-        assert len(intervals(ax)) == len(shown)
+        assert len(intervals(ax)) == len(rows)
         ticks = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
-        assert sum(len(drawn.get_segments()) for drawn in ticks) >= 2 * len(shown)
+        assert sum(len(drawn.get_segments()) for drawn in ticks) >= len(rows)
+        dots = [line for line in ax.lines if line.get_markersize() == 3.0 and line.get_marker() == "o"]
+        assert len(dots) == 3 * len(rows)
 
 
-def test_claims_on_other_metrics_alone_have_no_figure(cards):
-    assert shown_claims([cards[2]]).empty
+def test_claims_on_other_metrics_alone_have_no_figure():
+    assert figure_rows(published("02-loss", Metric("max"))).empty

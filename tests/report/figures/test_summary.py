@@ -80,6 +80,14 @@ def test_what_a_study_spent_counts_each_seed_of_a_setting():
     assert found == Spent(len(trials) + 6, 3.0 * len(trials) + 15.0)
 
 
+def test_trials_whose_time_is_not_kept_count_as_the_mean_of_those_that_are_judged():
+    evidence = study(claims=False, num_seeds=2, trouble=False)
+    trials = evidence.trials.assign(train_seconds=3.0)
+    stress = pd.DataFrame({"id": [trials["id"].iloc[0], "at 0.01", "at 0.03"]})
+    found = spent(replace(evidence, trials=trials, frames={"stress": stress}))
+    assert found == Spent(len(trials) + 2, 3.0 * (len(trials) + 2))
+
+
 def test_a_study_that_judged_nothing_by_a_difference_has_none():
     alone = study(factors={"a": {"x": 0.0}}, named={}, placebo=False, claims=False, num_seeds=2)
     assert summary_picture(report_data(alone)) is None

@@ -1,0 +1,189 @@
+"""The files of an atlas: its page, its figure and its registry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablate.analysis.replication import RepeatedVerdict, replication_of
+from ablate.base.errors import AblateError
+from ablate.base.files import destination, write_whole
+from ablate.report.atlas.figure import ORDER, condition_rows, figure_rows
+from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy, published_studies
+from ablate.report.atlas.registry import REGISTRY, registry
+from ablate.report.atlas.tables import (
+    BEYOND,
+    Constructed,
+    claims_table,
+    constructed_table,
+    is_out_of_reach,
+    out_of_reach_table,
+    replication_table,
+    trend_lines,
+)
+from ablate.report.figures.atlas import claims as draw_claims
+from ablate.report.figures.saving import saved
+from ablate.report.figures.theme import PAGE, theme
+from ablate.report.page import markdown, markdown_table
+from ablate.report.words import Table, message, templates
+
+PICTURE = "atlas.svg"
+PAGE_FILE = "README.md"
+MARK = "<!-- Written by `ablate atlas`. -->"
+"""The end of every page: one without it is no atlas."""
+WIDTH = 7.2
+"""Inches of the figure."""
+TEMPLATES = Path(__file__).parents[1] / "templates"
+Claims = Sequence[tuple[PublishedStudy, PublishedClaim]]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A study with those of its claims that are shown on its card."""
+
+    study: PublishedStudy
+    claims: Sequence[PublishedClaim]
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """The key by which cards are sorted: the most surprising verdict, then the name."""
+        return min(ORDER.index(claim.verdict) for claim in self.claims), self.study.facts.study
+
+    @property
+    def table(self) -> Table:
+        """The claims of the card."""
+        return claims_table(self.study, self.claims)
+
+    @property
+    def trends(self) -> list[str]:
+        """The sentences on how differences grow along the conditions."""
+        return trend_lines(self.study)
+
+    @property
+    def cost(self) -> str:
+        """The minutes that repeating it takes, as its trials took them; empty where nothing was trained."""
+        first = self.study.spent
+        if not first.trainings:
+            return ""
+        again = self.study.spent_again
+        both = _minutes(first.seconds + again.seconds) if again.trainings else 0
+        return message("atlas.cost", first.trainings, _minutes(first.seconds), both)
+
+
+def _minutes(seconds: float) -> int:
+    """Returns whole minutes, at least one."""
+    return max(1, round(seconds / 60))
+
+
+def write_atlas(results: Path, intro: str, constructed: Sequence[Constructed]) -> Path:
+    """Writes the page of all studies under `results`, its figure and its registry; returns the page.
+
+    constructed: what proofs and counts decide. Raises `AblateError`, also where a file of the same name is no atlas.
+    """
+    targets = {name: destination(results / name) for name in (PAGE_FILE, PICTURE, REGISTRY)}
+    _refuse_other_files(results)
+    studies = published_studies(results)
+    if not studies:
+        raise AblateError(
+            f"{results}: no report here makes a claim; run studies with --results {results} first"
+        )
+    files = {REGISTRY: registry(studies).to_csv(index=False).encode()}
+    shown = claims_on_cards(studies, constructed)
+    files |= _figure(shown)
+    files[PAGE_FILE] = _page(studies, intro, constructed, has_figure=PICTURE in files).encode()
+    for name, content in files.items():
+        write_whole(targets[name], content)
+    return results / PAGE_FILE
+
+
+def _refuse_other_files(results: Path) -> None:
+    """Raises `AblateError` where the page, or another file without a page, is not one that an atlas has left."""
+    page = results / PAGE_FILE
+    if page.exists():
+        others = [] if MARK in page.read_text("utf-8", "replace") else [PAGE_FILE]
+    else:
+        others = [name for name in (PICTURE, REGISTRY) if (results / name).exists()]
+    if others:
+        path = results / others[0]
+        raise AblateError(f"{path}: was not written by `ablate atlas`; rename or move it first")
+
+
+def claims_of(studies: Sequence[PublishedStudy]) -> Claims:
+    """Returns all claims of studies, each with its study."""
+    claims = []
+    for study in studies:
+        claims += [(study, claim) for claim in study.claims]
+    return claims
+
+
+def claims_on_cards(studies: Sequence[PublishedStudy], constructed: Sequence[Constructed]) -> Claims:
+    """Returns the claims that have a place on a card: all but those that follow from a test or are out of reach."""
+    elsewhere = _ids_of(constructed)
+    return [
+        (study, claim)
+        for study, claim in claims_of(studies)
+        if claim.id not in elsewhere and not is_out_of_reach(claim)
+    ]
+
+
+def _ids_of(constructed: Sequence[Constructed]) -> Collection[str]:
+    """Returns the ids of trained claims that follow from what tests decide."""
+    ids: set[str] = set()
+    for statement in constructed:
+        ids |= {*statement.claims.split()}
+    return ids
+
+
+def cards_of(claims: Claims) -> list[Card]:
+    """Returns a card for each study of some claims, those with the most surprising verdicts first."""
+    studies = {study.facts.study: study for study, _ in claims}
+    cards = []
+    for name, study in studies.items():
+        cards.append(Card(study, [claim for of, claim in claims if of.facts.study == name]))
+    return sorted(cards, key=lambda card: card.place)
+
+
+def _figure(claims: Claims) -> dict[str, bytes]:
+    """Returns the figure of some claims by the name of its file; nothing where none is about a share of 1."""
+    rows = figure_rows(claims)
+    if rows.empty:
+        return {}
+    with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
+        figure = draw_claims(rows, condition_rows(claims), message("atlas.axis"))
+        return {PICTURE: saved(figure, "atlas")["svg"]}
+
+
+def _page(
+    studies: Sequence[PublishedStudy], intro: str, constructed: Sequence[Constructed], *, has_figure: bool
+) -> str:
+    """Returns the text of the page."""
+    claims = claims_on_cards(studies, constructed)
+    repeated: list[RepeatedVerdict] = []
+    for study in studies:
+        repeated += study.repeated
+    elsewhere = _ids_of(constructed)
+    out_of_reach = [
+        (study, claim)
+        for study, claim in claims_of(studies)
+        if claim.id not in elsewhere and is_out_of_reach(claim)
+    ]
+    verdicts = [claim.verdict for _, claim in claims_of(studies)]
+    environment = templates(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(md=markdown, table=markdown_table)
+    return environment.get_template("atlas.md.j2").render(
+        intro=intro,
+        replication=replication_table(replication_of(repeated)) if repeated else None,
+        counts=[(verdict, verdicts.count(verdict)) for verdict in ORDER],
+        not_confirmed=NOT_CONFIRMED,
+        registry=REGISTRY,
+        picture=PICTURE if has_figure else "",
+        num_shown=len(figure_rows(claims)),
+        num_claims=len(claims),
+        cards=cards_of(claims),
+        constructed=constructed_table(constructed) if constructed else None,
+        out_of_reach=out_of_reach_table(out_of_reach) if out_of_reach else None,
+        out_of_reach_studies=list(dict.fromkeys(study.facts.study for study, _ in out_of_reach)),
+        beyond=BEYOND,
+        mark=MARK,
+    )

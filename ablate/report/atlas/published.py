@@ -1,0 +1,135 @@
+"""The studies of an atlas as their published evidence judges them, each with its confirmation on fresh seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ablate.analysis.claim_row import ClaimRow
+from ablate.analysis.claims import judged_claims
+from ablate.analysis.judged_claim import JudgedClaim
+from ablate.analysis.replication import RepeatedVerdict, repeated_verdicts
+from ablate.analysis.runs import runs_of
+from ablate.core.derived import is_measured
+from ablate.core.facts import Claim, Evidence, StudyFacts
+from ablate.core.names import confirming, stem
+from ablate.records.folder import TRENDS, StudyFolder
+from ablate.report.summary import Spent, spent
+from ablate.report.tables.verdicts import planned_rows
+from ablate.report.words import Row
+
+Confirmation = Literal["", "measured", "confirmed", "not confirmed", "not repeated"]
+"""What fresh seeds gave for a claim.
+
+Empty of one that is inconclusive; `measured` of one on time or memory, which no seed changes.
+"""
+NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
+"""The word on the page for a claim that was decided once, and not again on fresh seeds."""
+
+
+@dataclass(frozen=True)
+class PublishedClaim:
+    """A claim as the published evidence judges it, with what repeating its study on fresh seeds gave."""
+
+    id: str
+    """The study, and the place of the claim in it, from 1."""
+    claim: Claim
+    row: ClaimRow
+    in_conditions: Sequence[ClaimRow]
+    """The claim in each condition, or on the one task, that it is judged in."""
+    confirmation: Confirmation
+
+    @property
+    def verdict(self) -> str:
+        """The verdict that repeating it left: one that fresh seeds did not give again is `not confirmed`."""
+        if self.confirmation in (NOT_CONFIRMED, "not repeated"):
+            return NOT_CONFIRMED
+        return self.row.verdict
+
+
+@dataclass(frozen=True)
+class PublishedStudy:
+    """A study that makes claims, with its cost, and that of its confirmation."""
+
+    facts: StudyFacts
+    claims: Sequence[PublishedClaim]
+    rows: Sequence[Row]
+    """The planned comparisons of its report."""
+    trends: Sequence[Row]
+    """The trends along a number of its conditions; none where nothing orders them."""
+    spent: Spent
+    spent_again: Spent
+    """The cost of its confirmation; nothing where there is none."""
+    repeated: Sequence[RepeatedVerdict]
+    """The comparisons that its confirmation has judged again."""
+
+
+def published_studies(results: Path) -> list[PublishedStudy]:
+    """Returns the studies in a folder of reports that make claims, by name."""
+    studies = []
+    for folder in StudyFolder.all(results):
+        if folder.has_report and stem(folder.name) == folder.name:
+            study = published_study(folder)
+            if study.claims:
+                studies.append(study)
+    return studies
+
+
+def published_study(folder: StudyFolder) -> PublishedStudy:
+    """Returns a study as its evidence judges it, with its confirmation. Raises `AblateError`."""
+    evidence = folder.evidence()
+    confirmation = StudyFolder(folder.results, confirming(folder.name))
+    again = confirmation.evidence() if confirmation.has_report else None
+    return PublishedStudy(
+        facts=evidence.facts,
+        claims=_published_claims(evidence, again),
+        rows=planned_rows(folder.comparisons()),
+        trends=folder.beside(TRENDS),
+        spent=spent(evidence),
+        spent_again=Spent(0, 0.0) if again is None else spent(again),
+        repeated=[] if again is None or evidence.only_measured else repeated_verdicts(evidence, again),
+    )
+
+
+def _published_claims(evidence: Evidence, again: Evidence | None) -> list[PublishedClaim]:
+    """Returns the claims of a study with their ids, but for those that wait for a training."""
+    repeated: dict[str, JudgedClaim] = {}
+    if again is not None:
+        repeated = {judged.claim.hash: judged for judged in judged_claims(runs_of(again))}
+    claims = []
+    for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
+        if evidence.only_measured and not is_measured(judged.claim):
+            continue
+        claims.append(
+            PublishedClaim(
+                id=f"{evidence.facts.study}.{number}",
+                claim=judged.claim,
+                row=judged.row(),
+                in_conditions=judged.rows_in_conditions(),
+                confirmation=_confirmation(judged, repeated),
+            )
+        )
+    return claims
+
+
+def _confirmation(judged: JudgedClaim, repeated: Mapping[str, JudgedClaim]) -> Confirmation:
+    """Returns what fresh seeds gave for a claim, in the conditions that decided it and were trained again.
+
+    repeated: digest of a claim → the claim as the confirmation judges it.
+    """
+    if judged.row().verdict == "inconclusive":
+        return ""
+    if is_measured(judged.claim):
+        return "measured"
+    again = repeated.get(judged.claim.hash)
+    if again is None:
+        return "not repeated"
+    verdicts = {row.task: row.verdict for row in again.rows_in_conditions() if row.n}
+    decided = [row for row in judged.rows_in_conditions() if row.verdict != "inconclusive"]
+    trained = [row for row in decided if row.task in verdicts]
+    if not trained:
+        return "not repeated"
+    is_same = all(verdicts[row.task] == row.verdict for row in trained)
+    return "confirmed" if is_same else NOT_CONFIRMED

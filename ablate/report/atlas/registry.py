@@ -1,0 +1,82 @@
+"""The registry of an atlas: a row for each claim, to be cited by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ablate.core.rows import frame_of_rows
+from ablate.report.atlas.published import Confirmation, PublishedClaim, PublishedStudy
+
+REGISTRY = "claims.csv"
+
+
+@dataclass(frozen=True)
+class RegistryRow:
+    """A claim of an atlas, with the verdict of the published evidence.
+
+    The numbers are those of the condition that decides the claim, as in the `claims.csv` of its study.
+    """
+
+    id: str
+    """The study, and the place of the claim in it, from 1."""
+    claim: str
+    """The claim in the words of the study."""
+    conditions: str
+    """What the claim comes to in each condition, or on its one task: `name verdict; …`."""
+    verdict: str
+    """`supported`, `refuted` or `inconclusive`."""
+    metric: str
+    decided_by: str
+    """The condition of which the numbers are or, where one number is over conditions, how they are taken together."""
+    diff: float
+    """Mean difference, oriented, in the metric's units; of time and memory the ratio − 1."""
+    ci_low: float
+    """Lower bound of the interval of `diff` at the level of the claim; NaN where there is none."""
+    ci_high: float
+    """Upper bound of the same interval."""
+    n: int
+    """Seeds, or processes of a measurement."""
+    reason: str
+    """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
+    confirmation: Confirmation
+    """What fresh seeds gave; empty where the claim is inconclusive."""
+    declared: str
+    """ISO 8601 date and time of the first run that knew the claim."""
+    trained: str
+    """ISO 8601 date and time of the report, when all of its trials were trained."""
+    commit: str
+    """Commit of the code that made the report; empty where none is known."""
+
+
+def registry(studies: Sequence[PublishedStudy]) -> pd.DataFrame:
+    """Returns the claims of studies by their ids, with the columns of `RegistryRow`."""
+    rows = []
+    for study in studies:
+        rows += [registry_row(study, claim) for claim in study.claims]
+    return frame_of_rows(rows, RegistryRow)
+
+
+def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
+    """Returns the row of a claim."""
+    row = claim.row
+    facts = study.facts
+    return RegistryRow(
+        id=claim.id,
+        claim=row.claim,
+        conditions="; ".join(f"{one.task} {one.verdict}" for one in claim.in_conditions),
+        verdict=row.verdict,
+        metric=row.metric,
+        decided_by=row.task,
+        diff=row.diff,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        n=row.n,
+        reason=row.reason,
+        confirmation=claim.confirmation,
+        declared=row.declared,
+        trained=facts.reported,
+        commit=str(facts.environment.get("commit") or ""),
+    )

@@ -1,0 +1,157 @@
+"""The tables of an atlas: how much repeats, the claims of a card, and what was decided otherwise, or not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablate.analysis.replication import EXPECTED_Z, Replication
+from ablate.base import wording
+from ablate.core.reason import Reason
+from ablate.core.short_names import short_claim
+from ablate.records.tables import read_csv
+from ablate.report.atlas.published import PublishedClaim, PublishedStudy
+from ablate.report.sentences.levels import level_of_claims
+from ablate.report.sentences.reason_words import because
+from ablate.report.tables.directions import direction_of
+from ablate.report.tables.trends import trend_difference
+from ablate.report.tables.verdicts import difference_of, names_of, row_name
+from ablate.report.words import NOTHING, Column, Row, Table, count, message, tabulated, text
+
+BEYOND = 4
+"""How many times the seeds that it has a claim may need and still be called open: with more it is out of reach."""
+NOT_BY_SEEDS = ("examples", "pool", "seedless")
+"""The reasons of claims that no number of seeds decides."""
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """A statement that a proof or a count decides, with the test that holds it."""
+
+    says: str
+    """The statement of the notes."""
+    because: str
+    """Why no training is needed to decide it."""
+    test: str
+    """Path of the test, from the top of the repository."""
+    claims: str
+    """Ids of trained claims that follow from it, with a blank between them; empty where nothing was trained."""
+
+
+CONSTRUCTED_COLUMNS = ("says", "because", "test", "claims")
+
+
+def read_constructed(path: Path) -> list[Constructed]:
+    """Returns the statements of a CSV file with the columns of `Constructed`. Raises `AblateError`."""
+    rows = read_csv(path, CONSTRUCTED_COLUMNS)
+    return [Constructed(**{name: row[name] for name in CONSTRUCTED_COLUMNS}) for row in rows]
+
+
+def constructed_table(statements: Sequence[Constructed]) -> Table:
+    """Returns what proofs and counts decide, with their tests, and the ids of what was trained all the same."""
+    columns = [
+        Column("says", "The notes say"),
+        Column("because", "Decided, because"),
+        Column("test", "Test"),
+        Column("claims", "Trained all the same"),
+    ]
+    return tabulated(columns, [vars(statement) for statement in statements])
+
+
+def replication_table(replication: Replication) -> Table:
+    """Returns how many verdicts of the first runs fresh seeds gave again, and how far both estimates lie apart."""
+    repeated = message("atlas.share", replication.differences_repeated, replication.differences)
+    signs = message("atlas.share", replication.signs_kept, replication.differences)
+    equivalent = message("atlas.share", replication.equivalences_repeated, replication.equivalences)
+    apart = message("atlas.expected", _decimal(replication.mean_z), _decimal(EXPECTED_Z))
+    rows = [
+        {"what": message("atlas.repeated"), "result": repeated},
+        {"what": message("atlas.signs"), "result": signs},
+        {"what": message("atlas.equivalences"), "result": equivalent},
+        {"what": message("atlas.ratio"), "result": _decimal(replication.median_ratio)},
+        {"what": message("atlas.apart", replication.num_z), "result": apart},
+    ]
+    columns = [Column("what", "On fresh seeds, tuned again"), Column("result", "Result", True)]
+    return tabulated(columns, rows)
+
+
+def _decimal(value: float) -> str:
+    """Returns a number to two decimals; `NOTHING` where it is not known."""
+    return NOTHING if math.isnan(value) else wording.number(value, 2)
+
+
+def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Table:
+    """Returns the claims of a card with their conditions, in the direction of each metric."""
+    level = level_of_claims(study.rows, study.facts)
+    columns = [
+        Column("id", "Id"),
+        Column("claim", "Claim"),
+        Column("verdict", "Verdict"),
+        Column("conditions", "In"),
+        Column("difference", f"Difference [{level}]", True),
+        Column("n", "n", True),
+        Column("reason", "Reason"),
+    ]
+    return tabulated(columns, [_claim_cells(study, claim) for claim in claims])
+
+
+def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]:
+    """Returns what a table says of a claim, by column."""
+    row = vars(claim.row)
+    is_open = claim.row.verdict == "inconclusive"
+    return {
+        "id": claim.id,
+        "claim": text(short_claim(claim.row.claim, study.facts)),
+        "verdict": claim.verdict,
+        "conditions": conditions_in_words(claim),
+        "difference": difference_of(row, direction_of(study.facts, claim.row.task, claim.row.metric)),
+        "n": count(claim.row.n),
+        "reason": reason_in_words(study, claim) if is_open else "",
+    }
+
+
+def conditions_in_words(claim: PublishedClaim) -> str:
+    """Returns the only condition of a claim; of several each with what the claim comes to in it."""
+    if len(claim.in_conditions) == 1:
+        return claim.in_conditions[0].task
+    return ", ".join(f"{row.task}: {row.verdict}" for row in claim.in_conditions)
+
+
+def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
+    """Returns why a claim is what it is, as a table of its study says it."""
+    return because(claim.row.reason, unit=study.facts.replication.run_name)
+
+
+def trend_lines(study: PublishedStudy) -> list[str]:
+    """Returns by how much each difference of a study grows along its conditions, a sentence a comparison."""
+    names = names_of(study.facts)
+    return [_trend_line(row, study, row_name(row, names)) for row in study.trends]
+
+
+def _trend_line(row: Row, study: PublishedStudy, name: str) -> str:
+    return message("atlas.trend", name, trend_difference(row, study.facts), text(row["along"]))
+
+
+def is_out_of_reach(claim: PublishedClaim) -> bool:
+    """Returns whether a claim is open and takes far more seeds than it has, or something else than seeds."""
+    reason = Reason.parse(claim.row.reason)
+    if claim.row.verdict != "inconclusive" or reason is None:
+        return False
+    if reason.code in NOT_BY_SEEDS:
+        return True
+    needed = reason.numbers.get("seeds", 0.0)
+    return reason.code == "open" and needed > BEYOND * claim.row.n
+
+
+def out_of_reach_table(claims: Sequence[tuple[PublishedStudy, PublishedClaim]]) -> Table:
+    """Returns the claims that are out of reach, with the seeds that they have and what they would take."""
+    columns = [
+        Column("id", "Id"),
+        Column("claim", "Claim"),
+        Column("difference", "Difference", True),
+        Column("n", "n", True),
+        Column("reason", "Not decided, because"),
+    ]
+    return tabulated(columns, [_claim_cells(study, claim) for study, claim in claims])

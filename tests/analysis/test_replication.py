@@ -1,0 +1,90 @@
+"""How verdicts fare on fresh seeds: counts of what repeats, the ratio of differences, and their distance."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_conditions import GROWING, study_over
+from made_evidence import study
+from scipy import stats
+
+from ablate.analysis.replication import (
+    EXPECTED_Z,
+    ConditionVerdict,
+    RepeatedVerdict,
+    condition_verdicts,
+    repeated_verdicts,
+    replication_of,
+)
+from ablate.core.metric import Metric
+
+FIRST = [0.05, 0.06, 0.04, 0.05, 0.06]
+AGAIN = [0.02, 0.03, 0.04, 0.02, 0.03]
+
+
+def evidence(differences, margin=None):
+    """A study of one variant that differs from its baseline by these numbers."""
+    base = np.linspace(0.5, 0.6, len(differences))
+    values = {"baseline": base, "a": base + np.array(differences)}
+    return study(values, metric="score", metrics={"score": Metric("max")}, margin=margin)
+
+
+def test_a_comparison_is_repeated_with_the_distance_of_both_estimates_in_standard_errors():
+    (repeated,) = repeated_verdicts(evidence(FIRST), evidence(AGAIN))
+    errors = [stats.sem(values) for values in (FIRST, AGAIN)]
+    assert (repeated.first.verdict, repeated.again.verdict) == ("better", "better")
+    assert repeated.z == pytest.approx((np.mean(FIRST) - np.mean(AGAIN)) / math.hypot(*errors))
+    assert repeated.ratio == pytest.approx(np.mean(AGAIN) / np.mean(FIRST))
+
+
+def test_what_repeats_is_counted_apart_for_differences_and_equivalences():
+    def judged_twice(first, again, diff=0.1, diff_again=0.1):
+        sides = [("a", "recall", first, diff, 0.1), ("a", "recall", again, diff_again, 0.1)]
+        return RepeatedVerdict(*(ConditionVerdict(*side) for side in sides))
+
+    repeated = [
+        judged_twice("better", "better"),
+        judged_twice("better", "inconclusive", diff_again=0.05),
+        judged_twice("worse", "better", diff=-0.1),
+        judged_twice("equivalent", "equivalent"),
+        judged_twice("equivalent", "worse"),
+        judged_twice("inconclusive", "better"),
+    ]
+    found = replication_of(repeated)
+    assert (found.differences, found.differences_repeated, found.signs_kept) == (3, 1, 2)
+    assert (found.equivalences, found.equivalences_repeated) == (2, 1)
+    assert found.median_ratio == pytest.approx(0.5)
+    assert found.num_z == 6
+
+
+def test_if_only_noise_differs_the_mean_distance_is_the_expected_one():
+    rng = np.random.default_rng(1)
+    repeated = []
+    for first, again in rng.normal(0.05, 0.02, (400, 2, 30)):
+        sides = []
+        for values in (first, again):
+            sides.append(ConditionVerdict("a", "recall", "better", values.mean(), stats.sem(values)))
+        repeated.append(RepeatedVerdict(*sides))
+    assert replication_of(repeated).mean_z == pytest.approx(EXPECTED_Z, abs=0.08)
+
+
+def test_nothing_repeated_has_neither_ratio_nor_distance():
+    found = replication_of([])
+    assert math.isnan(found.median_ratio)
+    assert math.isnan(found.mean_z)
+
+
+def test_over_conditions_only_those_that_were_trained_again_count():
+    names = ("short", "middle", "long")
+    first = study_over(GROWING, "every", names=names)
+    again = study_over(GROWING, "every", names=names)
+    again = replace(again, trials=again.trials[again.trials["task"] == "long"])
+    assert [verdict.condition for verdict in condition_verdicts(first)] == [*names]
+    (repeated,) = repeated_verdicts(first, again)
+    assert (repeated.first.condition, repeated.again.verdict) == ("long", "better")
+
+
+def test_a_placebo_is_no_verdict_that_repeats():
+    values = {"baseline": [0.5, 0.6, 0.7], "copy": [0.51, 0.6, 0.69]}
+    assert condition_verdicts(study(values, placebos=["copy"])) == []

@@ -1,0 +1,135 @@
+"""The page of an atlas: where each claim stands, what is confirmed, and the registry."""
+
+from dataclasses import replace
+
+import pytest
+from made_conditions import GROWING, study_over
+from made_evidence import claim
+
+from ablate.analysis.claims import judge_claims
+from ablate.analysis.compare import compare
+from ablate.base.errors import AblateError
+from ablate.records.folder import COMPARISONS, StudyFolder
+from ablate.records.tables import read_csv
+from ablate.report.atlas.page import PAGE_FILE, PICTURE, write_atlas
+from ablate.report.atlas.published import published_studies, published_study
+from ablate.report.atlas.registry import REGISTRY, RegistryRow
+from ablate.report.atlas.tables import Constructed, conditions_in_words, is_out_of_reach
+
+NAMES = ("short", "middle", "long")
+BEATS = claim("beats", metric="score")
+BEATS_BY_FAR = claim("beats", by=0.035, metric="score")
+MATCHES = claim("matches", by=0.2, metric="score")
+NOISY = [(0.011,), (-0.012,), (0.013,), (-0.012,), (0.012,)]
+
+
+def publish(results, name, differences=GROWING, form="every", claims=(BEATS, BEATS_BY_FAR), only=NAMES):
+    """A folder with the report of a study over conditions, of which only some were trained."""
+    names = NAMES[: len(differences[0])]
+    made = study_over(differences, form, names=names, claims=list(claims))
+    trials = made.trials[made.trials["task"].isin(only)]
+    environment = {"commit": "abc123", "command": f"ablate run {name}.yaml"}
+    facts = replace(
+        made.facts, study=name, question="Is it?", environment=environment, reported="2026-11-24T01:00"
+    )
+    folder = StudyFolder(results, name)
+    evidence = replace(made, facts=facts, trials=trials)
+    folder.save_evidence(evidence)
+    folder.save_verdicts({COMPARISONS: compare(evidence)})
+    return folder
+
+
+def test_a_claim_has_a_verdict_in_each_condition(tmp_path):
+    holds, fails = published_study(publish(tmp_path, "made")).claims
+    assert (holds.id, fails.id) == ("made.1", "made.2")
+    assert conditions_in_words(holds) == "short: supported, middle: supported, long: supported"
+    assert conditions_in_words(fails) == "short: refuted, middle: inconclusive, long: supported"
+    assert fails.row.task == "short"
+
+
+def test_a_study_without_conditions_has_one(tmp_path):
+    (only, _) = published_study(publish(tmp_path, "made", [[0.01], [0.02], [0.03]], "each")).claims
+    assert conditions_in_words(only) == "short"
+
+
+@pytest.mark.parametrize(
+    ("again", "only", "expected"),
+    [
+        (GROWING, NAMES, "confirmed"),
+        (GROWING, ("short",), "confirmed"),
+        (-GROWING, NAMES, "not confirmed"),
+        (-GROWING, ("long",), "not confirmed"),
+    ],
+)
+def test_a_claim_is_confirmed_where_the_conditions_that_were_trained_again_say_so(
+    tmp_path, again, only, expected
+):
+    folder = publish(tmp_path, "made", claims=[BEATS])
+    publish(tmp_path, "made@confirm", again, claims=[BEATS], only=only)
+    (found,) = published_study(folder).claims
+    assert found.confirmation == expected
+    assert found.verdict == ("supported" if expected == "confirmed" else "not confirmed")
+
+
+def test_what_nobody_repeated_is_not_confirmed(tmp_path):
+    (found,) = published_study(publish(tmp_path, "made", claims=[BEATS])).claims
+    assert (found.confirmation, found.verdict) == ("not repeated", "not confirmed")
+
+
+def test_the_registry_has_what_the_evidence_gives(tmp_path):
+    folder = publish(tmp_path, "made")
+    write_atlas(tmp_path, "# Atlas", [])
+    rows = read_csv(tmp_path / REGISTRY)
+    assert [*rows[0]] == [*RegistryRow.__dataclass_fields__]
+    judged = judge_claims(folder.evidence())
+    for column in ("claim", "verdict", "diff", "ci_low", "ci_high", "n"):
+        assert rows[0][column] == str(judged[column][0]), column
+    assert (rows[0]["commit"], rows[0]["trained"]) == ("abc123", "2026-11-24T01:00")
+    assert rows[1]["conditions"] == "short refuted; middle inconclusive; long supported"
+
+
+def test_each_claim_stands_on_a_card_or_in_one_of_the_tables(tmp_path):
+    publish(tmp_path, "good", claims=[BEATS, MATCHES])
+    publish(tmp_path, "good@confirm", claims=[BEATS, MATCHES])
+    publish(tmp_path, "noisy", NOISY, "each", claims=[BEATS])
+    statement = Constructed("It says.", "It is so.", "tests/test_it.py::test_it", "good.2")
+    write_atlas(tmp_path, "# Atlas", [statement])
+    page = (tmp_path / PAGE_FILE).read_text()
+    repeats, cards, tests, out_of_reach = page.split("\n## ")[1:][0], *page.split("\n## ")[-3:]
+    assert "| Better or worse, and again so | 3 of 3 |" in repeats
+    assert "good.1" in cards
+    assert "good.2" not in cards
+    assert "| It says. | It is so. | tests/test_it.py::test_it | good.2 |" in tests
+    assert "noisy.1" in out_of_reach
+    assert "seeds needed" in out_of_reach
+    assert "(noisy/report.md)" in out_of_reach
+    assert "## noisy" not in page
+
+
+def test_a_claim_is_out_of_reach_where_it_takes_many_times_its_seeds(tmp_path):
+    publish(tmp_path, "noisy", NOISY, "each", claims=[BEATS])
+    (study,) = published_studies(tmp_path)
+    (found,) = study.claims
+    assert is_out_of_reach(found)
+    few = replace(found, row=replace(found.row, reason="open seeds=20"))
+    many = replace(found, row=replace(found.row, reason="open seeds=21"))
+    assert (is_out_of_reach(few), is_out_of_reach(many)) == (False, True)
+    assert is_out_of_reach(replace(found, row=replace(found.row, reason="examples")))
+    assert not is_out_of_reach(replace(found, row=replace(found.row, reason="rate rate=0.01")))
+
+
+@pytest.mark.parametrize("name", [PAGE_FILE, PICTURE, REGISTRY])
+def test_a_file_of_the_users_stays(tmp_path, name):
+    publish(tmp_path, "made")
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(AblateError, match=f"{name}: was not written by"):
+        write_atlas(tmp_path, "# Atlas", [])
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_the_page_is_written_again_over_its_own(tmp_path):
+    publish(tmp_path, "made")
+    first = write_atlas(tmp_path, "# Atlas", []).read_bytes()
+    assert write_atlas(tmp_path, "# Atlas", []).read_bytes() == first
+    names = {path.name for path in tmp_path.glob("*.*")}
+    assert names == {PAGE_FILE, REGISTRY}, "no claim is about a share of 1"
