@@ -83,7 +83,7 @@ def search_of(experiment: Study, stream: str = "", *, kind: str = "search") -> S
 
 def drive(search, experiment, records, *, stop=10**9, order=lambda cells: None):
     """Trains what a search asks for and has no record of, at most `stop` trials; how many it was."""
-    plan = SearchPlan([search], lambda cells: None)
+    plan = SearchPlan(search.spec, [search], lambda cells: None)
     done, known = 0, dict[str, Record]()
     while cells := [*plan.next_cells(known)]:
         order(cells)

@@ -1,7 +1,7 @@
 """Tuning with equal budgets as frames: what each variant was given, and whether it sufficed."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ablate.analysis.paired import NAN
 from ablate.analysis.search_table import Parameter, SearchTable, with_values
+from ablate.analysis.widening import Side
 from ablate.core.facts import StudyFacts, frame_of
 from ablate.core.metric import sign
 from ablate.core.rows import frame_of_rows
@@ -45,8 +46,8 @@ class BudgetRow:
     rising: bool
     """Whether the best of random settings is expected to rise over the last third of the budget by more than the
     margin, where one is declared."""
-    edges: Mapping[str, str]
-    """Searched path → `lower` or `upper`, where the chosen value is at that end of its range."""
+    edges: Mapping[str, Side]
+    """Searched path → `lower` or `upper`, where the chosen value, or that of some seed, is at that end of its range."""
 
 
 def budgets(searched: SearchTable, facts: StudyFacts) -> pd.DataFrame:
@@ -59,13 +60,9 @@ def budgets(searched: SearchTable, facts: StudyFacts) -> pd.DataFrame:
     rows = []
     chosen_values = []
     for (variant, task), settings in searched.trials.groupby(["variant", "task"], sort=False):
-        chosen = settings[settings["chosen"] == variant].head(1)
+        all_chosen = settings[settings["chosen"] == variant]
+        chosen = all_chosen.head(1)
         values = _chosen_values(chosen, searched.paths)
-        edges = {}
-        for parameter in searched.facts.parameters:
-            side = edge(parameter, values[parameter.path])
-            if side:
-                edges[parameter.path] = side
         num_by_status = settings["status"].value_counts()
         target = searched.facts.objectives[0].name
         rows.append(
@@ -82,7 +79,7 @@ def budgets(searched: SearchTable, facts: StudyFacts) -> pd.DataFrame:
                 seconds=float(settings["train_seconds"].sum()),
                 best=float(chosen[target].iloc[0]) if len(chosen) else NAN,
                 rising=_is_rising(scores[settings.index], searched, facts),
-                edges=edges,
+                edges=_edges(all_chosen, searched.facts.parameters),
             )
         )
         chosen_values.append(values)
@@ -96,6 +93,17 @@ def _chosen_values(chosen: pd.DataFrame, paths: list[str]) -> dict[str, object]:
     for setting in chosen[paths].dropna(axis=1).to_dict("records"):
         values |= setting
     return values
+
+
+def _edges(chosen: pd.DataFrame, parameters: Iterable[Parameter]) -> dict[str, Side]:
+    """Returns path → the first side at which some chosen setting has its value; one where seeds choose alike."""
+    edges: dict[str, Side] = {}
+    for parameter in parameters:
+        for value in chosen[parameter.path]:
+            side = edge(parameter, value)
+            if side is not None:
+                edges.setdefault(parameter.path, side)
+    return edges
 
 
 def _is_rising(scores: pd.Series, searched: SearchTable, facts: StudyFacts) -> bool:
@@ -139,8 +147,8 @@ def expected_best(values: ArrayLike, n: int) -> float:
     return float(chances @ descending)
 
 
-def edge(parameter: Parameter, value: object) -> str:
-    """Returns `lower` or `upper` where `value` lies in that twentieth of its range, on its scale, or "".
+def edge(parameter: Parameter, value: object) -> Side | None:
+    """Returns `lower` or `upper` where `value` lies in that twentieth of its range, on its scale; else None.
 
     Of choices the lowest and the highest number. Words have no edge; nor have two values, which have nothing inside.
     """
@@ -148,9 +156,9 @@ def edge(parameter: Parameter, value: object) -> str:
         numbers = sorted(map(float, parameter.ends()))
         place = float(str(value))
     except ValueError:
-        return ""
+        return None
     if _has_no_inside(parameter, numbers):
-        return ""
+        return None
 
     low = numbers[0]
     high = numbers[-1]
@@ -163,7 +171,7 @@ def edge(parameter: Parameter, value: object) -> str:
         return "lower"
     if place >= high - width:
         return "upper"
-    return ""
+    return None
 
 
 def _has_no_inside(parameter: Parameter, numbers: list[float]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from ablate.analysis.widening import AddedValue
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence, frame_of
 from ablate.core.metric import Direction, sign, undominated
@@ -184,6 +185,8 @@ class SearchFacts(StageFacts):
     """The versions of the packages on which it depends what was tried."""
     at: str = ""
     """The condition in which variants were tuned for all; empty: in each of them."""
+    added: list[AddedValue] | None = None
+    """The values by which the grid was widened, in their order; None where it was to stay as it is given."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ class StageConfig(StrictModel):
     """Keys, and dotted places below them, whose entries are paths of a study: `--set` takes such a path as one key."""
     decides: ClassVar[bool] = True
     """Whether a study in which these keys differ is another study than the one that was reported."""
+    rules: ClassVar[Mapping[str, str]] = {}
+    """Path of a switch → the rule that it switches on, in words: a plan is dated with the rule."""
 
 
 ConfigT = TypeVar("ConfigT", bound=StageConfig)

@@ -78,13 +78,13 @@ def test_several_tasks():
 @pytest.mark.parametrize(
     ("parameter", "value", "side"),
     [
-        (LR, 1e-4, "lower"), (LR, 1.3e-4, "lower"), (LR, 2e-4, ""), (LR, 5e-3, ""), (LR, 0.08, "upper"),
+        (LR, 1e-4, "lower"), (LR, 1.3e-4, "lower"), (LR, 2e-4, None), (LR, 5e-3, None), (LR, 0.08, "upper"),
         (dataclasses.replace(LR, log=False), 4e-3, "lower"), (Parameter("p", "int", 1, 8), 1.0, "lower"),
-        (Parameter("p", "int", 1, 8), 2.0, ""), (Parameter("p", "int", 1, 8), 8, "upper"),
-        (Parameter("p", "int", 1, 2), 2, ""), (Parameter("p", "int", 1, 8, step=3), 7, "upper"),
+        (Parameter("p", "int", 1, 8), 2.0, None), (Parameter("p", "int", 1, 8), 8, "upper"),
+        (Parameter("p", "int", 1, 2), 2, None), (Parameter("p", "int", 1, 8, step=3), 7, "upper"),
         (Parameter("p", "float", 0.0, 1.0, step=0.3), 0.9, "upper"),
-        (Parameter("p", "choice", choices=["a", "b"]), "a", ""),
-        (Parameter("p", "float", 0.0, 1.0), None, ""),
+        (Parameter("p", "choice", choices=["a", "b"]), "a", None),
+        (Parameter("p", "float", 0.0, 1.0), None, None),
     ],
 )  # fmt: skip
 def test_the_edge_of_a_range(parameter, value, side):
@@ -100,10 +100,10 @@ def test_a_path_that_is_not_searched_everywhere():
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [("0.001", "lower"), (0.003, ""), ("0.01", "upper"), (None, "")]
+    ("value", "expected"), [("0.001", "lower"), (0.003, None), ("0.01", "upper"), (None, None)]
 )
 def test_the_edge_of_choices_that_are_numbers(value, expected):
     numbers = Parameter("training.lr", "choice", choices=["0.01", "0.001", "0.003"])
     assert edge(numbers, value) == expected
     two = Parameter("training.lr", "choice", choices=["0.001", "0.01"])
-    assert edge(two, value) == ""
+    assert edge(two, value) is None

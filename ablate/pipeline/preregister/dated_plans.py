@@ -108,6 +108,10 @@ def _settings(study: Study) -> dict[str, Any]:
             excluded.add(key)  # Plans of studies that do not give it stay as they were dated.
     settings = dict(_flat(study.config.model_dump(exclude=excluded)))
     settings["metric.name"] = study.metric
+    for stage_config in study.stage_configs:
+        for path, rule in stage_config.rules.items():
+            if settings.get(path):
+                settings[path] = rule
     # A path without a dot is a whole section: the metrics of a user's own code change no trial, but do change verdicts.
     irrelevant = [path for path in study.ids.irrelevant if "." in path]
     for path in [*settings]:

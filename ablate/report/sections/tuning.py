@@ -13,6 +13,7 @@ import pandas as pd
 
 from ablate.analysis import budgets
 from ablate.analysis.search_table import Objective, SearchFacts, SearchTable, table_of
+from ablate.analysis.widening import Side
 from ablate.base.wording import exact
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.short_names import runner_up_name, short_names
@@ -21,6 +22,7 @@ from ablate.report.figures.facets import Facets
 from ablate.report.figures.settings import validation_by_setting
 from ablate.report.section import Block, Picture, ReportData, Section, Text, by_task
 from ablate.report.sentences.data_words import measured_on_judged
+from ablate.report.sentences.widening_words import added_words, edge_words, rounds_of
 from ablate.report.words import (
     CONDITION_COLUMN,
     NOTHING,
@@ -86,6 +88,10 @@ def space_table(searched: SearchTable) -> Table:
         step = f", step {value(row['step'])}" if row["step"] else ""
         return f"{value(row['low']) or NOTHING} to {value(row['high']) or NOTHING}{step}"
 
+    added = searched.facts.added
+    rows = [vars(parameter) for parameter in searched.facts.parameters]
+    if added:
+        rows = [row | {"added": rounds_of(added, row["path"]) or NOTHING} for row in rows]
     return tabulated(
         [
             Column("path", "Path"),
@@ -93,8 +99,9 @@ def space_table(searched: SearchTable) -> Table:
             Column("values", "Values", words=True, show=values),
             Column("log", "Scale", show=lambda row: "log" if row["log"] else NOTHING),
             Column("when", "Searched when", show=lambda row: text(row["when"]) or "always"),
+            *([Column("added", "Added after round", words=True)] if added else []),
         ],
-        [vars(parameter) for parameter in searched.facts.parameters],
+        rows,
         "The space",
     )
 
@@ -149,11 +156,12 @@ class Tuning(
         rising = budgets_of_variants[budgets_of_variants["rising"]]
         if len(rising):
             warnings.append(message("search.rising", places(rising, budgets_of_variants)))
-        edges: dict[tuple[str, str], list[str]] = {}
+        edges: dict[tuple[str, Side], list[str]] = {}
         for name, row in zip(names, rows_of(budgets_of_variants), strict=True):
             for path, side in row["edges"].items():
                 edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
-        warnings += [message("search.edge", path, side, variants) for (path, side), variants in edges.items()]
+        search = table(report_data).facts
+        warnings += [edge_words(search, path, side, variants) for (path, side), variants in edges.items()]
         return warnings
 
     def findings(self, report_data: ReportData) -> list[str]:
@@ -161,6 +169,8 @@ class Tuning(
         sentences = [_parity(spent(report_data), search)]
         if search.at:
             sentences.append(message("search.tuned_at", search.at))
+        if search.added is not None:
+            sentences.append(added_words(search.added))
         runner_ups = report_data.evidence.other_trials(RUNNER_UPS, ("variant", "status"))
         if len(runner_ups):
             sentences.append(_runner_ups(runner_ups, short_names(report_data.facts)))

@@ -8,6 +8,7 @@ from ablate.core.facts import Evidence
 from ablate.core.speed import RUN_TIMES
 from ablate.core.speed_facts import BUSY, SpeedFacts
 from ablate.core.stress_facts import StressFacts
+from ablate.report.sentences.widening_words import widening_method
 from ablate.report.words import message, paragraph, text
 
 
@@ -20,7 +21,8 @@ def search_methods(evidence: Evidence) -> str:
     if evidence.facts.plan.searched == "sweep":
         return message("search.method_of_sweep", _num_settings(table), table.paths)
     tuning = message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
-    return paragraph(tuning, message("search.method_of_tuning_at", facts.at) if facts.at else "")
+    at_one = message("search.method_of_tuning_at", facts.at) if facts.at else ""
+    return paragraph(tuning, at_one, widening_method(facts.added))
 
 
 def _num_settings(table: SearchTable) -> int:

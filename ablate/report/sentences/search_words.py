@@ -1,8 +1,9 @@
 """Words about a search before and while it runs, for `ablate plan` and the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.analysis.search_table import Parameter, SearchFacts, winner_names
+from ablate.analysis.widening import MAX_STEPS, Side
 from ablate.report.words import message
 
 
@@ -30,6 +31,17 @@ def _goal(facts: SearchFacts, trials: int) -> str:
     """Returns what is optimised, on how many seeds, and by at most how many trials."""
     objectives = [message("plan.objective", goal.name, goal.direction) for goal in facts.objectives]
     return message("plan.goal", objectives, len(facts.seeds), trials)
+
+
+def widening_words(outer: Mapping[tuple[str, Side], Mapping[str, object]], trials: int) -> str:
+    """Returns by which values a grid may be widened on each side; `trials`: the most that these take."""
+    parts: list[str] = []
+    for (path, side), values in outer.items():
+        if values:
+            parts.append(message("plan.widen_side", path, side, [*values]))
+    if not parts:
+        return message("plan.widen_nowhere")
+    return message("plan.widen", MAX_STEPS, parts, trials)
 
 
 def space_words(parameters: Sequence[Parameter]) -> Iterator[str]:

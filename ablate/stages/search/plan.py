@@ -6,13 +6,17 @@ from ablate.core.events import Plan, Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.stages.search.search import Search
+from ablate.stages.search.spec import SearchSpec
 
 
 class SearchPlan(Plan):
     """The plan of several searches; `cells` are all that they have asked for, by trial id."""
 
-    def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
-        """`enlist` hears of cells before they are trained."""
+    def __init__(
+        self, spec: SearchSpec, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]
+    ) -> None:
+        """`spec` is that of all searches; `enlist` hears of cells before they are trained."""
+        self.spec = spec
         self.searches = searches
         self.enlist = enlist
         self.cells: dict[str, Cell] = {}
@@ -36,6 +40,11 @@ class SearchPlan(Plan):
         # Each of the searches that share the trial keeps the report, so that all are asked.
         decisions = [search.should_prune(report) for search in self.searches]
         return any(decisions)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every search has come to its end, and none by a failed trial."""
+        return all(search.complete for search in self.searches)
 
     @property
     def left(self) -> int:

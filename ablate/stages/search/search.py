@@ -75,11 +75,12 @@ class Search:
         self._batch: list[Setting] = []
         # The ids of the trials that this search has asked for.
         self._requested: set[str] = set()
+        # Those of the open batch that had a record when it was last looked at.
+        self._answered: set[str] = set()
         # Whether the sampler has no other setting.
         self._stopped = False
         self._reads = spec.section.pruner.part.reads
         self._objective = spec.facts.objectives[0]
-        self._grid = spec.space.grid() if spec.section.sampler.part.exhaustive else []
 
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.section.sampler), stream)
         directions: list[StudyDirection] = []
@@ -117,7 +118,7 @@ class Search:
             if setting.pruned_at is None:
                 of_batch |= {cell.id for cell in setting.cells}
         unasked = self.spec.facts.trials - len(self.tried) - len(self._batch)
-        return len(of_batch - self._requested) + unasked * len(self.spec.facts.seeds)
+        return len(of_batch - self._requested - self._answered) + unasked * len(self.spec.facts.seeds)
 
     @quiet()
     def next_cells(self, records: Mapping[str, Record]) -> list[Cell]:
@@ -133,9 +134,18 @@ class Search:
                 needed += self._needed(setting, records)
             if needed:
                 self._requested |= {cell.id for cell in needed}
+                self._answered = self._with_record(records)
                 return needed
             self._tell(records)
         return []
+
+    def _with_record(self, records: Mapping[str, Record]) -> set[str]:
+        """Returns the ids of the trials of the open batch that have a whole record."""
+        answered: set[str] = set()
+        for setting in self._batch:
+            ids = {cell.id for cell in setting.cells}
+            answered |= {trial for trial in ids if trial in records and records[trial].status != "pruned"}
+        return answered
 
     @quiet()
     def should_prune(self, report: Progress) -> bool:
@@ -160,8 +170,8 @@ class Search:
 
     def _setting(self, number: int) -> Setting:
         """Asks the sampler for one setting."""
-        if self._grid:
-            self.study.enqueue_trial(self._grid[number])
+        if self.spec.grid:
+            self.study.enqueue_trial(dict(self.spec.grid[number]))
         with refusing(self.spec.section.sampler):
             asked = self.study.ask()
             setting = Setting(asked, self.spec.space.suggested(asked))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ablate.records.store import Store
     from ablate.session.session import Session
     from ablate.session.stage import Records
+    from ablate.stages.search.plan import SearchPlan
     from ablate.stages.search.search import Search
     from ablate.stages.search.space import Point
     from ablate.stages.search.spec import SearchSpec
@@ -75,27 +76,24 @@ class SearchStage(Stage):
         assert self._spec is not None, "a study with mistakes is not run"
         return self._spec
 
-    def _tried(
-        self, spec: SearchSpec, searches: Sequence[Search], session: Session, later: int
-    ) -> tuple[SearchTable, list[Cell]]:
+    def _tried(self, plan: SearchPlan, session: Session, later: int) -> tuple[SearchTable, list[Cell]]:
         """Searches until the budget is used; returns the settings that were tried, and their trials.
 
         later: the most trainings that may follow. Raises `IncompleteSelection`.
         """
         from ablate.analysis.search_table import tabulated
-        from ablate.stages.search.plan import SearchPlan
         from ablate.stages.search.versions import installed_versions, say_versions_changed
 
-        plan = SearchPlan(searches, session.enlist)
-        say_versions_changed(session, spec, plan.left)
+        say_versions_changed(session, plan.spec, plan.left)
         records = session.train(plan, later=later)
         cells = list(plan.cells.values())
-        if not all(search.complete for search in searches):
+        if not plan.is_complete:
             raise session.incomplete(self.name, cells, records)
 
-        objectives = _with_own_source(spec.facts.objectives, searches)
-        facts = replace(spec.facts, objectives=objectives, versions=installed_versions())
-        self._table = tabulated(facts, [search.tried for search in searches])
+        facts = plan.spec.facts  # After the training, which may widen a grid.
+        objectives = _with_own_source(facts.objectives, plan.searches)
+        facts = replace(facts, objectives=objectives, versions=installed_versions())
+        self._table = tabulated(facts, [search.tried for search in plan.searches])
         return self._table, cells
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -14,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from ablate.analysis.widening import MAX_STEPS
 from ablate.base.registry import OnOff, StrictModel
 from ablate.search.pruners import PRUNERS, NoPruner
 from ablate.search.samplers import SAMPLERS, TPE, Random
@@ -23,6 +25,11 @@ from ablate.study.stage_config import StageConfig
 Conditions = str | list[str]
 NumSeeds = Annotated[int, Field(ge=1, le=1_000)]
 MIN_TUNING_SEEDS = 3
+WIDENING_RULE = (
+    f"on: where the best value of any variant lies at an edge, the next by the grid's ratio or step is added for all, "
+    f"at most {MAX_STEPS} a side"
+)
+"""The rule of `widen`, with which a plan is dated."""
 # Inside `Values`, `float` and `int` are its fields.
 _Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 _Ints = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -134,13 +141,18 @@ class TuneSection(_BaseSection):
     seeds choose is luck, so that settings near the chosen one are judged with it."""
     at: str | None = None
     "The condition, or the task, in which variants are tuned for all; not given: in each of them."
+    widen: OnOff = False
+    """Widens a grid of numbers by its next value, for all variants, where the best value of any lies at an edge; then
+    all are searched again, until none does: at most three times a side."""
 
     @model_serializer(mode="wrap")
     def _only_given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leaves out `at` where it is not given: plans that were dated without it stay as they are."""
+        """Leaves out `at` and `widen` where they are not given: plans that were dated without them stay as they are."""
         data: dict[str, Any] = dump(self)
         if self.at is None:
             del data["at"]
+        if not self.widen:
+            del data["widen"]
         return data
 
 
@@ -157,6 +169,7 @@ class TuneConfig(StageConfig):
     """The key `tune`."""
 
     keyed_by_path: ClassVar[tuple[str, ...]] = ("tune.over",)
+    rules: ClassVar[Mapping[str, str]] = {"tune.widen": WIDENING_RULE}
 
     tune: TuneSection | None = None
     "A search for every variant, with the same budget, before it is judged."

@@ -6,7 +6,7 @@ A point is a mapping from paths to numbers and, for choices, labels; a path whos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ablate.analysis.search_table import MAX_POINTS, Parameter
@@ -61,6 +61,16 @@ class Space:
     def labels(self, point: Mapping[str, Any]) -> dict[str, str]:
         """Returns path → its value in words."""
         return {p.path: p.label(point[p.path]) for p in self.parameters if p.path in point}
+
+    def with_choice(self, path: str, label: str, value: Any) -> Space:
+        """Returns the space with one more value of a path whose choices are numbers, which are then rising."""
+        choices = {**self.choices[path], label: value}
+        rising = sorted(choices, key=lambda name: float(choices[name]))
+        parameters: list[Parameter] = []
+        for parameter in self.parameters:
+            widened = replace(parameter, choices=rising) if parameter.path == path else parameter
+            parameters.append(widened)
+        return replace(self, parameters=tuple(parameters), choices={**self.choices, path: choices})
 
     def grid(self) -> list[Point]:
         """Returns every point, once.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ablate.analysis.search_table import Parameter
-from ablate.base.errors import NOT_GIVEN, Invalid, listed, nearest, shown
+from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
 from ablate.core.facts import BASELINE
 from ablate.stages.search.section import Values
 from ablate.stages.search.space import Conditions, Space
@@ -129,7 +129,7 @@ class SpaceReader:
         """
         draft = self.draft
         place = self._place(parameter.path)
-        context = self._patched(base, space.patches(space.satisfying(parameter)))
+        context = self._context(space, parameter, base)
         if context is None:
             return  # The parameters that its conditions name are at fault, and are reported there.
         _, missing = attempt(lambda config: value_at(config, parameter.path), context)
@@ -141,12 +141,30 @@ class SpaceReader:
             return
 
         for index, value in enumerate(parameter.ends()):
-            patched = apply_patches(context, {parameter.path: space.value(parameter, value)})
-            config, problems = attempt(draft.resolve, patched)
-            if config is not None:
-                problems = attempt(draft.workload.check, config).problems
-            for problem in problems:
+            for problem in self._problems_with(context, parameter.path, space.value(parameter, value)):
                 draft.document.report(replace(problem, path=(*place, parameter.kind, index)))
+
+    def _context(self, space: Space, parameter: Parameter, base: Config) -> Config | None:
+        """Returns one base where the conditions of a parameter hold; None where it is not valid."""
+        return self._patched(base, space.patches(space.satisfying(parameter)))
+
+    def _problems_with(self, context: Config, path: str, value: Any) -> list[Problem]:
+        """Returns what is wrong with a config that has a value at a path."""
+        config, problems = attempt(self.draft.resolve, apply_patches(context, {path: value}))
+        if config is None:
+            return problems
+        return attempt(self.draft.workload.check, config).problems
+
+    def resolved_value(self, space: Space, parameter: Parameter, value: Any) -> Any:
+        """Returns a value of a parameter as the first config has it; None where some config cannot have it."""
+        contexts: list[Config] = []
+        for _, base in self.bases:
+            context = self._context(space, parameter, base)
+            if context is None or self._problems_with(context, parameter.path, value):
+                return None
+            contexts.append(context)
+        config = self._patched(contexts[0], {parameter.path: value})
+        return None if config is None else value_at(config, parameter.path)
 
 
 def _parameter(path: str, values: Values, choices: Mapping[str, Mapping[str, Any]]) -> Parameter:

@@ -1,7 +1,7 @@
 """One search, read and checked: its space, objectives, sampler, pruner and budget."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ablate.analysis.runner_ups import MAX_RUNNER_UPS
 from ablate.analysis.search_table import Objective, SearchFacts, winner_names
@@ -13,8 +13,9 @@ from ablate.core.names import CONFIRM, confirmed
 from ablate.core.trial import identified
 from ablate.search.pruners import check_pruner
 from ablate.stages.search.objectives import read_objectives
+from ablate.stages.search.outer_values import OuterReader, OuterValues, widest
 from ablate.stages.search.section import MIN_TUNING_SEEDS, SearchSection, TuneSection
-from ablate.stages.search.space import Space
+from ablate.stages.search.space import Point, Space
 from ablate.stages.search.space_reader import SpaceReader
 from ablate.study.designs import Config
 from ablate.study.draft import Draft
@@ -43,6 +44,15 @@ class SearchSpec:
     tie: str = ""
     # The most runner-ups of one setting that was tuned.
     max_runner_ups: int = 0
+    # The settings of an exhaustive sampler, in their order; none of another.
+    grid: Sequence[Point] = ()
+    # The values by which the grid may still be widened.
+    outer: OuterValues = field(default_factory=dict)
+
+    @property
+    def most_added(self) -> int:
+        """The most settings by which the grid may still be widened."""
+        return len(widest(self.space, self.outer).grid()) - len(self.grid) if self.outer else 0
 
 
 def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) -> SearchSpec | None:
@@ -53,12 +63,15 @@ def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) ->
     problems = draft.document.problems
     num_problems = len(problems)
     _check_conflicts(draft, key, section)
-    space = _read_space(draft, key, section)
+    reader = _space_reader(draft, key)
+    space = reader.read(section.over)
+    grid = _read_grid(draft, key, section, space)
+    outer = _read_outer(reader, section, space)
     at = _condition_of(draft, section)
     index = draft.tasks.index(at) if at else 0
     description = draft.workload.describe(draft.design.variants[0].configs[index])
     objectives = read_objectives(draft, key, section, description)
-    trials = _num_trials(draft, key, section, space)
+    trials = _num_trials(section, grid, space)
     _check_sampler(draft, key, section, space=space, objectives=len(objectives))
     _check_pruner(draft, key, section, description=description, objectives=len(objectives), trials=trials)
     _check_counts(draft, section, trials)
@@ -75,17 +88,21 @@ def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) ->
         seeds=seeds[index],
         batch=section.batch,
         at=at,
+        added=[] if outer else None,
     )
-    has_runner_ups = isinstance(section, TuneSection) and not section.each_seed
-    return SearchSpec(
+    spec = SearchSpec(
         space,
         facts,
         section,
         at=draft.config.metric.at,
         seeds=seeds,
         tie=_tie_breaker(description, objectives[0]),
-        max_runner_ups=min(MAX_RUNNER_UPS, trials - 1) if has_runner_ups else 0,
+        grid=grid,
+        outer=outer,
     )
+    if isinstance(section, SearchSection) or section.each_seed:
+        return spec
+    return replace(spec, max_runner_ups=min(MAX_RUNNER_UPS, trials + spec.most_added - 1))
 
 
 def _check_conflicts(draft: Draft, key: str, section: SearchSection | TuneSection) -> None:
@@ -129,39 +146,54 @@ def _condition_of(draft: Draft, section: SearchSection | TuneSection) -> str:
     return ""
 
 
-def _read_space(draft: Draft, key: str, section: SearchSection | TuneSection) -> Space | None:
-    """Returns the space of a section; None where it has mistakes.
-
-    Tuning changes every variant, and a sweep the baseline alone.
-    """
+def _space_reader(draft: Draft, key: str) -> SpaceReader:
+    """Returns the reader of the space of a section: tuning changes every variant, and a sweep the baseline alone."""
     variants = draft.design.variants
     changed = variants if key == "tune" else variants[:1]
     bases: list[tuple[str, Config]] = []
     for variant in changed:
         bases += [(variant.name, config) for config in variant.configs]
-    return SpaceReader(draft, key, bases).read(section.over)
+    return SpaceReader(draft, key, bases)
 
 
-def _num_trials(draft: Draft, key: str, section: SearchSection | TuneSection, space: Space | None) -> int:
-    """Returns how many settings a search tries: of a grid, all; refuses fewer `trials` than its points.
+def _read_grid(
+    draft: Draft, key: str, section: SearchSection | TuneSection, space: Space | None
+) -> Sequence[Point]:
+    """Returns the settings of an exhaustive sampler; refuses fewer `trials`.
 
-    Of a grid every point; 0 where the grid is refused.
+    None of another sampler, and where the grid is refused.
     """
-    sampler = section.sampler.build()
-    if not sampler.exhaustive or space is None:
-        return section.trials or DEFAULT_TRIALS
-    points = 0
+    if not section.sampler.part.exhaustive or space is None:
+        return ()
+    points: list[Point] = []
     with draft.document.reporting(key, "over"):
-        points = len(space.grid())
-    if section.trials and section.trials < points:
+        points = space.grid()
+    num_points = len(points)
+    if section.trials and section.trials < num_points:
         draft.document.refuse(
             (key, "trials"),
-            f"would leave out {points - section.trials} of the {points} points of the grid",
+            f"would leave out {num_points - section.trials} of the {num_points} points of the grid",
             section.trials,
-            allowed=f"{points}",
+            allowed=f"{num_points}",
             hint="Leave it out, use coarser steps, or another sampler",
         )
     return points
+
+
+def _read_outer(
+    reader: SpaceReader, section: SearchSection | TuneSection, space: Space | None
+) -> OuterValues:
+    """Returns the values by which a grid may be widened; none of a sweep, and where it is refused."""
+    if isinstance(section, SearchSection) or space is None:
+        return {}
+    return OuterReader(reader, space).read(section)
+
+
+def _num_trials(section: SearchSection | TuneSection, grid: Sequence[Point], space: Space | None) -> int:
+    """Returns how many settings a search tries: of a grid every point; 0 where the grid is refused."""
+    if not section.sampler.part.exhaustive or space is None:
+        return section.trials or DEFAULT_TRIALS
+    return len(grid)
 
 
 def _check_sampler(

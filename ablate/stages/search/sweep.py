@@ -79,11 +79,13 @@ class SweepStage(SearchStage):
         variants that are judged are none of the study.
         """
         from ablate.report.words import message
+        from ablate.stages.search.plan import SearchPlan
         from ablate.study.study import Selection
 
         baseline, *others = study.variants
         search = search_of(study, self._checked, baseline, 0)
-        table, cells = self._tried(self._checked, [search], session, later=self._max_judged(study))
+        plan = SearchPlan(self._checked, [search], session.enlist)
+        table, cells = self._tried(plan, session, later=self._max_judged(study))
 
         dropped = [variant.name for variant in others if not variant.placebo]
         if dropped:

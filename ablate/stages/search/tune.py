@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
+    from ablate.stages.search.plan import SearchPlan
     from ablate.stages.search.search import Search
     from ablate.stages.search.spec import SearchSpec
     from ablate.study.designs import Variant
@@ -56,16 +57,20 @@ class TuneStage(SearchStage):
 
     def max_trials(self, study: Study, judged: int) -> int:
         spec = self._spec_of(study)
-        return self._max_tried(study, spec) + self._max_judged(study, spec, len(study.variants))
+        most_tried = self._num_tried(study, spec, spec.facts.trials + spec.most_added)
+        return most_tried + self._max_judged(study, spec, len(study.variants))
 
     def preview(self, study: Study, store: Store) -> Preview:
-        from ablate.report.sentences.search_words import space_words, tuning_words
+        from ablate.report.sentences.search_words import space_words, tuning_words, widening_words
         from ablate.report.words import message
 
         spec = self._spec_of(study)
         num_variants = len(_searched(study.variants))
-        sentences = [tuning_words(spec.facts, num_variants, self._max_tried(study, spec))]
+        most_tried = self._num_tried(study, spec, spec.facts.trials)
+        sentences = [tuning_words(spec.facts, num_variants, most_tried)]
         sentences += space_words(spec.facts.parameters)
+        if spec.outer:
+            sentences.append(widening_words(spec.outer, self._num_tried(study, spec, spec.most_added)))
         if spec.max_runner_ups:
             # The runner-ups of the baseline are always judged, those of others where a verdict depends on tuning.
             least = study.config.seeds.count * len(self._searched_at(study)) * spec.max_runner_ups
@@ -80,20 +85,35 @@ class TuneStage(SearchStage):
         """
         from ablate.study.study import Selection
 
-        spec = self._spec_of(study)
         names = {BASELINE, *(session.options.only or (variant.name for variant in study.variants))}
         kept = [variant for variant in study.variants if variant.name in names]
-        searches: list[Search] = []
-        for variant in _searched(kept):
-            prefix = f"{variant.name} · "
-            for task in dict.fromkeys(self._searched_at(study).values()):
-                searches.append(search_of(study, spec, variant, study.tasks.index(task), prefix))
-        table, cells = self._tried(spec, searches, session, self._max_judged(study, spec, len(kept)))
+        spec = self._spec_of(study)
+        plan = self._plan_of(study, spec, session, kept)
+        table, cells = self._tried(plan, session, self._max_judged(study, spec, len(kept)))
 
-        variants = self._tuned(study, session, spec, table, kept)
+        variants = self._tuned(study, session, plan.spec, table, kept)
         chosen = study.judging(variants, study.design.paths, Selection("tuning", cells))
         not_judged = [variant.name for variant in study.variants if variant not in kept]
         return replace(chosen, not_judged=not_judged)
+
+    def _plan_of(
+        self, study: Study, spec: SearchSpec, session: Session, kept: Sequence[Variant]
+    ) -> SearchPlan:
+        """Returns the plan of the searches of some variants, one for each condition in which they are searched."""
+        from ablate.stages.search.plan import SearchPlan
+        from ablate.stages.search.widening import WideningPlan
+
+        def searches_of(spec: SearchSpec) -> list[Search]:
+            searches: list[Search] = []
+            for variant in _searched(kept):
+                prefix = f"{variant.name} · "
+                for task in dict.fromkeys(self._searched_at(study).values()):
+                    searches.append(search_of(study, spec, variant, study.tasks.index(task), prefix))
+            return searches
+
+        if spec.outer:
+            return WideningPlan(spec, searches_of, session.enlist)
+        return SearchPlan(spec, searches_of(spec), session.enlist)
 
     def _tuned(
         self, study: Study, session: Session, spec: SearchSpec, table: SearchTable, kept: Sequence[Variant]
@@ -157,11 +177,11 @@ class TuneStage(SearchStage):
         judged = [task for task in study.tasks if not self._conditions or task in self._conditions]
         return {task: at or task for task in judged}
 
-    def _max_tried(self, study: Study, spec: SearchSpec) -> int:
-        """Returns the most trainings of the searches, one for each variant and condition that is searched."""
+    def _num_tried(self, study: Study, spec: SearchSpec, num_settings: int) -> int:
+        """Returns the trainings of some settings on all seeds, for each variant and condition that is searched."""
         searched_tasks = {*self._searched_at(study).values()}
         num_searches = len(_searched(study.variants)) * len(searched_tasks)
-        return num_searches * spec.facts.trials * len(spec.facts.seeds)
+        return num_searches * num_settings * len(spec.facts.seeds)
 
     def _max_judged(self, study: Study, spec: SearchSpec, kept: int) -> int:
         """Returns the most trainings that judge what is chosen; `kept`: the number of variants."""

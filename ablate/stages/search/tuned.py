@@ -50,7 +50,7 @@ def tuned_variant(
         if task not in searched_at:
             continue
         searched_task = searched_at[task]
-        places = _best_places(spec, table, owner, searched_task)
+        places = best_places(spec, table, owner, searched_task)
         if not places:
             warn(message("search.no_setting", f"{variant.name}{study.on(task)}"))
             continue
@@ -69,7 +69,7 @@ def tuned_variant(
     return replace(variant, configs=configs, tuned=tuned, runner_ups=runner_ups, by_seed=by_seed)
 
 
-def _best_places(spec: SearchSpec, table: SearchTable, owner: str, task: str) -> list[int]:
+def best_places(spec: SearchSpec, table: SearchTable, owner: str, task: str) -> list[int]:
     """Returns the place of the best setting, or of the best on each seed; none where no setting has a value."""
     places = table.best(owner, task)
     if places and spec.section.each_seed:
