@@ -37,6 +37,7 @@ class MNIST1D(Generated, Classification):
         shuffled: OnOff = False
         "Whether the points of all signals are in one random order, which every seed draws anew."
 
+    config: Config
     outcome = "graded"
 
     def __init__(self, config: Config) -> None:
