@@ -107,7 +107,6 @@ def test_the_rate_of_a_choice_stands_in_place_of_that_of_two_calls(tmp_path):
     assert "up to" not in words
 
 
-@pytest.mark.slow
 def test_files_with_fewer_variants_or_seeds_than_one_before_are_choices():
     frame = table(num_variants=5).query("dataset == 'cifar'")
     assert choices(frame) == []
