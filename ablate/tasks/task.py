@@ -28,7 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
@@ -102,6 +102,24 @@ class Batch:
     def chunks(self, size: int) -> Iterator[Batch]:
         """Returns the same examples in order, at most `size` at a time."""
         return (self[start : start + size] for start in range(0, len(self), size))
+
+
+class StepwiseModel(Protocol):
+    """A model that answers one position after another, as decoding needs it."""
+
+    @property
+    def source_embedding(self) -> object | None:
+        """The embedding of a source; None where the model reads none."""
+
+    def encode(self, source: Tensor | None, mask: Tensor | None, /) -> Any:
+        """Returns the encoded source, for `step`."""
+
+    def step(self, inputs: Tensor, start: int, state: Any, memory: Any, /) -> tuple[Tensor, Any]:
+        """Returns the logits at one more position, (B, num_outputs), and the new state.
+
+        inputs: those at the position `start`, (B, 1). state: what the step before returned, None at first. memory: what
+        `encode` returned, None without a source.
+        """
 
 
 Integers = NDArray[np.int64]
@@ -190,7 +208,7 @@ class Task(ABC):
         """Returns the metrics of a split: the mean of each over the examples, summed in float64."""
         return {name: float(np.mean(values, dtype=np.float64)) for name, values in outcomes.items()}
 
-    def decode(self, model: Any, batch: Batch) -> Mapping[str, Tensor]:
+    def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
         """Returns values for each test example, (B), that the model's own output decides; here, none.
 
         Greedy decoding is an example: it needs the model, and not its logits alone.

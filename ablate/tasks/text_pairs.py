@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from ablate.base.registry import register
 from ablate.core.metric import Metric
 from ablate.tasks.files import Unit, Vocabulary, padded, read_rows, symbols
 from ablate.tasks.rows import RowData, Rows, without_test
-from ablate.tasks.task import IGNORED, Batch, Integers, Outcomes
+from ablate.tasks.task import IGNORED, Batch, Integers, Outcomes, StepwiseModel
 from ablate.tasks.transduction import (
     END,
     FIRST_SYMBOL,
@@ -139,7 +138,7 @@ class TextPairs(Transduction, Rows):
         batch = self.pairs(Sequences(inputs, _lengths(inputs)), target)
         return self.laid_out(batch).to(device)
 
-    def decode(self, model: Any, batch: Batch) -> Mapping[str, Tensor]:
+    def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
         """Returns `greedy_token_accuracy` of each example, and the counts that `corpus_bleu` needs."""
         written = greedy(model, batch)
         is_asked = batch.targets != IGNORED

@@ -14,7 +14,6 @@ The vocabulary, which source and target share: 0 is padding, 1 the start (⊢), 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ from torch import Tensor
 from ablate.core.metric import Metric
 from ablate.core.signature import Signature
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch, Integers, Task, Topology
+from ablate.tasks.task import IGNORED, Batch, Integers, StepwiseModel, Task, Topology
 
 PADDING = 0
 START = 1
@@ -190,7 +189,7 @@ def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: r
     )
 
 
-def greedy(model: Any, batch: Batch) -> Tensor:
+def greedy(model: StepwiseModel, batch: Batch) -> Tensor:
     """Returns the tokens that a model writes after its own tokens, as `targets`, (B, T).
 
     Padding stands before the target and after its end.

@@ -1,3 +1,5 @@
+"""The adding problem: which places are marked, what a solver and guessers reach, and the slices."""
+
 import numpy as np
 import pytest
 import torch

@@ -1,3 +1,5 @@
+"""Handwritten digits: the images, what a position holds, and the splits."""
+
 import itertools
 import subprocess
 import sys

@@ -45,7 +45,7 @@ SMALL: list[Generated] = [
 
 
 def given_of(batch: Batch) -> torch.Tensor:
-    """What a model is given of each example."""
+    """Returns all tensors that a model is given of each example, side by side, (B, W)."""
     given = (batch.inputs, batch.source, batch.segments)
     return torch.cat([x.flatten(1) for x in given if x is not None], 1)
 
@@ -94,7 +94,7 @@ SUPPORTS = [
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("config", SUPPORTS, ids=str)
 def test_support_counts_the_examples(config):
-    """Enough draws show every one."""
+    """Enough draws show every example."""
     task = config.build()
     drawn = task.examples(np.random.default_rng(0), int(40 * task.support))
     assert len(torch.unique(given_of(drawn), dim=0)) == task.support
@@ -114,7 +114,7 @@ def test_no_example_for_evaluation_is_trained_on(task, seed):
 
 @pytest.mark.slow
 def test_every_example_is_for_one_part_which_is_drawn_anew_for_every_seed():
-    """In the shares that the parts have."""
+    """The parts have their shares of the examples."""
     task = SMALL[0]
     of_test = []
     for seed in range(3):
@@ -133,7 +133,7 @@ def test_every_example_is_for_one_part_which_is_drawn_anew_for_every_seed():
 
 @pytest.mark.parametrize("task", [SMALL[0], SMALL[3]])
 def test_targets_for_test_are_about_uniform(task):
-    """Over seeds, which have parts of their own."""
+    """Counted over seeds, each of which has its own parts."""
     targets = torch.cat([task.split(seed, "test", "cpu").targets for seed in range(20)])
     counts = targets.unique(return_counts=True)[1].double()
     assert (counts / counts.mean() - 1).abs().max() < 0.06

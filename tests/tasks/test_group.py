@@ -1,3 +1,5 @@
+"""The word problem of a group: products, their distribution, and what is known without memory."""
+
 import itertools
 
 import numpy as np

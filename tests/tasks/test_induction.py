@@ -1,3 +1,5 @@
+"""Induction: the token after the marker, its place, and the slices."""
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ def induction(**given) -> Induction:
 
 
 def where(inputs: torch.Tensor) -> torch.Tensor:
-    """The place of each example's first marker."""
+    """Returns the place of each example's first marker, (B)."""
     return (inputs == MARKER).int().argmax(1)
 
 

@@ -1,3 +1,5 @@
+"""Kernel regression: moments of the values, and what each estimator reaches."""
+
 import math
 
 import numpy as np
@@ -16,7 +18,7 @@ def r2(task, answers, batch) -> float:
 
 
 def read(batch) -> tuple[np.ndarray, np.ndarray]:
-    """Angles (N, T), the last that of the query, and known values (N, T − 1)."""
+    """Reads angles (N, T), the last of them the query's, and known values (N, T − 1)."""
     cos, sin, values, known = batch.inputs.double().numpy().transpose(2, 0, 1)
     assert (known[:, :-1] == 1).all()
     assert not known[:, -1].any()
@@ -26,13 +28,13 @@ def read(batch) -> tuple[np.ndarray, np.ndarray]:
 
 
 def covariance(x, y) -> np.ndarray:
-    """Of f(x) and f(y), from the definition: Σ cos k(x − y) / k²."""
+    """Returns the covariance of f(x) and f(y) by definition: Σ cos k(x − y) / k²."""
     return sum(np.cos(k * (x - y)) / k**2 for k in (1, 2, 3))
 
 
 @pytest.mark.slow
 def test_values_have_the_moments_of_the_definition():
-    """The targets' and the known values' covariances, given their places."""
+    """Covariances of the targets and of the known values, given their places."""
     batch = kernel(num_pairs=2, noise=0.5).examples(np.random.default_rng(0), 200_000)
     places, values = read(batch)
     targets = batch.targets.double().numpy()

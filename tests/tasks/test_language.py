@@ -33,7 +33,7 @@ def read(task: Language, part: str) -> str:
 
 
 def smoothed(train: list[int], context: list[int], symbol: int, size: int) -> float:
-    """p(symbol | context) after Witten and Bell, from the definition."""
+    """Returns p(symbol | context) after Witten and Bell, by definition."""
     if len(context) == 0:
         counts = Counter(train)
         return (counts[symbol] + len(counts) / size) / (len(train) + len(counts))
@@ -58,22 +58,19 @@ def test_the_n_gram_model_is_that_of_witten_and_bell():
 
 @pytest.mark.slow
 def test_the_n_gram_constant_of_the_default_size():
-    """Its order is the best on validation data."""
+    """The order of the constant is the best on validation data."""
     task = characters()
     ngram = task.constants()["ngram"]
     assert ngram["loss"] < task.metrics["loss"].solved < task.chance_loss
     assert ngram["bits_per_character"] == pytest.approx(ngram["loss"] / math.log(2))
-    of = {
-        part: [
-            losses.mean()
-            for losses in ngram_losses(
-                task.text.codes["train"], task.text.windows(part, 32), task.signature.num_outputs
-            )
-        ]
-        for part in ("validation", "test")
-    }
-    assert ngram["loss"] == of["test"][np.argmin(of["validation"])]
-    assert 4 <= np.argmin(of["validation"]) + 1 < len(of["validation"])
+    train = task.text.codes["train"]
+    means: dict[str, list[float]] = {}
+    for part in ("validation", "test"):
+        losses_by_order = ngram_losses(train, task.text.windows(part, 32), task.signature.num_outputs)
+        means[part] = [losses.mean() for losses in losses_by_order]
+    best = np.argmin(means["validation"])
+    assert ngram["loss"] == means["test"][best]
+    assert 4 <= best + 1 < len(means["validation"])
     last = characters(asked="last").constants()["ngram"]
     assert last == {"loss": ngram["loss@prefix"], "bits_per_character": ngram["loss@prefix"] / math.log(2)}
 

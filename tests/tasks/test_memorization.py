@@ -1,3 +1,5 @@
+"""Memorization: facts of a seed, the same in every part of the data."""
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ def memorization(**given) -> Memorization:
 
 
 def facts(batch) -> dict[int, int]:
-    """Key → value, as the sequences tell; the same key must never have two."""
+    """Reads the value of each key from the sequences; no key may have two."""
     keys, slots = batch.inputs[:, ::2].flatten().tolist(), batch.inputs[:, 1::2]
     assert (slots == SLOT).all()
     assert (batch.targets[:, ::2] == IGNORED).all()

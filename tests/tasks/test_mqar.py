@@ -1,3 +1,5 @@
+"""Multi-query associative recall: the pairs, the places of queries, and what guessing reaches."""
+
 import itertools
 
 import numpy as np
@@ -21,7 +23,7 @@ def mqar(**given) -> MQAR:
 
 
 def shown(tokens: list[int], config: MQAR.Config) -> dict[int, int]:
-    """The pairs, read token by token as the module's docstring describes them: key → value, in order."""
+    """Reads the value of each key, token by token as the module's docstring describes them, in order."""
     half, pairs, place = config.vocab_size // 2, {}, 0
     while place < 2 * config.num_pairs + config.noise:
         if tokens[place] >= config.vocab_size:
@@ -61,18 +63,18 @@ def test_every_choice_is_drawn_as_stated():
     batch = task.examples(np.random.default_rng(0), 6000)
     found = [shown(tokens, task.config) for tokens in batch.inputs.tolist()]
     places = [tuple(t < 8 for t in tokens[:6]) for tokens in batch.inputs.tolist()]
-    for seen, possible in (
+    for drawn, possible in (
         ([tuple(pairs) for pairs in found], itertools.permutations(range(1, 4), 2)),
         ([tuple(pairs.values()) for pairs in found], itertools.permutations(range(4, 8), 2)),
         (batch.inputs[:, :6][batch.inputs[:, :6] >= 8].tolist(), range(8, 8 + NOISE)),
         (places, set(places)),
     ):
-        assert stats.chisquare([seen.count(each) for each in possible]).pvalue > 1e-4
+        assert stats.chisquare([drawn.count(value) for value in possible]).pvalue > 1e-4
     assert len(set(places)) == 6
 
 
 def test_gaps_follow_the_power_law_without_replacement():
-    """As `numpy.random.choice` draws them, with p and without replacement: the first by p, the next by what is left."""
+    """`numpy.random.choice` draws them so, with p and without replacement: the first by p, the next by what is left."""
     task = mqar(num_pairs=2, power=0.3)
     batch = task.examples(np.random.default_rng(1), 8000)
     gaps = [

@@ -1,3 +1,5 @@
+"""Associative recall: every target is the value of its key, and what guessing reaches."""
+
 import itertools
 
 import numpy as np
@@ -14,7 +16,7 @@ def recall(vocab_size=16, seq_len=5, num_pairs=2, test_size=256) -> Recall:
 
 
 def read(tokens: list[int], vocab_size: int) -> tuple[dict[int, int], list[int]]:
-    """The pairs and their places, read token by token as the module's docstring describes them."""
+    """Reads the pairs and their places, token by token as the module's docstring describes them."""
     last_key = (vocab_size - 1) // 2
     pairs, places, position = {}, [], 0
     while position < len(tokens) - 1:
@@ -47,13 +49,13 @@ def test_every_choice_is_uniform():
     """χ² of keys, values, places and queried pair at a fixed seed, each at the level 1e-4."""
     batch = recall(vocab_size=9, seq_len=8, num_pairs=2).examples(np.random.default_rng(0), 4000)
     found = [(read(tokens, 9), tokens[-1]) for tokens in batch.inputs.tolist()]
-    for seen, possible in (
+    for drawn, possible in (
         ([tuple(pairs) for (pairs, _), _ in found], itertools.permutations(range(1, 5), 2)),
         ([tuple(pairs.values()) for (pairs, _), _ in found], itertools.product(range(5, 9), repeat=2)),
         ([tuple(where) for (_, where), _ in found], [(i, j) for i in range(6) for j in range(i + 2, 6)]),
         ([list(pairs).index(query) for (pairs, _), query in found], [0, 1]),
     ):
-        assert stats.chisquare([seen.count(each) for each in possible]).pvalue > 1e-4
+        assert stats.chisquare([drawn.count(value) for value in possible]).pvalue > 1e-4
 
 
 def test_guessing_among_the_values_reaches_chance():

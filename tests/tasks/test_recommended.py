@@ -3,6 +3,7 @@
 import pytest
 
 from ablate.base.registry import CATALOGUE
+from ablate.core.metric import sign
 from ablate.core.trial import Trial
 from ablate.training.trial import train_trial
 
@@ -18,10 +19,6 @@ def test_the_recommended_size_is_solved(name):
     part = CATALOGUE.get("task", name)
     task = {"name": name, **part.recommended["task"]}
     record = train_trial(Trial("", {**part.recommended, "task": task}, seed=0), lambda *_: False)
-    metric, of = next(iter(part.Config.model_validate(task).build().metrics.items()))
+    name, metric = next(iter(part.Config.model_validate(task).build().metrics.items()))
     assert record.status == "completed"
-    assert (
-        (record.metrics[metric] >= of.solved)
-        if of.direction == "max"
-        else (record.metrics[metric] <= of.solved)
-    )
+    assert sign(metric) * record.metrics[name] >= sign(metric) * metric.solved

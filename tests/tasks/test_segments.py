@@ -1,3 +1,5 @@
+"""Two segments: the target, and how little tokens or segments alone say of it."""
+
 import itertools
 
 import numpy as np
@@ -20,12 +22,12 @@ def segments(vocab_size=16, seq_len=8, test_size=256) -> Segments:
 
 
 def drawn(count: int, **sizes: int) -> Batch:
-    """Examples of all parts of the data."""
+    """Draws examples of all parts of the data."""
     return segments(**sizes).examples(np.random.default_rng(0), count)
 
 
 def read(batch: Batch) -> list[tuple[int, int, int, int]]:
-    """The last token, where it stood before, the length of the first segment and the target of each example."""
+    """Reads of each example the last token, its earlier place, the length of the first segment and the target."""
     found = []
     for tokens, flags, target in zip(
         batch.inputs.tolist(), batch.segments.tolist(), batch.targets.tolist(), strict=True
@@ -67,7 +69,7 @@ def test_the_tokens_say_nothing_about_the_answer():
 
 
 def test_the_boundary_is_as_far_away_whatever_the_answer():
-    """And at each distance that there is room for on both sides."""
+    """Each distance that has room on both sides is as likely."""
     far: dict[int, np.ndarray] = {place: np.zeros((min(place, 7 - place), 2)) for place in range(1, 7)}
     for _, place, boundary, target in read(drawn(8000)):
         far[place][boundary - place - 1 if target else place - boundary, target] += 1

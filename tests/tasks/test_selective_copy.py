@@ -1,3 +1,5 @@
+"""Selective copying: places and tokens, and what a solver and guessers reach."""
+
 import itertools
 
 import numpy as np
@@ -26,11 +28,11 @@ def test_every_choice_of_places_and_tokens_is_as_likely():
     assert (tokens[:, 7:] == SLOT).all()
     assert batch.targets[:, 7:].tolist() == [list(row) for row in found]
     assert (batch.targets[:, :7] == IGNORED).all()
-    for seen, possible in (
+    for drawn, possible in (
         (places, itertools.combinations(range(7), 2)),
         (found, itertools.product(range(FIRST, 7), repeat=2)),
     ):
-        counts = [seen.count(each) for each in possible]
+        counts = [drawn.count(value) for value in possible]
         assert sum(counts) == 9000
         assert stats.chisquare(counts).pvalue > 1e-4
 

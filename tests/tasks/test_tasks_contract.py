@@ -51,7 +51,7 @@ CASES += [(name, "decoder") for name in NAMES if issubclass(CATALOGUE.get("task"
 
 @pytest.fixture(params=CASES, ids="-".join)
 def task(request, tmp_path) -> Task:
-    """As it is; and as it is laid out for a decoder, where that differs."""
+    """Builds each task, and again for a decoder where its layout differs."""
     name, topology = request.param
     return config_of(name, tmp_path).build().for_topology(topology)
 
@@ -62,7 +62,7 @@ def logits_for(task: Task, batch) -> torch.Tensor:
 
 
 def check_sequence(signature, inputs: torch.Tensor, mask: torch.Tensor | None) -> None:
-    """Shapes and ranges; masks exactly where the signature says so, with something real in every sequence."""
+    """Checks shapes and ranges, and that masks stand where the signature says so and hide no whole sequence."""
     shape = (len(inputs), signature.seq_len)
     if signature.vocab_size is not None:
         assert inputs.shape == shape

@@ -1,5 +1,6 @@
 """Pairs of texts from a user's file, what is written for them, and BLEU."""
 
+import itertools
 import math
 from pathlib import Path
 
@@ -51,12 +52,12 @@ def test_every_pair_of_the_file_is_in_one_split_and_no_source_in_two(unit, tmp_p
         ]
         unknown = any("�" in target for _, target in found[name])
         assert unknown <= (name == "test")
-    pairs = [pair for of in found.values() for pair in of]
+    pairs = [*itertools.chain(*found.values())]
     expected = {tuple(line.split("\t")) for line in repeated.replace("\r", "").splitlines() if line}
     end = " ⊣" if unit == "words" else "⊣"
     assert {(s, t.removesuffix(end)) for s, t in pairs if "�" not in s + t} <= expected
     assert len(pairs) == 402
-    sources = [{source for source, _ in of} for of in found.values()]
+    sources = [{source for source, _ in part} for part in found.values()]
     if unit == "characters":
         assert sum(map(len, sources)) == len(set().union(*sources)) == 400
     assert task.digests(3).keys() == {"train", "validation", "test", "vocabulary"}
@@ -181,6 +182,9 @@ def test_a_trial_tells_bleu_on_test_alone(topology, tmp_path):
     }
     assert "test/greedy_token_accuracy" in first.arrays
     assert {"test/bleu", "test/bleu_1"}.isdisjoint(first.arrays)
-    same = [{n: v for n, v in of.metrics.items() if "seconds" not in n} for of in (first, second)]
+    same = [
+        {name: value for name, value in record.metrics.items() if "seconds" not in name}
+        for record in (first, second)
+    ]
     assert same[0] == same[1]
     assert first.data.keys() == {"train", "validation", "test", "vocabulary"}

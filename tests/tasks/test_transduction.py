@@ -51,7 +51,7 @@ READABLE = [
 
 
 def iso(written: str) -> str:
-    """What Python's own reader makes of a date, its weekday checked."""
+    """Returns a date in ISO 8601 by Python's own reader, its weekday checked."""
     plain = re.sub(r"(?<=\d)(st|nd|rd|th)( of)?", "", written)
     for form in READABLE:
         with contextlib.suppress(ValueError):
@@ -90,7 +90,7 @@ of_each = pytest.mark.parametrize(("solver", "name", "given"), CASES)
 
 
 def read(batch):
-    """Source, target with its end, and labels that are asked, of each example, from either layout."""
+    """Yields the source and the target of each example, from either layout."""
     sources = [[]] * len(batch) if batch.source is None else batch.source.tolist()
     for source, inputs, targets in zip(sources, batch.inputs.tolist(), batch.targets.tolist(), strict=True):
         start = inputs.index(START)
@@ -133,7 +133,10 @@ def test_a_decoder_gets_the_same_examples(solver, name, given):
 def test_reverse_draws_what_it_has_always_drawn():
     task = made("reverse", test_size=64)
     drawn = task.split(0, "test", "cpu"), next(task.train_batches(0, 64, "cpu"))
-    assert [digest(Batch(of.inputs, of.source)) for of in drawn] == ["934b499515694d0c", "45ce5962e70ac9f0"]
+    assert [digest(Batch(batch.inputs, batch.source)) for batch in drawn] == [
+        "934b499515694d0c",
+        "45ce5962e70ac9f0",
+    ]
 
 
 @pytest.mark.parametrize("name", ["copy", "reverse", "sort"])
@@ -152,9 +155,9 @@ def test_digits_and_their_number_are_uniform():
     source = made("addition", digits=2, min_digits=1).examples(np.random.default_rng(0), 8000).source
     long = source[:, 4] != PADDING
     assert stats.chisquare(long.long().bincount()).pvalue > 1e-4
-    for of, places in ((source[long], (0, 1, 3, 4)), (source[~long], (0, 2))):
+    for tokens, places in ((source[long], (0, 1, 3, 4)), (source[~long], (0, 2))):
         for one, other in itertools.combinations(places, 2):
-            pairs = 10 * (of[:, one] - FIRST_SYMBOL) + of[:, other] - FIRST_SYMBOL
+            pairs = 10 * (tokens[:, one] - FIRST_SYMBOL) + tokens[:, other] - FIRST_SYMBOL
             assert stats.chisquare(pairs.bincount(minlength=100)).pvalue > 1e-4
 
 
@@ -168,13 +171,14 @@ def test_days_and_forms_are_uniform_and_no_day_is_in_two_parts():
     ordinals = [datetime.date.fromisoformat(text(target)).toordinal() for _, target in read(batch)]
     first = datetime.date(1900, 1, 1).toordinal()
     assert stats.kstest((np.array(ordinals) - first) / 73049, "uniform").pvalue > 1e-4
-    of = {name: {text(t) for _, t in read(task.split(2, name, "cpu"))} for name in ("validation", "test")}
-    of["train"] = {text(t) for _, t in read(next(task.train_batches(2, 20_000, "cpu")))}
-    assert not any(a & b for a, b in itertools.combinations(of.values(), 2))
+    batches = [task.split(2, name, "cpu") for name in ("validation", "test")]
+    batches.append(next(task.train_batches(2, 20_000, "cpu")))
+    days = [{text(target) for _, target in read(batch)} for batch in batches]
+    assert not any(one & other for one, other in itertools.combinations(days, 2))
 
 
 def measured(task: Transduction, answers: torch.Tensor, batch: Batch) -> dict[str, float]:
-    """The metrics of one answer for each example, (B, T)."""
+    """Returns the metrics of one answer for each example, (B, T)."""
     logits = functional.one_hot(answers.clamp(min=0), task.signature.num_outputs).float()
     return task.summarise({name: values.numpy() for name, values in task.measure(logits, batch).items()})
 
@@ -182,7 +186,7 @@ def measured(task: Transduction, answers: torch.Tensor, batch: Batch) -> dict[st
 @pytest.mark.fast_cases(2)
 @of_each
 def test_chance_by_counting(solver, name, given):
-    """Of one token at each place, of one sequence, of the targets' distribution, and of a shuffled answer."""
+    """Counted for one token at each place, one sequence, the targets' distribution, and a shuffled answer."""
     task = made(name, **given)
     batch = task.examples(np.random.default_rng(0), 20_000)
     floors = {name: metric.floor for name, metric in task.metrics.items()}
@@ -277,10 +281,10 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding(topology):
 def test_slices_have_the_lengths_that_they_are_named_for(name, given, found, topology):
     task = made(name, topology, **given)
     assert task.slices().keys() == found.keys()
-    for of, lengths in found.items():
-        there = task.sliced(of)
-        assert (there.signature.source is None) == (topology == "decoder")
-        batch = there.split(0, "test", "cpu")
+    for slice_name, lengths in found.items():
+        sliced = task.sliced(slice_name)
+        assert (sliced.signature.source is None) == (topology == "decoder")
+        batch = sliced.split(0, "test", "cpu")
         assert len(batch) == 512
         assert {len(source) for source, _ in read(batch)} <= {*lengths}
 
