@@ -70,7 +70,9 @@ def evaluate_on_test(model: Model, task: Task, seed: int, device: str) -> TestEv
         metrics[sliced(first, name)] = slice_task.summarise(values)[first]
         if first in values:
             by_example[sliced(first, name)] = values[first]
-    return TestEvaluation(metrics, by_example, loss, finite={**on_split, "loss": loss})
+    return TestEvaluation(
+        metrics=metrics, by_example=by_example, loss=loss, finite={**on_split, "loss": loss}
+    )
 
 
 def slices_of(model: Model, task: Task) -> dict[str, Task]:

@@ -104,9 +104,9 @@ def _check_step(at: Gather, trial: TrialConfig, signature: Signature, model: nn.
         needed > memory,
         "training.batch_size",
         rule,
-        trial.training.batch_size,
-        _allowed(memory),
-        "Make batch, length or model smaller",
+        given=trial.training.batch_size,
+        allowed=_allowed(memory),
+        hint="Make batch, length or model smaller",
     )
 
 

@@ -48,8 +48,8 @@ def operations_of(
         return _times(describe().training_flops, examples)
 
     operations = {
-        "forward": Operation(repeated.forward, examples, tokens, forward_flops, device),
-        "step": Operation(repeated.step, examples, tokens, step_flops, device),
+        "forward": Operation(repeated.forward, examples, tokens, flops=forward_flops, device=device),
+        "step": Operation(repeated.step, examples, tokens, flops=step_flops, device=device),
     }
     if repeated.generates:
         operations["generation"] = Operation(repeated.generation, examples, tokens, device=device)

@@ -7,7 +7,7 @@ On CPU the time of a call is that on the wall; of one thread, without what it wa
 
 import gc
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
@@ -18,7 +18,8 @@ import numpy as np
 from ablate.core.speed import Operation
 
 BUDGET = 1.0  # Seconds that one operation should take in all blocks together; slow ones take more.
-FEWEST, MOST = 4, 40  # Blocks.
+FEWEST = 4  # Blocks.
+MOST = 40
 VISITS = 100  # A visit takes this part of the budget at least, or `CALLS` calls, as long as the budget lasts.
 CALLS = 3
 MOST_WARM = 100  # Calls of a warm-up, and the first one.
@@ -55,39 +56,49 @@ def time_blocks(
     budget: float = BUDGET,
     waits: Callable[[], float] = waited,
 ) -> dict[str, Timing]:
-    """Times a call of each operation; ratios are to the first.
+    """Times a call of each operation beside the others; ratios are to the first.
 
-    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds;
-    `waits` says for how many of them the calls have waited in vain so far, which is no time of theirs. The process that
-    measures has turned the garbage collector off.
+    `orders` draws the orders; `at` hears of each operation before it is called. `budget`: seconds. `waits` returns the
+    seconds that calls have waited for a core so far, which do not count. The process that measures has turned the
+    garbage collector off.
     """
     names = list(operations)
-    once = {}
+    warm_seconds = {}
     for name in names:
         at(name)
-        once[name] = _warmed(operations[name], budget, waits)
-    calls, blocks = effort(once, budget)
-    found: dict[str, list[list[float]]] = {name: [] for name in names}
-    gc.freeze()  # a collection between blocks, and none else, looks at nothing that exists already: that takes long
-    for _ in range(blocks):
-        order = [names[i] for i in orders.permutation(len(names))]
-        for times in found.values():
-            times.append([])
+        warm_seconds[name] = _warmed(operations[name], budget, waits)
+    calls, num_blocks = effort(warm_seconds, budget)
+    # Operation → block → the seconds of each call.
+    times: dict[str, list[list[float]]] = {name: [] for name in names}
+    gc.freeze()  # A collection between blocks, which looks at all that exists already, would take long.
+    for _ in range(num_blocks):
+        order = [names[index] for index in orders.permutation(len(names))]
+        for name in names:
+            times[name].append([])
         for name in [*order, *reversed(order)]:
             at(name)
-            found[name][-1] += _visit(operations[name], calls[name], waits)
+            times[name][-1] += _visit(operations[name], calls[name], waits)
         gc.collect()
     gc.unfreeze()
-    medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
-    return {
-        name: Timing(
-            median(own),
-            fmean(math.log(a / b) for a, b in zip(own, medians[names[0]], strict=True)),
-            blocks,
-            sum(map(len, found[name])),
+    return _timings(times)
+
+
+def _timings(times: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Timing]:
+    """Returns the timing of each operation; times: operation → block → the seconds of each call."""
+    medians: dict[str, list[float]] = {}
+    for name, blocks in times.items():
+        medians[name] = [max(median(block), _TICK) for block in blocks]
+    first = next(iter(medians.values()))
+    timings = {}
+    for name, seconds in medians.items():
+        log_ratios = [math.log(a / b) for a, b in zip(seconds, first, strict=True)]
+        timings[name] = Timing(
+            seconds=median(seconds),
+            log_ratio=fmean(log_ratios),
+            blocks=len(seconds),
+            calls=sum(len(block) for block in times[name]),
         )
-        for name, own in medians.items()
-    }
+    return timings
 
 
 def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[str, int], int]:
@@ -96,20 +107,19 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
     `seconds`: operation → the time of one call. The blocks are as many as the slowest leaves time for; a visit of a
     faster one is longer than a moment.
     """
-    calls, blocks = {}, MOST
+    calls = {}
+    blocks = MOST
     for name, once in seconds.items():
         once = max(once, _TICK)
         wanted = max(math.ceil(budget / VISITS / once), CALLS) + 1
-        calls[name] = max(1, min(wanted, math.floor(budget / (2 * FEWEST * once))))
+        affordable = math.floor(budget / (2 * FEWEST * once))
+        calls[name] = max(1, min(wanted, affordable))
         blocks = min(blocks, math.floor(budget / (2 * calls[name] * once)))
     return calls, max(blocks, FEWEST)
 
 
 def _warmed(operation: Operation, budget: float, waits: Callable[[], float]) -> float:
-    """Calls an operation until caches are warm.
-
-    Returns the median time of a call, without the first.
-    """
+    """Calls an operation until caches are warm, and returns the median time of a call, without the first."""
     _visit(operation, 1, waits)
     times = _visit(operation, 1, waits)
     while sum(times) < budget / FEWEST / CALLS and len(times) < MOST_WARM:
@@ -120,7 +130,7 @@ def _warmed(operation: Operation, budget: float, waits: Callable[[], float]) -> 
 def _visit(operation: Operation, calls: int, waits: Callable[[], float]) -> list[float]:
     """Returns the seconds of each of so many calls.
 
-    Of several without the first, which finds the caches of another operation.
+    Without the first of several, which finds the caches of another operation.
     """
     on_cuda = operation.device == "cuda"
     times = _on_cuda(operation.run, calls) if on_cuda else _on_cpu(operation.run, calls, waits)
@@ -129,13 +139,15 @@ def _visit(operation: Operation, calls: int, waits: Callable[[], float]) -> list
 
 def _on_cpu(run: Callable[[], object], calls: int, waits: Callable[[], float]) -> list[float]:
     """Returns the seconds of each call, without those waited for a core."""
-    times, before = [], waits()
+    times = []
+    waited_before = waits()
     for _ in range(calls):
         start = perf_counter()
         run()
-        times.append(perf_counter() - start + before)
-        before = waits()
-        times[-1] -= before
+        passed = perf_counter() - start
+        waited_after = waits()
+        times.append(passed + waited_before - waited_after)
+        waited_before = waited_after
     return times
 
 
