@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 from ablate.base.registry import OnOff, register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated
+from ablate.tasks.generated import WARMED, Generated
 from ablate.tasks.mnist1d_signals import LENGTH, NUM_DIGITS, mnist1d
 from ablate.tasks.task import Batch, Classification, Split, digest, example_stream
 
@@ -23,11 +23,13 @@ from ablate.tasks.task import Batch, Classification, Split, digest, example_stre
 class MNIST1D(Generated, Classification):
     """Which of ten digits does a noisy curve of 40 points show, wherever in it the digit begins? A point a position.
 
-    A digit is a curve of 12 points, all equally likely; it is padded, stretched, scaled, moved, sheared and made noisy
-    by the authors' recipe. Training sets are small, as theirs of 4,000, and tests new for every seed, where they
-    published one set of 5,000. With `shuffled` a model cannot gain by what neighbours have in common. Chance: 0.1.
-    Ceiling: 1; a human had 0.96 on 500. The authors' models, trained on 4,000: logistic regression 0.32, MLP 0.65, GRU
-    0.91, CNN 0.92; shuffled 0.32, 0.66, 0.53, 0.59 (`studies/mnist1d.yaml` trains them). Solved: 0.9.
+    All digits are equally likely; each is a curve of 12 points that is padded, stretched, scaled, moved, sheared and
+    made noisy, by the authors' recipe. They published one set of 5,000 examples; here every seed draws its own. In
+    `shuffled` order, points that are neighbours have nothing in common that a model could know in advance. Chance: 0.1.
+    Ceiling: 1; a human had 0.96 on 500 examples. The authors' models, trained on 4,000: logistic regression 0.32, MLP
+    0.65, GRU 0.91, CNN 0.92; shuffled 0.32, 0.66, 0.53, 0.59 (`studies/mnist1d.yaml` trains them). Solved: 0.9.
+    Recommended: three convolutions with batch norm, 1,000 steps (two seeds: 0.986 and 0.987). Two layers of attention
+    of width 32 reach 0.58 in as many steps.
     """
 
     class Config(Generated.Config):
@@ -39,6 +41,18 @@ class MNIST1D(Generated, Classification):
 
     config: Config
     outcome = "graded"
+    recommended = {
+        "task": {"train_size": 4000},
+        "model": {
+            "topology": "encoder",
+            "d_model": 32,
+            "num_layers": 3,
+            "mixer": {"name": "conv", "kernel_size": 5},
+            "position": "none",
+            "norm": "batch",
+        },
+        "training": {"steps": 1000, **WARMED, "lr": 0.01},
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config
