@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 from ablate.base.registry import OnOff, register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
-from ablate.tasks.generated import WARMED, Generated
+from ablate.tasks.generated import WARMUP_TRAINING, Generated
 from ablate.tasks.mnist1d_signals import LENGTH, NUM_DIGITS, mnist1d
 from ablate.tasks.task import Batch, Classification, Split, digest, example_stream
 
@@ -51,7 +51,7 @@ class MNIST1D(Generated, Classification):
             "position": "none",
             "norm": "batch",
         },
-        "training": {"steps": 1000, **WARMED, "lr": 0.01},
+        "training": {"steps": 1000, **WARMUP_TRAINING, "lr": 0.01},
     }
 
     def __init__(self, config: Config) -> None:
@@ -68,8 +68,9 @@ class MNIST1D(Generated, Classification):
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Returns batches of the training set, each example once an epoch; without one, of new examples."""
-        if self.config.train_size is not None:
-            return example_stream(self._epochs(seed, device), batch_size)
+        train_size = self.config.train_size
+        if train_size is not None:
+            return example_stream(self._epochs(seed, train_size, device), batch_size)
         batches = super().train_batches(seed, batch_size, device)
         return (self._placed(batch, seed) for batch in batches)
 
@@ -80,17 +81,18 @@ class MNIST1D(Generated, Classification):
     def digests(self, seed: int) -> Mapping[str, str]:
         """Returns a digest of each split, and of the training set where it is finite."""
         digests = dict(super().digests(seed))
-        if self.config.train_size is not None:
-            digests["train"] = digest(self._training_set(seed, "cpu"))
+        train_size = self.config.train_size
+        if train_size is not None:
+            digests["train"] = digest(self._training_set(seed, train_size, "cpu"))
         return digests
 
-    def _training_set(self, seed: int, device: str) -> Batch:
-        """Returns the training examples of a seed."""
-        return self._placed(next(super().train_batches(seed, self.config.train_size, device)), seed)
+    def _training_set(self, seed: int, train_size: int, device: str) -> Batch:
+        """Returns the first training examples of a seed, as many as `train_size`."""
+        return self._placed(next(super().train_batches(seed, train_size, device)), seed)
 
-    def _epochs(self, seed: int, device: str) -> Iterator[Batch]:
+    def _epochs(self, seed: int, train_size: int, device: str) -> Iterator[Batch]:
         """Yields the training set in one random order after another, without end."""
-        examples = self._training_set(seed, device)
+        examples = self._training_set(seed, train_size, device)
         generator = numpy_stream(seed, "data", "order")
         while True:
             yield examples[torch.from_numpy(generator.permutation(len(examples)))]
