@@ -39,6 +39,7 @@ def test_mean_squares_of_normal_effects_are_distributed_as_those_of_simulated_ce
     assert slow.covers() == pytest.approx(fast.covers(), abs=0.012)
 
 
+@pytest.mark.fast_cases(10)
 @pytest.mark.parametrize("sds", GRID)
 @pytest.mark.parametrize("n", [3, 5, 10, 20])
 def test_seeds_and_examples(n, sds):

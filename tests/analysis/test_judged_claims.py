@@ -272,6 +272,7 @@ def about(log, kind, by=0.0, noise=1.0, metric="step_seconds", **options):
     return judge_claims(timed(frame, claims=[claim(kind, by=by, metric=metric)])).iloc[0]
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize(
     ("kind", "by", "log", "verdict"),
     [

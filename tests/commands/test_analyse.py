@@ -292,6 +292,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_with_its_place(tmp_path, case):
     text, words, place, said = BAD[case]

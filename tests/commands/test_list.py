@@ -56,6 +56,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.fast_cases(18)
 @pytest.mark.parametrize(("slot", "name"), list(parts()))
 def test_every_part_says_what_it_is(slot, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -63,6 +63,7 @@ def stepped(model: Model, tokens: torch.Tensor) -> torch.Tensor:
     return torch.stack(logits, 1)
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("settings", SWITCHES, ids=str)
 def test_steps_give_what_one_pass_gives(settings):
     """Also beyond max_len where the position allows it."""

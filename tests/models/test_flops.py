@@ -59,6 +59,7 @@ PAIRS = product(T, T, D)
 ATTENTION = times(4, PROJECTION), times(2, PAIRS)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("topology", ["encoder", "decoder"])
 @pytest.mark.parametrize(
     "mixer", [*({"score": s} for s in ("dot", "scaled_dot", "cosine")), {"num_heads": 8}]
@@ -147,6 +148,7 @@ EITHER_WAY = {
 OTHERS |= {(name, way): costs for name, costs in EITHER_WAY.items() for way in ("encoder", "decoder")}
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize(("mixer", "topology"), OTHERS)
 def test_mixers(mixer, topology):
     assert flops(mixer=mixer, topology=topology) == model(*OTHERS[mixer, topology])

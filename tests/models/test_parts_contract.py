@@ -163,7 +163,7 @@ def test_the_tests_of_formulas_name_every_part():
     assert unnamed == [], "lack a test of their formula in tests/components or tests/models"
 
 
-@pytest.mark.fast_cases(36)
+@pytest.mark.fast_cases(16)
 @each(CASES)
 def test_it_does_what_users_parts_have_to_do(case):
     with isolated("cpu", 0):
@@ -174,7 +174,7 @@ def test_it_does_what_users_parts_have_to_do(case):
     assert found.keys() == asked | ({"padding"} if case in PADDED else set())
 
 
-@pytest.mark.fast_cases(16)
+@pytest.mark.fast_cases(8)
 @each([case for case in HOMES if not surrogates(case.section())])
 def test_gradients_are_those_of_the_function(case):
     """In training mode, with and without padding, against differences along a random direction of each parameter."""
@@ -226,7 +226,7 @@ def test_a_padded_sequence_is_the_shorter_one(case):
         torch.testing.assert_close(model(**inputs, **masks)[:, :4], model(**short))
 
 
-@pytest.mark.fast_cases(20)
+@pytest.mark.fast_cases(8)
 @each(CAUSAL)
 def test_step_by_step_is_all_at_once(case):
     """Also beyond the longest length in training, where all parts allow it."""
@@ -245,6 +245,7 @@ def test_step_by_step_is_all_at_once(case):
     torch.testing.assert_close(torch.stack(logits, 1), model(**inputs))
 
 
+@pytest.mark.fast_cases(12)
 @each(ATTENDS)
 def test_a_query_does_not_read_what_is_masked_for_it(case):
     """With a mask for each query, in one of which all is masked."""
@@ -259,6 +260,7 @@ def test_a_query_does_not_read_what_is_masked_for_it(case):
         torch.testing.assert_close(model(**changed, mask=mask)[blind], model(**inputs, mask=mask)[blind])
 
 
+@pytest.mark.fast_cases(12)
 @each(ATTENDS)
 def test_a_query_that_sees_nothing_gets_zeros(case):
     model = case.scrambled(padded=True)
@@ -277,7 +279,7 @@ def test_a_query_that_sees_nothing_gets_zeros(case):
         assert torch.autograd.grad(read.square().sum(), x_btd)[0].isfinite().all()
 
 
-@pytest.mark.fast_cases(28)
+@pytest.mark.fast_cases(12)
 @each([case for case in CASES if not CATALOGUE.get("topology", case.topology).reads_source])
 def test_only_what_reads_order_knows_it(case):
     """Positions permuted, the others' outputs permute alike: where nothing says which stands where."""
@@ -289,7 +291,7 @@ def test_only_what_reads_order_knows_it(case):
     assert torch.allclose(there, here, rtol=1e-3, atol=1e-3) == (not any(reads))
 
 
-@pytest.mark.fast_cases(20)
+@pytest.mark.fast_cases(8)
 @each(WIDE)
 def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case):
     bare, inputs = case.model().eval(), case.inputs()
@@ -305,7 +307,7 @@ def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case):
         assert not torch.allclose(model.train()(**inputs), trained), placement
 
 
-@pytest.mark.fast_cases(16)
+@pytest.mark.fast_cases(8)
 @each(HOMES)
 def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_without_memory(case):
     model, same, other = (case.model(seed=seed).eval() for seed in (0, 0, 1))
@@ -351,7 +353,7 @@ class Recorded(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-@pytest.mark.fast_cases(20)
+@pytest.mark.fast_cases(8)
 @each(WIDE)
 def test_cuda_can_repeat_every_operation(case):
     """Trials on CUDA allow repeatable kernels alone."""
@@ -363,7 +365,7 @@ def test_cuda_can_repeat_every_operation(case):
     assert not recorded.names & UNREPEATABLE
 
 
-@pytest.mark.fast_cases(20)
+@pytest.mark.fast_cases(8)
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 @each([case for case in WIDE if not issubclass(case.section().mixer.part, Recurrent)])
 def test_models_of_several_seeds_run_as_one(case):

@@ -81,6 +81,7 @@ def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder):
         assert trials.loc[row.id, row.metric] == row.value
 
 
+@pytest.mark.slow
 def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder):
     maps = Evaluated.load(StudyFolder.at(folder / "results/tiny")).maps
     assert set(maps["variant"]) == {"baseline", "model.mixer.score=bilinear", "model.position=learned"}

@@ -148,6 +148,7 @@ def values(words: str) -> list[float]:
     return [float(found) for found in re.findall(r"[+-]?\d+\.\d+", words)]
 
 
+@pytest.mark.slow
 def test_the_answer_says_what_is_averaged_and_that_the_changes_interact(crossed):
     folder = report(crossed)
     [row] = folder.beside("interactions.csv")

@@ -33,6 +33,7 @@ def report(folder):
     return written("report.md", found, sections, {picture.name: Markup() for picture in pictures(sections)})
 
 
+@pytest.mark.fast_cases(14)
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
 def test_a_report_says_what_it_said(name, tmp_path):
     folder = StudyFolder.at(RESULTS / name) if name in PUBLISHED else StudyFolder.at(tmp_path / name)

@@ -249,6 +249,7 @@ def test_what_is_equivalent_keeps_its_interval_in_the_caption_where_that_exclude
     assert f"Equivalent, although the interval excludes 0: {shown}" in content(made, "results.tex")
 
 
+@pytest.mark.slow
 def test_terms_of_the_table_are_defined_and_a_narrow_table_takes_one_column(whole, made):
     assert "Detectable: the smallest true difference" in content(made, "comparisons.tex")
     assert "Placebo: a copy of the baseline under other random streams" in content(made, "comparisons.tex")

@@ -181,6 +181,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_conditions_do_not_allow_is_refused(case):
     frame, options, words = REFUSED[case]

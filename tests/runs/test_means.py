@@ -69,6 +69,7 @@ SINGLE = {
 }
 
 
+@pytest.mark.fast_cases(8)
 @BOTH
 @pytest.mark.parametrize("way", SINGLE)
 @pytest.mark.parametrize("counts", [{"n": 1000}, {}], ids=["with n", "without n"])
@@ -100,6 +101,7 @@ def test_two_numbers_of_runs_of_one_metric_are_refused_unless_they_are_the_same(
     assert [row.n for row in own.summaries.values()] == [5, 5]
 
 
+@pytest.mark.fast_cases(6)
 @BOTH
 @pytest.mark.parametrize(
     ("column", "baseline"),

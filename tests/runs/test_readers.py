@@ -277,6 +277,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize(("files", "baseline", "other"), SHAPES.values(), ids=SHAPES)
 def test_shapes_that_no_tool_prescribes_are_read(tmp_path, files, baseline, other):
     write(tmp_path / "runs", files)

@@ -567,6 +567,7 @@ TOLD = {
 }
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("case", TOLD)
 def test_a_column_that_says_how_runs_ended_is_known_by_its_name_and_values(case):
     name, good, bad, n = TOLD[case]

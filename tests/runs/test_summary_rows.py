@@ -43,6 +43,7 @@ def says_left_out(table, name):
     return any("Left out for" in note and name in note for note in table.notes)
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("word", [*STATISTICS, "±", "95% CI", "best", "All", "count"])
 def test_a_word_among_the_numbers_of_seeds_is_no_seed(word):
     rows = [{"variant": variant, "seed": word, "acc": 0.5} for variant in "ab"]

@@ -106,6 +106,7 @@ def test_data_have_the_shapes_of_the_signature(task):
             assert 0 <= batch.segments.min() <= batch.segments.max() < signature.num_segments
 
 
+@pytest.mark.fast_cases(12)
 def test_data_repeat_and_differ_between_seeds_and_leave_global_state_alone(task):
     def stream(seed):
         return [digest(batch) for batch in itertools.islice(task.train_batches(seed, 24, "cpu"), 5)]
@@ -121,6 +122,7 @@ def test_data_repeat_and_differ_between_seeds_and_leave_global_state_alone(task)
     assert np.array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
 
 
+@pytest.mark.fast_cases(8)
 def test_metrics_are_measured_for_each_example(task):
     test = task.split(0, "test", "cpu")
     logits = logits_for(task, test).requires_grad_()
@@ -210,12 +212,14 @@ def rows(batch):
     return set(map(tuple, torch.cat(given, 1).tolist()))
 
 
+@pytest.mark.fast_cases(9)
 def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
     drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 20)))
     test = rows(task.split(3, "test", "cpu"))
     assert len(test & drawn) / len(test) == pytest.approx(task.coverage(10_000), abs=0.01)
 
 
+@pytest.mark.fast_cases(10)
 def test_slices_are_drawn_and_none_of_their_examples_is_trained_on(task):
     drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 10)))
     for name in task.slices():
