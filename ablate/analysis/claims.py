@@ -19,12 +19,14 @@ from ablate.analysis.claim_row import ClaimRow
 from ablate.analysis.family import alpha_of_claim, measures_of, place_of
 from ablate.analysis.judge import Judged, judge
 from ablate.analysis.judged_claim import ClaimAt, JudgedClaim
+from ablate.analysis.learning import improving_sides
 from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_tasks import OverTasks, Sum, has_both_signs
 from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.treatments import treatments_of
 from ablate.core.facts import Claim, Evidence, StudyFacts
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.rows import frame_of_rows
 from ablate.core.treatment import Treatment
 from ablate.core.unequal_run import UnequalRun
@@ -137,9 +139,11 @@ def _at(
 ) -> ClaimAt:
     """Returns a judgement with what is known of the runs on its tasks."""
     unequal_runs: list[UnequalRun] = []
+    improving: list[ImprovingSide] = []
     treatments: list[Treatment | None] = []
     for measure in measures:
         unequal_runs += _unequal_runs(runs, claim, measure)
+        improving += _improving(runs, claim, measure)
         treatments.append(_treatment(runs, claim, measure))
     return ClaimAt(
         place,
@@ -149,6 +153,7 @@ def _at(
         judged,
         treatment=next(filter(None, treatments), None),
         unequal_runs=unequal_runs,
+        improving=improving,
         is_seedless=all(are_seedless(runs, claim.variants, measure.task) for measure in measures),
         must_agree=judged.must_agree,
     )
@@ -159,6 +164,13 @@ def _unequal_runs(runs: Runs, claim: Claim, measure: Measure) -> list[UnequalRun
     if measure.kind == "ratio":
         return []
     return treatments_of(runs.evidence).unequal_runs(claim.variants, measure.task.name)
+
+
+def _improving(runs: Runs, claim: Claim, measure: Measure) -> list[ImprovingSide]:
+    """Returns the variants of a claim that were still improving when training ended; none of what is timed."""
+    if measure.kind == "ratio":
+        return []
+    return improving_sides(runs, claim.variants, [measure.task.name])
 
 
 def _treatment(runs: Runs, claim: Claim, measure: Measure) -> Treatment | None:

@@ -18,6 +18,7 @@ from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
 from ablate.analysis.judge import ALPHA, DECIDED, Row
+from ablate.analysis.learning import improving_sides
 from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.pair_verdicts import PairVerdict, pair_verdict
 from ablate.analysis.paired import NAN, Differences
@@ -25,6 +26,7 @@ from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.seeds_to_settle import with_needed_seeds, with_needed_seeds_in_every
 from ablate.analysis.treatments import treatments_of
 from ablate.core.facts import Evidence, TaskFacts, VariantFacts
+from ablate.core.improving_side import ImprovingSide, sides_as_text
 from ablate.core.metric import plain
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
@@ -236,6 +238,14 @@ class Comparison:
         return unequal
 
     @property
+    def improving(self) -> list[ImprovingSide]:
+        """The variants of a judged comparison that were still improving when training ended."""
+        if not self.judged:
+            return []
+        tasks = [task.name for task in self.pair.tasks]
+        return improving_sides(self.runs, self.pair.variants, tasks)
+
+    @property
     def _solved(self) -> tuple[float, float]:
         """The runs of each side that solved the task; NaN where no such counts decide."""
         solved = self.verdict.contrasts[0].solved
@@ -282,6 +292,7 @@ class Comparison:
             treatment=str(self.treatment or ""),
             resolution=binding_resolution(verdict.estimate) * verdict.unit,
             unequal_runs=as_text(self.unequal_runs),
+            improving=sides_as_text(self.improving),
         )
 
 

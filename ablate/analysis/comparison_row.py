@@ -70,3 +70,5 @@ class ComparisonRow:
     """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
     unequal_runs: str
     """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
+    improving: str
+    """Variants that were still improving when training ended, by task, as text of `core.improving_side`."""

@@ -15,6 +15,7 @@ from ablate.analysis.over_conditions import EveryClaim, claim_in_every
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.seeds_to_settle import with_needed_seeds
 from ablate.core.facts import Claim, ClaimKind, is_likeness
+from ablate.core.improving_side import ImprovingSide, sides_as_text
 from ablate.core.reason import Reason
 from ablate.core.treatment import Treatment
 from ablate.core.unequal_run import UnequalRun, as_text
@@ -38,6 +39,8 @@ class ClaimAt:
     """The first difference in how the sides were treated; None where they were alike."""
     unequal_runs: Sequence[UnequalRun] = ()
     """The runs that ended before the others of their variant, or after them."""
+    improving: Sequence[ImprovingSide] = ()
+    """The variants that were still improving when training ended."""
     is_seedless: bool = False
     """Whether more seeds would show nothing new."""
     must_agree: tuple[bool, bool] = (False, False)
@@ -129,6 +132,7 @@ class JudgedClaim:
             treatment=str(at.treatment or ""),
             resolution=binding_resolution(estimate) * at.unit,
             unequal_runs=as_text(at.unequal_runs),
+            improving=sides_as_text(at.improving),
         )
 
     def rows_in_conditions(self) -> list[ClaimRow]:

@@ -3,7 +3,7 @@
 A comparison is of little use where the baseline did not learn, or where training ended too early.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,10 @@ import pandas as pd
 from ablate.analysis.contrast import at_floor
 from ablate.analysis.paired import NAN, Differences, Floats, mean_of, sd_of
 from ablate.analysis.power import ALPHA
-from ablate.analysis.runs import Side, runs_of, solving_metric
+from ablate.analysis.runs import Runs, Side, runs_of, solving_metric
 from ablate.base.once_per import once_per_owner
 from ablate.core.facts import Evidence
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.metric import Metric, sign, validated
 from ablate.core.rows import frame_of_rows
 
@@ -97,10 +98,15 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     rounded up, is compared with the mean over as many before them. A variant is still improving when the gain exceeds
     the metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell.
     """
-    curves = _validation_curves(evidence)
+    return _convergence_of(runs_of(evidence))
+
+
+def _convergence_of(runs: Runs) -> pd.DataFrame:
+    """Returns the table of convergence of the seeds of some runs."""
+    curves = _validation_curves(runs.evidence)
     rows = []
-    for side in runs_of(evidence).sides():
-        metric = side.task.metrics.get(evidence.facts.metric)
+    for side in runs.sides():
+        metric = side.task.metrics.get(runs.facts.metric)
         if metric is None:
             continue
         completed = curves.reindex(side.ids[side.status == "completed"])
@@ -109,6 +115,20 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
         improving = gain.interval(2 * ALPHA)[0] > 0 and gain.mean > metric.resolution
         rows.append(ConvergenceRow(side.variant, side.task.name, gain.n, gain.mean, bool(improving)))
     return frame_of_rows(rows, ConvergenceRow)
+
+
+def improving_sides(runs: Runs, variants: Sequence[str], tasks: Sequence[str]) -> list[ImprovingSide]:
+    """Returns the variants that were still improving when training ended, among some, on each of some tasks."""
+    if not runs.facts.replication.has_runs:
+        return []
+
+    def improving(_: Evidence) -> list[ImprovingSide]:
+        table = _convergence_of(runs)
+        rows = table[table["improving"]]
+        return [ImprovingSide(*side) for side in zip(rows["variant"], rows["task"], strict=True)]
+
+    sides = runs.memo(improving, "improving", len(runs.seeds))
+    return [side for side in sides if side.variant in variants and side.task in tasks]
 
 
 def _validation_curves(evidence: Evidence) -> pd.DataFrame:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.chosen_values import variants_with_chosen_values
-from ablate.analysis.learning import Learned, baseline_learned, convergence
+from ablate.analysis.learning import Learned, baseline_learned, improving_sides
 from ablate.analysis.runs import runs_of
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.report.section import ReportData
 from ablate.report.sentences.answer import learned_words
 from ablate.report.sentences.data_words import chosen_by_judged, is_held_out, pool_codes, stated_of
+from ablate.report.sentences.improving_words import variants_with_tasks
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.tables.verdicts import names_of, planned_rows, shared_rate
 from ablate.report.words import Row, message
@@ -29,16 +30,15 @@ def training_warnings(report_data: ReportData) -> Iterator[str]:
     """Yields what may change with longer training or other settings: unfinished trainings, rates that nothing tuned."""
     evidence = report_data.evidence
     facts = report_data.facts
-    if evidence.only_measured or not planned_rows(report_data.comparisons):
+    has_verdicts = bool(planned_rows(report_data.comparisons)) or len(report_data.claims) > 0
+    if evidence.only_measured or not has_verdicts:
         return
-    names = names_of(facts)
-    trend = convergence(evidence)
-    improving = trend.loc[trend["improving"], "variant"].drop_duplicates()
-    if len(improving):
-        if len(improving) == len(facts.variants) > 1:
-            yield message("limits.all_improving")
-        else:
-            yield message("limits.improving", [names[variant] for variant in improving])
+    variants = [variant.name for variant in facts.variants]
+    improving = improving_sides(runs_of(evidence), variants, [task.name for task in facts.tasks])
+    if improving and len(improving) == len(variants) * len(facts.tasks) and len(variants) > 1:
+        yield message("limits.all_improving")
+    elif improving:
+        yield message("limits.improving", variants_with_tasks(improving, facts, names_of(facts)))
     rate = shared_rate(facts)
     if rate:
         yield message("limits.rate", rate)

@@ -6,6 +6,7 @@ from typing import Any
 from ablate.core.facts import StudyFacts
 from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim, short_names
+from ablate.report.sentences.improving_words import improving_column, improving_in_caption
 from ablate.report.sentences.lost_runs import left_out_of_claims_column
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.resolution_words import resolution_column
@@ -36,12 +37,14 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
         treatment_column(),
         unequal_column(facts, short_names(facts)),
+        improving_column(rows, facts, short_names(facts)),
         reason_column(facts, marked=not are_marked_alike(rows)),
         resolution_column(),
         left_out_of_claims_column(facts),
     ]
     caption = _claims_caption(rows, facts)
     caption += less_in_caption(rows, facts)
+    caption += improving_in_caption(rows, facts)
     caption += marks_in_caption(rows)
     return tabulated(columns, rows, caption, "claims.csv")
 

@@ -15,6 +15,7 @@ from ablate.core.metric import Direction
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.sentences.dependence import dependence_column
+from ablate.report.sentences.improving_words import improving_column, improving_in_caption
 from ablate.report.sentences.levels import family, family_in_words, level_of
 from ablate.report.sentences.lost_runs import left_out_column
 from ablate.report.sentences.reason_words import because
@@ -135,6 +136,7 @@ def notes_in_caption(rows: Sequence[Row], shown: Sequence[Row], facts: StudyFact
         caption += message("verdicts.over_settings")
     caption += _unseen(shown)
     caption += treatment_in_caption(shown, facts)
+    caption += improving_in_caption(shown, facts)
     return caption + marks_in_caption(shown)
 
 
@@ -152,6 +154,7 @@ def verdict_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
     columns += mean_columns(spare=True)
     columns.append(treatment_column(shown=not are_treated_alike(rows, facts)))
     columns.append(unequal_column(facts, names_of(facts)))
+    columns.append(improving_column(rows, facts, names_of(facts)))
     columns.append(reason_column(facts, marked=not are_marked_alike(rows)))
     columns += [left_out_column(facts), resolution_column()]
     return columns

@@ -1,0 +1,69 @@
+"""Words for sides that were still improving when training ended: beside verdicts, in captions and as a limitation."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ablate.core.facts import StudyFacts
+from ablate.core.improving_side import ImprovingSide, sides_in
+from ablate.report.words import Column, Row, message, text
+
+IMPROVING = "improving"
+
+
+def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str, str]) -> Column:
+    """Returns the column of sides that were still improving; empty where the caption says it of all rows.
+
+    rows: those of the table. names: variant → its name for readers.
+    """
+
+    def show(row: Row) -> str:
+        sides = _sides_of(row)
+        return message("treatment.improving", variants_with_tasks(sides, facts, names)) if sides else ""
+
+    if improving_in_caption(rows, facts):
+        return Column(IMPROVING, "Still improving", show=lambda row: "")
+    return Column(IMPROVING, "Still improving", words=True, show=show, spare=True)
+
+
+def improving_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
+    """Returns the end of a caption that every side was still improving; "" where some was not, and of one row."""
+    is_said = len(rows) > 1 and all(_are_all_improving(row, facts) for row in rows)
+    return message("treatment.all_improving") if is_said else ""
+
+
+def _are_all_improving(row: Row, facts: StudyFacts) -> bool:
+    """Returns whether every side of a row was still improving, on each task of the row."""
+    task = text(row["task"])
+    tasks = [one.name for one in facts.tasks]
+    if task in tasks:
+        tasks = [task]
+    sides = {ImprovingSide(variant, name) for variant in _variants_of(row, facts) for name in tasks}
+    return sides <= {*_sides_of(row)}
+
+
+def _variants_of(row: Row, facts: StudyFacts) -> Sequence[str]:
+    """Returns the variants that a comparison or claim is about; of a main effect, every variant."""
+    for claim in facts.claims:
+        if claim.text == row.get("claim"):
+            return claim.variants
+    variants = [variant.name for variant in facts.variants]
+    pair = [text(row.get("variant")), text(row.get("baseline"))]
+    return pair if {*pair} <= {*variants} else variants
+
+
+def variants_with_tasks(
+    sides: Iterable[ImprovingSide], facts: StudyFacts, names: Mapping[str, str]
+) -> list[str]:
+    """Returns the variants of sides, each with its tasks unless it has all of the study: `GELU (wide, deep)`."""
+    tasks_by_variant: dict[str, list[str]] = {}
+    for side in sides:
+        tasks_by_variant.setdefault(side.variant, []).append(side.task)
+    words: list[str] = []
+    for variant, tasks in tasks_by_variant.items():
+        name = names.get(variant, variant)
+        words.append(name if len(tasks) == len(facts.tasks) else f"{name} ({', '.join(tasks)})")
+    return words
+
+
+def _sides_of(row: Row) -> list[ImprovingSide]:
+    """Returns the sides of a row that were still improving."""
+    return sides_in(text(row.get(IMPROVING)))
