@@ -71,6 +71,16 @@ def test_a_claim_is_confirmed_where_the_conditions_that_were_trained_again_say_s
     assert found.verdict == ("supported" if expected == "confirmed" else "not confirmed")
 
 
+@pytest.mark.parametrize(
+    ("difference", "expected"), [("condition=short", "confirmed"), ("seeds=3", "not repeated")]
+)
+def test_a_confirmation_may_be_of_some_conditions_and_of_nothing_else(tmp_path, difference, expected):
+    folder = publish(tmp_path, "made", claims=[BEATS])
+    publish(tmp_path, f"made@confirm,{difference}", claims=[BEATS], only=("short",))
+    (found,) = published_study(folder).claims
+    assert found.confirmation == expected
+
+
 def test_what_nobody_repeated_is_not_confirmed(tmp_path):
     (found,) = published_study(publish(tmp_path, "made", claims=[BEATS])).claims
     assert (found.confirmation, found.verdict) == ("not repeated", "not confirmed")

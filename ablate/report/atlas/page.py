@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +71,15 @@ class Card:
         return message("atlas.cost", first.trainings, _minutes(first.seconds), both)
 
 
+@dataclass(frozen=True)
+class SortedClaims:
+    """The claims of an atlas by where they stand on its page."""
+
+    on_cards: Claims
+    out_of_reach: Claims
+    """The claims that would take far more seeds than they have, or something else than seeds."""
+
+
 def _minutes(seconds: float) -> int:
     """Returns whole minutes, at least one."""
     return max(1, round(seconds / 60))
@@ -89,9 +98,9 @@ def write_atlas(results: Path, intro: str, constructed: Sequence[Constructed]) -
             f"{results}: no report here makes a claim; run studies with --results {results} first"
         )
     files = {REGISTRY: registry(studies).to_csv(index=False).encode()}
-    shown = claims_on_cards(studies, constructed)
-    files |= _figure(shown)
-    files[PAGE_FILE] = _page(studies, intro, constructed, has_figure=PICTURE in files).encode()
+    claims = sorted_claims(studies, constructed)
+    files |= _figure(claims.on_cards)
+    files[PAGE_FILE] = _page(studies, intro, constructed, claims).encode()
     for name, content in files.items():
         write_whole(targets[name], content)
     return results / PAGE_FILE
@@ -109,30 +118,21 @@ def _refuse_other_files(results: Path) -> None:
         raise AblateError(f"{path}: was not written by `ablate atlas`; rename or move it first")
 
 
-def claims_of(studies: Sequence[PublishedStudy]) -> Claims:
-    """Returns all claims of studies, each with its study."""
-    claims = []
-    for study in studies:
-        claims += [(study, claim) for claim in study.claims]
-    return claims
-
-
-def claims_on_cards(studies: Sequence[PublishedStudy], constructed: Sequence[Constructed]) -> Claims:
-    """Returns the claims that have a place on a card: all but those that follow from a test or are out of reach."""
-    elsewhere = _ids_of(constructed)
-    return [
-        (study, claim)
-        for study, claim in claims_of(studies)
-        if claim.id not in elsewhere and not is_out_of_reach(claim)
-    ]
-
-
-def _ids_of(constructed: Sequence[Constructed]) -> Collection[str]:
-    """Returns the ids of trained claims that follow from what tests decide."""
-    ids: set[str] = set()
+def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Constructed]) -> SortedClaims:
+    """Returns the claims of studies by where they stand on the page; those that follow from a test stand nowhere."""
+    elsewhere: set[str] = set()
     for statement in constructed:
-        ids |= {*statement.claims.split()}
-    return ids
+        elsewhere |= {*statement.claims.split()}
+
+    on_cards: list[tuple[PublishedStudy, PublishedClaim]] = []
+    out_of_reach: list[tuple[PublishedStudy, PublishedClaim]] = []
+    for study in studies:
+        for claim in study.claims:
+            if claim.id in elsewhere:
+                continue
+            place = out_of_reach if is_out_of_reach(claim) else on_cards
+            place.append((study, claim))
+    return SortedClaims(on_cards, out_of_reach)
 
 
 def cards_of(claims: Claims) -> list[Card]:
@@ -155,20 +155,16 @@ def _figure(claims: Claims) -> dict[str, bytes]:
 
 
 def _page(
-    studies: Sequence[PublishedStudy], intro: str, constructed: Sequence[Constructed], *, has_figure: bool
+    studies: Sequence[PublishedStudy], intro: str, constructed: Sequence[Constructed], claims: SortedClaims
 ) -> str:
     """Returns the text of the page."""
-    claims = claims_on_cards(studies, constructed)
     repeated: list[RepeatedVerdict] = []
+    verdicts: list[str] = []
     for study in studies:
         repeated += study.repeated
-    elsewhere = _ids_of(constructed)
-    out_of_reach = [
-        (study, claim)
-        for study, claim in claims_of(studies)
-        if claim.id not in elsewhere and is_out_of_reach(claim)
-    ]
-    verdicts = [claim.verdict for _, claim in claims_of(studies)]
+        verdicts += [claim.verdict for claim in study.claims]
+    num_shown = len(figure_rows(claims.on_cards))
+    out_of_reach = claims.out_of_reach
     environment = templates(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(md=markdown, table=markdown_table)
     return environment.get_template("atlas.md.j2").render(
@@ -177,10 +173,10 @@ def _page(
         counts=[(verdict, verdicts.count(verdict)) for verdict in ORDER],
         not_confirmed=NOT_CONFIRMED,
         registry=REGISTRY,
-        picture=PICTURE if has_figure else "",
-        num_shown=len(figure_rows(claims)),
-        num_claims=len(claims),
-        cards=cards_of(claims),
+        picture=PICTURE if num_shown else "",
+        num_shown=num_shown,
+        num_claims=len(claims.on_cards),
+        cards=cards_of(claims.on_cards),
         constructed=constructed_table(constructed) if constructed else None,
         out_of_reach=out_of_reach_table(out_of_reach) if out_of_reach else None,
         out_of_reach_studies=list(dict.fromkeys(study.facts.study for study, _ in out_of_reach)),

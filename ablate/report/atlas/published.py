@@ -14,7 +14,7 @@ from ablate.analysis.replication import RepeatedVerdict, repeated_verdicts
 from ablate.analysis.runs import runs_of
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, Evidence, StudyFacts
-from ablate.core.names import confirming, stem
+from ablate.core.names import confirmed, confirming, difference, stem
 from ablate.records.folder import TRENDS, StudyFolder
 from ablate.report.summary import Spent, spent
 from ablate.report.tables.verdicts import planned_rows
@@ -27,6 +27,8 @@ Empty of one that is inconclusive; `measured` of one on time or memory, which no
 """
 NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
 """The word on the page for a claim that was decided once, and not again on fresh seeds."""
+_IN_CONDITION = "condition="
+"""Begins the part of a report's name that says which condition alone was trained."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,7 @@ def published_studies(results: Path) -> list[PublishedStudy]:
 def published_study(folder: StudyFolder) -> PublishedStudy:
     """Returns a study as its evidence judges it, with its confirmation. Raises `AblateError`."""
     evidence = folder.evidence()
-    confirmation = StudyFolder(folder.results, confirming(folder.name))
-    again = confirmation.evidence() if confirmation.has_report else None
+    again = _confirmation_of(folder)
     return PublishedStudy(
         facts=evidence.facts,
         claims=_published_claims(evidence, again),
@@ -91,6 +92,19 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
         spent_again=Spent(0, 0.0) if again is None else spent(again),
         repeated=[] if again is None or evidence.only_measured else repeated_verdicts(evidence, again),
     )
+
+
+def _confirmation_of(folder: StudyFolder) -> Evidence | None:
+    """Returns the evidence of the confirmation of a study, whole or in some conditions; None where there is none."""
+    whole = StudyFolder(folder.results, confirming(folder.name))
+    if whole.has_report:
+        return whole.evidence()
+    for other in StudyFolder.all(folder.results):
+        items = difference(other.name).split(",")
+        in_conditions = all(item.startswith(_IN_CONDITION) for item in items[1:])
+        if other.has_report and confirmed(other.name) == folder.name and in_conditions:
+            return other.evidence()
+    return None
 
 
 def _published_claims(evidence: Evidence, again: Evidence | None) -> list[PublishedClaim]:
