@@ -135,7 +135,8 @@ def test_its_answer_is_what_the_terminal_prints_of_the_published_study(tmp_path)
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])
 def test_its_studies_and_sections_are_valid(tmp_path, key):
-    text, *_ = [block for block in blocks("yaml", GUIDE) if f"{key}:" in block]
+    # A study of a file needs the file, which another test of the guide writes.
+    text, *_ = [block for block in blocks("yaml", GUIDE) if f"{key}:" in block and "file:" not in block]
     if key != "claims":
         text = f"name: s\ntask: recall\nmodel: {{position: sincos}}\nfactors: {{model.norm: [batch]}}\n{text}"
     (tmp_path / "study.yaml").write_text(text)

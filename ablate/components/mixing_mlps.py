@@ -113,7 +113,7 @@ class MLPMixer(AllPositions):
         return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many hidden units go through GELU: one layer for each feature."""
+        """Returns how many numbers go through GELU: all hidden units, once per feature."""
         return {"gelu": self.sizes.d_model * self.up.out_features}
 
 

@@ -173,7 +173,7 @@ class BatchNorm(Affine):
         return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias
 
     def _update_running(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
-        """Moves the running statistics towards those of `count` positions.
+        """Moves the running mean and variance towards those of `count` positions.
 
         squares_d: the sum of squared deviations from their mean, whose variance is known from two positions on.
         """

@@ -161,7 +161,10 @@ def _without_neutral(config: Any) -> Any:
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
-    """Counts the cost of the model of a section; `parameters` is the number of its parameters."""
+    """Counts the FLOPs of a section's model, on the meta device where it is large.
+
+    parameters: the number of its parameters, which decides that together with the length of a sequence.
+    """
     is_large = parameters * (signature.seq_len + INITIAL_VALUE) > LARGE
     device = "meta" if is_large or signature.seq_len > LONG else "cpu"
     return flops_of(build_model(section, signature, device=device), signature)

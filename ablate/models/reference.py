@@ -24,7 +24,10 @@ class Place:
 
 
 def places() -> dict[str, Place]:
-    """Returns each slot's place nearest to the section, below default parts where possible."""
+    """Returns for each slot the shortest path to it from the model section.
+
+    Below one slot, the paths through its default part are tried before those of its other parts. With the path comes
+    the part that a model has there by default."""
     places_by_slot: dict[str, Place] = {}
     queue: deque[tuple[type[StrictModel], FieldPath]] = deque([(ModelSection, ())])
     while queue:

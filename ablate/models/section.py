@@ -27,7 +27,7 @@ class Dropouts(StrictModel):
 
 
 class Embedding(StrictModel):
-    """The map from inputs to vectors, and what is added to it."""
+    """The way inputs become vectors: tied or scaled token weights, and vectors of segments that are added."""
 
     tied: OnOff = False
     """Whether the output layer shares the weights of the token embedding (Press and Wolf 2017). Unless they are

@@ -190,9 +190,10 @@ def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: r
 
 
 def greedy(model: StepwiseModel, batch: Batch) -> Tensor:
-    """Returns the tokens that a model writes after its own tokens, as `targets`, (B, T).
+    """Returns the likeliest tokens (B, T), each written after the model's own earlier ones.
 
-    Padding stands before the target and after its end.
+    The model first reads the given inputs up to the start token. Laid out as `targets`: padding stands before the
+    target and after its end.
     """
     inputs = batch.inputs
     start = (inputs == START).long().argmax(1, keepdim=True)

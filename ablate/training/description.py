@@ -15,7 +15,9 @@ OVERLAP = 0.01  # Share of the test examples that training may have seen without
 
 
 def stability(trial: TrialConfig, task: Task, layer_metrics: Collection[str]) -> dict[str, Metric]:
-    """Returns the metrics of a record that tell how steadily it trained; layer_metrics: those that its layers have.
+    """Returns the metrics of a trial that measure how steadily it trains.
+
+    layer_metrics: the names of the metrics that the model's layers have.
 
     Entropy and similarity of attention are not among them: neither direction is better.
     """

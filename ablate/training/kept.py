@@ -112,9 +112,10 @@ def _attention(model: Model, split: Batch) -> dict[str, NDArray[np.float32]]:
 
 
 def _without_heads(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """Returns the task's first metric without each head of the trained weights, `NAME/PATH/HEAD`.
+    """Evaluates the task's first metric with each attention head removed in turn.
 
-    Beside them their mean, and the value without the head that is missed most. Empty for a model without heads.
+    The keys are `NAME_without_a_head/PATH/HEAD`; with them come their mean, and the value without the head that is
+    missed most. Empty for a model without heads.
     """
     name, metric = next(iter(task.metrics.items()))
     values = {}

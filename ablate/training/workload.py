@@ -206,7 +206,7 @@ class SequenceWorkload(Workload):
         return train_trial(trial, emit, self.threads)
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        """Builds the calls of a config that can be timed: forward, step and, for causal models, generation."""
+        """Builds what can be timed: forward pass, training step and, for causal models, generation."""
         return operations_of(_within_limits(config), partial(self.describe, config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
@@ -232,7 +232,9 @@ class _ModelFacts:
 
 @dataclass(frozen=True)
 class _SkeletonFacts:
-    """The facts that all models of one skeleton share on a task, found when they are asked for.
+    """The FLOPs and unreached inputs that models of one skeleton share, found when asked for.
+
+    Such models differ in neutral parts and dropout alone (see `flops.skeleton`).
 
     A plugin may not stand to be looked into, in float64 or on made-up values; it can train all the same.
     """

@@ -90,7 +90,8 @@ class TestFixedPlan(PlanContract):
 
 class TestSearchPlan(PlanContract):
     def make(self, experiment):
-        return SearchPlan([search_of(experiment)], lambda cells: None)
+        search = search_of(experiment)
+        return SearchPlan(search.spec, [search], lambda cells: None)
 
 
 class TestGridSearchPlan(TestSearchPlan):
@@ -103,4 +104,5 @@ class TestPrunedSearchPlan(TestSearchPlan):
 
 class TestSearchesTogether(PlanContract):
     def make(self, experiment):
-        return SearchPlan([search_of(experiment, name) for name in ("a", "b")], lambda cells: None)
+        searches = [search_of(experiment, name) for name in ("a", "b")]
+        return SearchPlan(searches[0].spec, searches, lambda cells: None)

@@ -43,7 +43,9 @@ def test_the_tables_stand_beside_the_verdicts_and_go_with_them(tmp_path):
     assert not [*folder.path.glob("conditions.csv"), *folder.path.glob("trends.csv")]
 
 
-@pytest.mark.parametrize(("family", "count"), [("all", "1 better"), ("claims", "1 supported")])
+@pytest.mark.parametrize(
+    ("family", "count"), [("all", "1 better, over: mean"), ("claims", "1 supported, over: mean")]
+)
 def test_claims_alone_are_listed_confirmed_and_followed(tmp_path, monkeypatch, family, count):
     monkeypatch.chdir(tmp_path)
     folder = judged(tmp_path, ALONG, family)

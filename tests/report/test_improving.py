@@ -48,8 +48,8 @@ def test_each_row_names_the_sides_that_still_improve_and_the_limitation_their_co
     assert said in [*training_warnings(report_data)]
 
     wide, deep = verdict_tables(report_data.comparisons, evidence.facts)
-    assert [row["improving"] for row in wide.rows] == ["baseline (wide) and a (wide)", "baseline (wide)"]
-    assert [row["improving"] for row in deep.rows] == ["baseline (deep)", "baseline (deep)"]
+    assert [row["improving"] for row in wide.rows] == ["both sides", "baseline"]
+    assert [row["improving"] for row in deep.rows] == ["baseline", "baseline"]
 
 
 def test_a_verdict_over_conditions_names_each_in_which_a_side_still_improves():

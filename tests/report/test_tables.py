@@ -114,6 +114,7 @@ def test_the_verdict_table_has_the_planned_comparisons_and_their_sizes(evidence)
         "mean_variant",
         "mean_baseline",
         "mde",
+        "improving",
         "reason",
     ]
     assert [column.key for column in table.columns] == keys

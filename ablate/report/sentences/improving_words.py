@@ -1,6 +1,7 @@
 """Words for sides that were still improving when training ended: beside verdicts, in captions and as a limitation."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ablate.core.facts import StudyFacts
 from ablate.core.improving_side import ImprovingSide, sides_in
@@ -17,11 +18,28 @@ def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str,
 
     def show(row: Row) -> str:
         sides = _sides_of(row)
-        return message("treatment.improving", variants_with_tasks(sides, facts, names)) if sides else ""
+        if not sides:
+            return ""
+        if _are_all_improving(row, facts) and len(_variants_of(row, facts)) == 2:
+            return message("treatment.both_improving")
+        if text(row["task"]) in {task.name for task in facts.tasks}:
+            sides = [replace(side, task="") for side in sides]
+        return message("treatment.improving", variants_with_tasks(sides, facts, {**names, **_roles_of(row)}))
 
     if improving_in_caption(rows, facts):
-        return Column(IMPROVING, "Still improving", show=lambda row: "")
-    return Column(IMPROVING, "Still improving", words=True, show=show, spare=True)
+        return Column(IMPROVING, "Improving", show=lambda row: "")
+    are_long = any(len(show(row)) > len(message("treatment.both_improving")) for row in rows)
+    return Column(IMPROVING, "Improving", words=are_long, show=show, spare=True)
+
+
+def _roles_of(row: Row) -> dict[str, str]:
+    """Returns variant → its word in a row that compares it, or is its baseline; a claim names its variants itself."""
+    if row.get("claim"):
+        return {}
+    return {
+        text(row.get("variant")): message("treatment.variant_side"),
+        text(row.get("baseline")): message("treatment.baseline_side"),
+    }
 
 
 def improving_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -53,14 +71,18 @@ def _variants_of(row: Row, facts: StudyFacts) -> Sequence[str]:
 def variants_with_tasks(
     sides: Iterable[ImprovingSide], facts: StudyFacts, names: Mapping[str, str]
 ) -> list[str]:
-    """Returns the variants of sides, each with its tasks unless it has all of the study: `GELU (wide, deep)`."""
+    """Returns the variants of sides, each with its tasks: `GELU (wide, deep)`.
+
+    Without them where it has all of the study, and where the row is about one, which no side then names.
+    """
     tasks_by_variant: dict[str, list[str]] = {}
     for side in sides:
         tasks_by_variant.setdefault(side.variant, []).append(side.task)
     words: list[str] = []
     for variant, tasks in tasks_by_variant.items():
         name = names.get(variant, variant)
-        words.append(name if len(tasks) == len(facts.tasks) else f"{name} ({', '.join(tasks)})")
+        is_named = len(tasks) < len(facts.tasks) and tasks != [""]
+        words.append(f"{name} ({', '.join(tasks)})" if is_named else name)
     return words
 
 

@@ -38,7 +38,8 @@ def widening_words(outer: Mapping[tuple[str, Side], Mapping[str, object]], trial
     parts: list[str] = []
     for (path, side), values in outer.items():
         if values:
-            parts.append(message("plan.widen_side", path, side, [*values]))
+            code = "plan.widen_lower" if side == "lower" else "plan.widen_upper"
+            parts.append(message(code, path, [*values]))
     if not parts:
         return message("plan.widen_nowhere")
     return message("plan.widen", MAX_STEPS, parts, trials)

@@ -44,4 +44,6 @@ def widening_method(added: Sequence[AddedValue] | None) -> str:
     """Says by which rule the grid was widened, and by which values; nothing where it was to stay as it is given."""
     if added is None:
         return ""
+    if not added:
+        return message("search.method_of_widening_by_none", MAX_STEPS)
     return message("search.method_of_widening", MAX_STEPS, _added_values(added))
