@@ -79,15 +79,9 @@ def _fill(module: nn.Module, path: str, seed: int, stream: str) -> None:
     Raises `AblateError` where the module has tensors and no way to fill them.
     """
     # The contract of `ablate.components.initial` is a method of this name; torch's own modules have a reset instead.
-<<<<<<< HEAD
-    initialise: Any = getattr(module, "initialise", None)
-    if initialise is not None:
-        initialise(_draw_at(path, seed, stream))
-=======
     fill: Any = getattr(module, "initialise", None)
     if fill is not None:
         fill(_draw_at(path, seed, stream))
->>>>>>> r_models
         return
     if isinstance(module, nn.Linear):
         as_linear(module.weight, module.bias, module.in_features, _draw_at(path, seed, stream))

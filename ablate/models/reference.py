@@ -27,7 +27,8 @@ def places() -> dict[str, Place]:
     """Returns for each slot the shortest path to it from the model section.
 
     Below one slot, the paths through its default part are tried before those of its other parts. With the path comes
-    the part that a model has there by default."""
+    the part that a model has there by default.
+    """
     places_by_slot: dict[str, Place] = {}
     queue: deque[tuple[type[StrictModel], FieldPath]] = deque([(ModelSection, ())])
     while queue:
