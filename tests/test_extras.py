@@ -68,7 +68,7 @@ def test_the_core_alone_runs_a_study_of_commands(tmp_path):
     assert not list(tmp_path.glob("results/store/mlflow*"))
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("absent", "words"),
     [

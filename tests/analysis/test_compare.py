@@ -93,7 +93,7 @@ def test_the_threshold_may_be_that_of_another_metric_which_bounds_no_size():
     assert (row["solved_variant"], row["verdict"]) == (39, "inconclusive")
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", ["graded", "all_or_nothing"])
 @pytest.mark.parametrize("lost", [None, ("a", 1), ("baseline", 2)])
 def test_swapping_variant_and_baseline_turns_the_verdict(outcome, lost):

@@ -23,6 +23,7 @@ def study(tmp_path, monkeypatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_is_valid_and_asks_for_the_number_of_visits(study):
     prepared = prepare(study)
     assert [variant.name for variant in prepared.variants] == ["baseline", "model.mixer.weighting=uniform"]

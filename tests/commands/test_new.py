@@ -18,7 +18,7 @@ def tasks() -> list[str]:
     return [name for name, part in own.items() if "file" not in part.Config.model_fields]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("task", tasks())
 def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task, tmp_path):
     path = create(tmp_path / "mine", task)

@@ -169,7 +169,7 @@ def ran(folder: Path, text: dict[str, Any], *words: str) -> str:
     return " ".join(done.output.split())
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "train", "reason", "said", "unsaid"),
     [
@@ -219,7 +219,7 @@ def test_a_folder_that_is_not_there_is_named_with_its_neighbour(folder):
 RUNS = "variant,seed,acc\nbase,0,{0}\nbase,1,{1}\nwide,0,{2}\nwide,1,{3}\n"
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "words", "is_said"),
     [

@@ -19,7 +19,7 @@ SLOW = pytest.mark.slow
 CATALOGUE.load_builtin()
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("slot", PARTS)
 def test_a_part_passes_the_contract_of_parts(slot, tmp_path):
     part, study = create_part(slot, tmp_path / "my_part")

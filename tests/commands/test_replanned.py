@@ -242,7 +242,7 @@ def test_an_added_variant_touches_its_row_and_one_left_out_those_that_gain_by_it
     assert NOISE in answer(found)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "line", "claims"),
     [

@@ -23,7 +23,7 @@ OTHER_WAYS = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("way", OTHER_WAYS)
 def test_a_trial_that_goes_another_way_without_a_file_of_the_folder_is_named(way, tmp_path):
     name, code = OTHER_WAYS[way]

@@ -59,7 +59,7 @@ def study(folder: Path, content: dict[str, object]) -> Path:
     return path
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", RIGHT)
 def test_the_differences_are_right(case, tmp_path):
     path = written(tmp_path / case, case)
@@ -105,7 +105,7 @@ WRITES = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", WRITES)
 def test_a_metric_that_was_not_read_names_what_was_written_and_how_that_is_read(kind, tmp_path):
     code, hint = WRITES[kind]

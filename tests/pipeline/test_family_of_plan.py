@@ -54,7 +54,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_plan_and_the_report_agree(shape, tmp_path):
     changes, size = SHAPES[shape]

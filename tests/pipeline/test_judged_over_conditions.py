@@ -33,6 +33,7 @@ def judged(results, over, family="all"):
     return folder
 
 
+@pytest.mark.slow
 def test_the_tables_stand_beside_the_verdicts_and_go_with_them(tmp_path):
     folder = judged(tmp_path, ALONG)
     (conditions,) = folder.beside("conditions.csv")

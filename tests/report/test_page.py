@@ -232,7 +232,7 @@ def without_floors(evidence):
     return Evidence(facts, evidence.trials, evidence.curves)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("status", ["diverged", "failed", "pruned"])
 def test_a_study_without_any_result_has_a_report(publish, status):
     few = with_status(study(factors=SMALL, num_seeds=2, named={}), status)

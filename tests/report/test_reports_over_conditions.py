@@ -127,6 +127,7 @@ def test_what_all_rows_were_planned_after_is_in_the_caption_alone():
     assert "added after results" not in str(over.rows)
 
 
+@pytest.mark.slow
 def test_scales_are_said_once():
     data = made_over.report_data(made_over.evidence("mean", names=NAMES, over=Over("mean", scales=SCALES)))
     over, single = tables(data)
@@ -235,7 +236,7 @@ def test_a_condition_far_from_the_others_is_an_arrow_at_the_edge(games):
     assert [line.get_marker() for line in figure.axes[0].lines].count(">") == 1
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [NAMES, MANY], ids=["few", "many"])
 def test_of_many_variants_a_dozen_are_drawn(names):
     data = made_over.report_data(made_over.evidence("mean", names=names, variants=13))
@@ -294,7 +295,7 @@ def report(data):
     return written("report.md", data, sections, {picture.name: Markup() for picture in found}), found
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["mean", "every", "sample"])
 def test_a_report_of_26_conditions_is_that_of_one_and_a_table(form):
     """But for the sections whose tables list every run or comparison, which are folded."""

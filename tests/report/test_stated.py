@@ -145,7 +145,7 @@ def test_of_a_built_in_study_data_are_known():
     assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("split", "code"), [("held_out", "split_builtin"), ("fixed", "split_builtin_fixed")])
 def test_how_a_built_in_study_divides_its_data_is_as_its_runs_had_them(split, code, tmp_path):
     study = {
@@ -163,6 +163,7 @@ def test_how_a_built_in_study_divides_its_data_is_as_its_runs_had_them(split, co
     assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [code])
 
 
+@pytest.mark.slow
 def test_models_compared_by_document_are_not_said_to_be_crossed_with_runs(tmp_path):
     rows = ["variant,example,score"]
     rows += [f"{name},{i},{(7 * i) % 5 / 5 + 0.1 * (name == 'b')}" for name in "ab" for i in range(12)]

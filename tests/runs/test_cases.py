@@ -167,7 +167,7 @@ HARMLESS = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HARMLESS)
 def test_what_is_measured_or_kept_beside_is_no_setting(tmp_path, case):
     table = pd.DataFrame(
@@ -383,7 +383,7 @@ ENDED = [
 ]
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["status", "State", "job"])
 def test_statuses_of_trackers_and_schedulers(tmp_path, column):
     """A row a word: each crashed run leaves out its own seed, and no number beside it is read."""
@@ -438,6 +438,7 @@ def test_a_status_that_is_not_known_is_refused(tmp_path):
     assert analyse(tmp_path, text, "acc", "max", "a").returncode == 0
 
 
+@pytest.mark.slow
 def test_runs_by_example_of_a_crashed_run_may_lack_examples(tmp_path):
     rows = ["variant,seed,example,status,acc"]
     for variant, shift in (("base", 0), ("x", 1)):

@@ -46,7 +46,7 @@ def test_a_metric_with_the_name_of_another_column_is_refused(name, tmp_path):
         assert (done.returncode, f"given '{name}'" in done.stderr) == (2, True)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["base", "baseline", "values", "metric", "index", "level_0", "wide"])
 def test_any_other_name_is_judged_by_run_and_by_example(name, tmp_path):
     assert analyse(tmp_path, table(name), metric=name).returncode == 0
@@ -127,7 +127,7 @@ def test_names_that_are_numbers_are_names(tmp_path):
     assert variants == {"0.1", "0.10", "007", "7"}
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [["12e45678", "34e99999"], [LARGE, LARGE + 1]])
 def test_versions_of_the_code_that_are_one_float_are_two(values, tmp_path):
     done = analyse(tmp_path, table(seeds=range(4)).assign(commit=values * 4))

@@ -103,7 +103,7 @@ SAID = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SAID)
 def test_the_call_or_the_runs_say_that_they_are_folds(case, tmp_path):
     runs, options = SAID[case](tmp_path)

@@ -59,7 +59,7 @@ def values(table):
 NUM_RUNS = 2 * len(SEEDS)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["_step", "epoch", "step", "global_step"])
 @pytest.mark.parametrize(
     ("setting", "names"), [("lr", (0.1, 0.3)), ("dataset", ("a", "b")), ("config.width", (8, 16))]
@@ -137,6 +137,7 @@ def test_a_run_without_any_value_has_none():
     assert np.isnan(values(table)).sum() == 1
 
 
+@pytest.mark.slow
 def test_an_id_says_whose_steps_rows_are():
     """A learning rate that falls from step to step is no setting of the run, as its id says."""
     frame = history(lr=lambda runs: 0.1 * 0.9 ** runs["step"])
@@ -150,6 +151,7 @@ def test_an_id_says_whose_steps_rows_are():
     assert (values(without_seeds), without_seeds.has_seeds) == (expected, False)
 
 
+@pytest.mark.slow
 def test_a_name_that_two_runs_share_is_no_id():
     """Runs of two learning rates that are named by variant and seed alone."""
     frame = exported()

@@ -35,7 +35,7 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_summaries_beside_runs_do_not_count(name, tmp_path):
     (tmp_path / "runs.json").write_text(json.dumps(DOCUMENTS[name]))

@@ -68,7 +68,7 @@ def test_metrics_have_their_own_names_and_those_of_mlflow():
     assert len(both.table) == 6 * 3
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "place"), [("last", -1), ("best val_loss", 1), ("step 0", 0)], ids=["last", "best", "step"]
 )

@@ -71,7 +71,7 @@ def test_the_mean_of_numbered_runs_of_one_name_is_no_run():
     assert interval(row) == pytest.approx([*welch], abs=1e-9)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Macro avg", "mean over tasks", "Grand mean"])
 def test_a_mean_over_tasks_is_no_task(name):
     rows = []
@@ -100,7 +100,7 @@ def test_true_and_false_are_numbers_of_a_metric(tmp_path):
         assert [row["n"], row["diff"], *interval(row)] == [8, 0.25, *interval(numbers)]
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("other", ["relu", "ReLU \u200b", "Re-LU"])
 def test_names_that_are_written_almost_alike_are_told(other):
     names = ["Re_LU" if other == "Re-LU" else "ReLU", other]
@@ -112,7 +112,7 @@ def test_names_that_are_written_almost_alike_are_told(other):
     assert "almost alike" not in " ".join(ablate.analyse(apart, **OPTIONS).evidence.facts.cautions)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["tokens", "samples_seen", "frames"])
 def test_training_counted_in_what_was_seen_is_a_budget(column):
     seen = [1_000_000] * 8 + [600_000, 1_000_000]

@@ -45,7 +45,7 @@ def judged(folder, train, test, num_train_rows=2, train_in=range(5)):
     return row, " ".join(done.stderr.split())
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("train", "test"),
     [
@@ -109,7 +109,7 @@ def test_metrics_of_one_part_keep_their_names(tmp_path):
         assert (done.exit_code, "such as" in done.stderr) == (0, False)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("aside", ["debug", "old"])
 def test_results_that_lie_aside_do_not_count(aside, tmp_path):
     for name, values in (("base", BASE), ("wide", WIDE)):

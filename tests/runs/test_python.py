@@ -99,6 +99,7 @@ def test_options_are_those_of_the_command_line():
     assert results.claims["verdict"].tolist() == ["supported"]
 
 
+@pytest.mark.slow
 def test_a_wrong_call_is_refused_by_its_name():
     with pytest.raises(TypeError, match="Did you mean 'baseline'"):
         ablate.analyse(frame_of(), baselin="a")

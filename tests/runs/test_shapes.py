@@ -250,6 +250,7 @@ def test_what_looks_like_runs_and_is_none_is_refused(case, tmp_path):
     assert (done.exit_code, said in done.stderr) == (2, True), done.output
 
 
+@pytest.mark.slow
 def test_a_setting_is_never_the_judged_metric(tmp_path):
     lines = [
         f"{name},{weight},{seed},{loss + seed}"
@@ -399,6 +400,7 @@ def test_an_error_of_the_last_digits_is_not_taken_for_a_deviation(tmp_path):
     assert (done.exit_code, "last digits" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_how_long_a_trial_took_is_no_setting(tmp_path):
     rows = table("number,value,duration,params_model,params_seed", "{s},{x},0 days 00:0{s}:00.5,{v},{s}")
     rows = rows.replace("0 days 00:02:00.5", "0 days 00:01:00.5")

@@ -79,7 +79,7 @@ DOUBTFUL = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DOUBTFUL)
 def test_what_may_say_that_runs_failed_is_asked_about_and_can_be_named(case):
     name, (good, bad) = DOUBTFUL[case]

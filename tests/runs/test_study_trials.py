@@ -48,7 +48,7 @@ def planned(results):
     return rows[~rows["exploratory"].astype(bool)][NUMBERS].reset_index(drop=True)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["", "trials.parquet"])
 @pytest.mark.parametrize(
     "tasks", [{NAMELESS_TASK: {"loss": LOSS}}, {"": {"loss": LOSS}}, {"digits": {"loss": LOSS}}]

@@ -47,7 +47,7 @@ def test_what_is_live_is_trained_and_the_probe_is_kept(tmp_path):
     assert stored(tmp_path / "results") == before
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("late", "refused"), [([], True), (["config.dead"], False)])
 def test_a_flag_that_does_nothing_is_refused_unless_it_acts_late(tmp_path, late, refused):
     folder = shutil.copytree(OWN, tmp_path / "own")

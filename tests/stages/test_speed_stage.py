@@ -108,7 +108,7 @@ WIDTH = "model.width: must not be unlucky; given 13; allowed: any other width. C
 LOST = "its process was killed by SIGKILL. Make batch, length or model smaller, and run the same command"
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "given", "said"),
     [

@@ -8,7 +8,7 @@ from harness import prepare
 ATLAS = sorted((Path(__file__).parents[2] / "studies/atlas").glob("*.yaml"))
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ATLAS, ids=lambda path: path.stem)
 def test_a_study_of_the_atlas_is_valid_and_tunes_what_it_compares(path):
     found = prepare(path)

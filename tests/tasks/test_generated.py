@@ -91,7 +91,7 @@ SUPPORTS = [
 ]
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("config", SUPPORTS, ids=str)
 def test_support_counts_the_examples(config):
     """Enough draws show every example."""

@@ -73,6 +73,7 @@ print(len(signals.mnist1d(generator, 3)[1]), "ablate" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_the_file_works_without_the_package(tmp_path):
     """As in a trial of code of one's own, beside which it is copied."""
     shutil.copy(mnist1d_signals.__file__, tmp_path / "signals.py")

@@ -178,6 +178,7 @@ SIZE = (4.0, 2.0)
 PLACES = st.tuples(st.floats(0, SIZE[0]), st.floats(0, SIZE[1])).map(np.array)
 
 
+@pytest.mark.slow
 @given(st.lists(PLACES, min_size=1, max_size=16))
 def test_each_name_is_inside_and_free_of_those_before_it(places):
     taken = []

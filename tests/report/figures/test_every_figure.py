@@ -72,7 +72,7 @@ def test_every_kind_is_looked_at(of_study):
     assert drawing | {"heads"} == files
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [None, COLUMN], ids=["page", "paper"])
 @pytest.mark.parametrize(("name", "study"), WHOLE)
 def test_words_are_inside_and_never_over_words(of_study, drawn, name, study, width):

@@ -18,6 +18,7 @@ def test_every_setting_in_its_order_and_the_best_so_far(drawn, of_study):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a setting", "best so far"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2])
 def test_few_settings(of_study, count):
     with theme():
