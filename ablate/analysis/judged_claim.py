@@ -98,7 +98,7 @@ class JudgedClaim:
         return not any(why is not None and why.code == "incomplete" for why in reasons)
 
     def row(self) -> ClaimRow:
-        """Returns the row of the table, with the numbers of the task that decides the claim."""
+        """Returns the row of the table, with the numbers of the task that decides the claim, and marks of all tasks."""
         claim = self.claim
         row = ClaimRow(
             claim=claim.text,
@@ -129,11 +129,32 @@ class JudgedClaim:
             n=estimate.n,
             reason=str(self._reason(at) or ""),
             task=at.place,
-            treatment=str(at.treatment or ""),
+            treatment=str(self._treatment or ""),
             resolution=binding_resolution(estimate) * at.unit,
-            unequal_runs=as_text(at.unequal_runs),
-            improving=sides_as_text(at.improving),
+            unequal_runs=as_text(self._unequal_runs),
+            improving=sides_as_text(self._improving),
         )
+
+    @property
+    def _treatment(self) -> Treatment | None:
+        """The first difference in how the sides were treated at some place; None where they were alike."""
+        return next(filter(None, [at.treatment for at in self.places]), None)
+
+    @property
+    def _unequal_runs(self) -> list[UnequalRun]:
+        """The runs, at all places, that trained for another length than the others of their variant."""
+        unequal_runs: list[UnequalRun] = []
+        for at in self.places:
+            unequal_runs += at.unequal_runs
+        return [*dict.fromkeys(unequal_runs)]
+
+    @property
+    def _improving(self) -> list[ImprovingSide]:
+        """The variants, at all places, that were still improving when training ended."""
+        improving: list[ImprovingSide] = []
+        for at in self.places:
+            improving += at.improving
+        return [*dict.fromkeys(improving)]
 
     def rows_in_conditions(self) -> list[ClaimRow]:
         """Returns a row for each condition that the claim is judged in, or one where a single number decides it."""

@@ -84,6 +84,17 @@ def test_a_claim_names_its_sides_also_where_claims_alone_are_judged(family):
     assert "Still improving when training ended: baseline." in [*training_warnings(report_data)]
 
 
+@pytest.mark.parametrize("still_at", ["wide", "deep"])
+def test_a_claim_over_every_condition_names_also_sides_in_conditions_that_do_not_decide_it(still_at):
+    flat_at = [("baseline", task) for task in ("wide", "deep") if task != still_at]
+    evidence = trained({"baseline": RISING, "a": FLAT, "b": FLAT}, flat_at=flat_at, claims=[CLAIM])
+    evidence = replace(evidence, facts=replace(evidence.facts, over=Over("every")))
+    (row,) = judge_claims(evidence).itertuples()
+    assert sides_in(row.improving) == [ImprovingSide("baseline", still_at)]
+    table = claim_table(judge_claims(evidence), evidence.facts, "95 %")
+    assert [row["improving"] for row in table.rows] == [f"baseline ({still_at})"]
+
+
 def test_rows_of_reports_without_the_column_have_no_mark():
     evidence = trained({"baseline": RISING, "a": FLAT, "b": FLAT}, tasks=["wide"])
     rows = compare(evidence).drop(columns="improving")

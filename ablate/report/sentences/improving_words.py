@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ablate.core.facts import StudyFacts
+from ablate.core.facts import Claim, StudyFacts
 from ablate.core.improving_side import ImprovingSide, sides_in
 from ablate.report.words import Column, Row, message, text
 
@@ -22,7 +22,7 @@ def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str,
             return ""
         if _are_all_improving(row, facts) and len(_variants_of(row, facts)) == 2:
             return message("treatment.both_improving")
-        if text(row["task"]) in {task.name for task in facts.tasks}:
+        if len(_tasks_of(row, facts)) == 1:
             sides = [replace(side, task="") for side in sides]
         return message("treatment.improving", variants_with_tasks(sides, facts, {**names, **_roles_of(row)}))
 
@@ -50,19 +50,39 @@ def improving_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
 
 def _are_all_improving(row: Row, facts: StudyFacts) -> bool:
     """Returns whether every side of a row was still improving, on each task of the row."""
-    task = text(row["task"])
-    tasks = [one.name for one in facts.tasks]
-    if task in tasks:
-        tasks = [task]
-    sides = {ImprovingSide(variant, name) for variant in _variants_of(row, facts) for name in tasks}
+    sides: set[ImprovingSide] = set()
+    for task in _tasks_of(row, facts):
+        sides |= {ImprovingSide(variant, task) for variant in _variants_of(row, facts)}
     return sides <= {*_sides_of(row)}
+
+
+def _tasks_of(row: Row, facts: StudyFacts) -> Sequence[str]:
+    """Returns the names of the tasks that a row is about; the `task` of a claim is the one that decides it."""
+    tasks = [task.name for task in facts.tasks]
+    claim = _claim_of(row, facts)
+    if claim is None:
+        task = text(row["task"])
+        return [task] if task in tasks else tasks
+    conditions = [claim.condition]
+    if claim.less is not None:
+        conditions.append(claim.less.condition)
+    named = [condition for condition in conditions if condition]
+    return [*dict.fromkeys(named)] or tasks
+
+
+def _claim_of(row: Row, facts: StudyFacts) -> Claim | None:
+    """Returns the claim of a row; None of a comparison."""
+    for claim in facts.claims:
+        if claim.text == row.get("claim"):
+            return claim
+    return None
 
 
 def _variants_of(row: Row, facts: StudyFacts) -> Sequence[str]:
     """Returns the variants that a comparison or claim is about; of a main effect, every variant."""
-    for claim in facts.claims:
-        if claim.text == row.get("claim"):
-            return claim.variants
+    claim = _claim_of(row, facts)
+    if claim is not None:
+        return claim.variants
     variants = [variant.name for variant in facts.variants]
     pair = [text(row.get("variant")), text(row.get("baseline"))]
     return pair if {*pair} <= {*variants} else variants
