@@ -212,6 +212,11 @@ from ablate.models.attention import Attention
 class Both(Attention):
     """One, then the other."""
 
+    causal = True
+    padding = True
+    any_length = True
+    attends = True
+
     class Config(PartConfig):
         first: Annotated[Any, Slot("mixer", default="attention")] = "attention"
         "The first."
