@@ -46,8 +46,8 @@ class BudgetRow:
     rising: bool
     """Whether the best of random settings is expected to rise over the last third of the budget by more than the
     margin, where one is declared."""
-    edges: Mapping[str, Side]
-    """Searched path → `lower` or `upper`, where the chosen value, or that of some seed, is at that end of its range."""
+    edges: Mapping[tuple[str, Side], object]
+    """(searched path, end of its range) → the value there, where it is the chosen one, or that of some seed."""
 
 
 def budgets(searched: SearchTable, facts: StudyFacts) -> pd.DataFrame:
@@ -95,14 +95,17 @@ def _chosen_values(chosen: pd.DataFrame, paths: list[str]) -> dict[str, object]:
     return values
 
 
-def _edges(chosen: pd.DataFrame, parameters: Iterable[Parameter]) -> dict[str, Side]:
-    """Returns path → the first side at which some chosen setting has its value; one where seeds choose alike."""
-    edges: dict[str, Side] = {}
+def _edges(chosen: pd.DataFrame, parameters: Iterable[Parameter]) -> dict[tuple[str, Side], object]:
+    """Returns (path, side) → the first value of the chosen settings that lies there.
+
+    chosen: a row for each setting that some seed chose; one where seeds choose alike.
+    """
+    edges: dict[tuple[str, Side], object] = {}
     for parameter in parameters:
         for value in chosen[parameter.path]:
             side = edge(parameter, value)
             if side is not None:
-                edges.setdefault(parameter.path, side)
+                edges.setdefault((parameter.path, side), value)
     return edges
 
 

@@ -193,7 +193,7 @@ class Treatments:
         for variant in side:
             budget = self._budgets.get((variant.name, task))
             if budget is not None:
-                edges |= budget.edges
+                edges |= dict(budget.edges.keys())
         return edges
 
 

@@ -158,8 +158,8 @@ class Tuning(
             warnings.append(message("search.rising", places(rising, budgets_of_variants)))
         edges: dict[tuple[str, Side], list[str]] = {}
         for name, row in zip(names, rows_of(budgets_of_variants), strict=True):
-            for path, side in row["edges"].items():
-                edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
+            for place, chosen in row["edges"].items():
+                edges.setdefault(place, []).append(f"{name} ({value(chosen)})")
         search = table(report_data).facts
         warnings += [edge_words(search, path, side, variants) for (path, side), variants in edges.items()]
         return warnings

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ablate.analysis.search_table import SearchFacts
+from ablate.analysis.next_values import goes_on
+from ablate.analysis.search_table import Parameter, SearchFacts
 from ablate.analysis.widening import MAX_STEPS, AddedValue, Side
 from ablate.report.words import message
 
@@ -18,9 +19,19 @@ def edge_words(search: SearchFacts, path: str, side: Side, variants: Sequence[st
 
 
 def _can_widen(search: SearchFacts) -> bool:
-    """Returns whether `widen` takes a search: that of a grid whose paths are all choices."""
-    kinds = {parameter.kind for parameter in search.parameters}
-    return search.sampler == "grid" and kinds == {"choice"}
+    """Returns whether `widen` takes a search: a grid over choices that are words, or numbers that follow a rule."""
+    return search.sampler == "grid" and all(_goes_on_or_has_words(path) for path in search.parameters)
+
+
+def _goes_on_or_has_words(parameter: Parameter) -> bool:
+    """Returns whether the choices of a path go on by a rule, or are words, which nothing is added to."""
+    if parameter.kind != "choice":
+        return False
+    try:
+        numbers = sorted(float(label) for label in parameter.choices)
+    except ValueError:
+        return True
+    return goes_on(numbers)
 
 
 def added_words(added: Sequence[AddedValue]) -> str:

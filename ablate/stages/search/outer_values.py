@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ablate.analysis.next_values import LEAST, goes_on, keeps_sign, next_value
 from ablate.analysis.search_table import Parameter
 from ablate.analysis.widening import MAX_STEPS, SIDES, Side
 from ablate.base.errors import Invalid
-from ablate.stages.search.next_values import keeps_sign, next_value
 from ablate.stages.search.section import TuneSection
 from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
@@ -15,8 +15,6 @@ from ablate.study.patch import short_label
 
 OuterValues = Mapping[tuple[str, Side], Mapping[str, Any]]
 """(path, side) → label → value of each that may be added there, nearest first; empty at a limit of the path."""
-LEAST = 3
-"""The fewest numbers of a grid that is widened: of two, each lies at an edge."""
 
 
 def widest(space: Space, outer: OuterValues) -> Space:
@@ -76,7 +74,7 @@ class OuterReader:
         if len(rising) < LEAST:
             rule = "has too few numbers to be widened: each lies at an edge"
             raise Invalid("choice", rule, values, allowed=f"{LEAST} or more")
-        if any(next_value(rising, side) is None for side in SIDES):
+        if not goes_on(rising):
             rule = "goes on by no rule, so that `widen` has no next value"
             allowed = (
                 "one step, as 1, 2, 3; or one ratio, as 1, 2, 4, or that repeats each decade, as 1, 3, 10"

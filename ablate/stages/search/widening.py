@@ -57,7 +57,9 @@ class WideningPlan(SearchPlan):
     @property
     def reason(self) -> str:
         """Why there are fewer trainings than announced, in words."""
-        return "a grid is widened only while a best value lies at its edge"
+        if not self._is_settled:
+            return super().reason
+        return f"no best value asks for a wider grid, {super().reason}"
 
 
 def sides_to_widen(spec: SearchSpec, searches: Sequence[Search]) -> Iterator[tuple[str, Side]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ablate.stages.search.next_values import keeps_sign, next_value
+from ablate.analysis.next_values import keeps_sign, next_value
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ablate.analysis.search_table import DIGITS, EXACT
-from ablate.analysis.widening import Side
+from ablate.analysis.widening import SIDES, Side
 
+LEAST = 3
+"""The fewest numbers of a grid that is widened: of two, each lies at an edge."""
 SAME = 0.01
 """The relative difference up to which two steps, or two ratios, of neighbours count as one."""
 
@@ -35,6 +37,11 @@ def next_value(numbers: Sequence[float], side: Side) -> float | None:
         ratio = (numbers[-1] / numbers[0]) ** (1 / len(ratios))
         return _rounded(numbers[0] / ratio if side == "lower" else numbers[-1] * ratio)
     return None
+
+
+def goes_on(numbers: Sequence[float]) -> bool:
+    """Returns whether a grid of rising numbers has enough of them, and a next number beyond both sides."""
+    return len(numbers) >= LEAST and all(next_value(numbers, side) is not None for side in SIDES)
 
 
 def keeps_sign(numbers: Sequence[float], value: float) -> bool:
