@@ -148,6 +148,15 @@ def test_a_claim_is_out_of_reach_where_it_takes_many_times_its_seeds(tmp_path):
     assert not is_out_of_reach(replace(found, row=replace(found.row, reason="rate rate=0.01")))
 
 
+def test_a_folder_under_another_name_is_refused_since_two_would_share_their_ids(tmp_path):
+    publish(tmp_path, "made")
+    publish(tmp_path / "elsewhere", "made").path.rename(tmp_path / "copy")
+    with pytest.raises(
+        AblateError, match=r"copy: holds the report of made, .* call the folder made, or move it"
+    ):
+        write_atlas(tmp_path, "# Atlas", [])
+
+
 @pytest.mark.parametrize("name", [PAGE_FILE, PICTURE, REGISTRY])
 def test_a_file_of_the_users_stays(tmp_path, name):
     publish(tmp_path, "made")

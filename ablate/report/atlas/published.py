@@ -12,6 +12,7 @@ from ablate.analysis.claims import judged_claims
 from ablate.analysis.judged_claim import JudgedClaim
 from ablate.analysis.replication import RepeatedVerdict, repeated_verdicts
 from ablate.analysis.runs import runs_of
+from ablate.base.errors import AblateError
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.names import confirmed, confirming, difference, stem
@@ -84,6 +85,12 @@ def published_studies(results: Path) -> list[PublishedStudy]:
 def published_study(folder: StudyFolder) -> PublishedStudy:
     """Returns a study as its evidence judges it, with its confirmation. Raises `AblateError`."""
     evidence = folder.evidence()
+    name = evidence.facts.study
+    if name != folder.name:
+        raise AblateError(
+            f"{folder.path}: holds the report of {name}, by whose name its claims are cited; "
+            f"call the folder {name}, or move it out of {folder.results}"
+        )
     again = _confirmation_of(folder)
     return PublishedStudy(
         facts=evidence.facts,
