@@ -191,6 +191,18 @@ def _unstated(part: type) -> dict[str, str]:
     return meanings
 
 
+def unclear_statements(part: type) -> list[str]:
+    """Returns the marked attributes of a part whose value is neither True nor False, as "`gated` is 'off'"."""
+    unclear: list[str] = []
+    for base in part.__mro__[1:]:
+        for attribute, annotation in inspect.get_annotations(base).items():
+            value = vars(part).get(attribute)
+            is_marked = _mark_in(annotation) is not None and attribute in vars(part)
+            if is_marked and not isinstance(value, bool):
+                unclear.append(f"`{attribute}` is {value!r}")
+    return unclear
+
+
 def _mark_in(annotation: object) -> Stated | None:
     """Returns the mark in `ClassVar[Annotated[bool, Stated(…)]]`; None for other annotations."""
     if get_origin(annotation) is not ClassVar:

@@ -1,5 +1,6 @@
 """The rules that every part keeps, whatever its slot: a small model around it is probed on random inputs.
 
+    states     what a part can do is True or False, and no other value that would be taken for one of them
     shape      a part gives the type and the shape that it is given, a value its own width
     finite     outputs are
     repeat     two calls agree, in training under the same streams
@@ -23,6 +24,7 @@ from torch.func import functional_call
 
 from ablate.base.errors import Invalid, described
 from ablate.base.plugins import Fault, raised_by_plugin
+from ablate.base.registry import unclear_statements
 from ablate.base.streams import torch_stream
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
@@ -79,11 +81,12 @@ def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
     """Returns the fault of a part, called `name`, that breaks a rule, in the words of `text`.
 
-    Its line is that of the part's own `forward`; of its class where it has none, or is not built.
+    Its line is that of the part's own `forward`; of its class where it has none, is not built, or states what is wrong.
     """
     declared = {"causal": getattr(part, "causal", False), "padding": getattr(part, "padding", False)}
     says = f"declares {rule}, but" if declared.get(rule) is True else f"breaks the rule `{rule}`:"
-    source = part if rule == "builds" else vars(part).get("forward", part)
+    is_of_class = rule in ("builds", "states")
+    source = part if is_of_class else vars(part).get("forward", part)
     file = inspect.getsourcefile(part) or part.__module__
     _, line = inspect.getsourcelines(source)
     return Fault(f"{name} {says} {text}", Path(file), line)
@@ -92,10 +95,13 @@ def fault(part: Any, rule: str, text: str, name: str) -> Fault:
 def breaches(section: ModelSection, signature: Signature, parts: Collection[type]) -> dict[str, str]:
     """Probes a model; returns each rule that it has to keep with its first breach, empty without.
 
-    `parts` are the classes whose shapes and gradients are looked at. Where two calls differ, nothing else is known.
-    Seeds torch's global generator. Raises what a plugin raises.
+    `parts` are the classes whose statements, shapes and gradients are looked at. Where a statement is unclear, or two
+    calls differ, nothing else is known. Seeds torch's global generator. Raises what a plugin raises.
     """
-    texts = dict.fromkeys(("shape", "finite", "repeat"), "")
+    unclear = _breach_of_states(parts)
+    if unclear:
+        return {"states": unclear}
+    texts = dict.fromkeys(("states", "shape", "finite", "repeat"), "")
     model = _model_of_vectors(section, signature)
     modules = [module for module in model.modules() if type(module) in parts]
     for module in modules:
@@ -270,6 +276,14 @@ def _reads_batch(model: Model) -> bool:
     if not model.training:
         return False
     return any(getattr(module, "reads_batch", False) for module in model.modules())
+
+
+def _breach_of_states(parts: Iterable[type]) -> str:
+    """Tells what a part states otherwise than as True or False; empty where none does."""
+    unclear: list[str] = []
+    for part in parts:
+        unclear += unclear_statements(part)
+    return f"{' and '.join(sorted(unclear))}, and must be True or False" if unclear else ""
 
 
 def _breach_of_finite(probe: _Probe) -> str:

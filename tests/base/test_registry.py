@@ -6,7 +6,7 @@ import pytest
 
 from ablate.base.errors import AblateError
 from ablate.base.plugins import plugin_fault
-from ablate.base.registry import CATALOGUE, Catalogue, PartConfig, Stated
+from ablate.base.registry import CATALOGUE, Catalogue, PartConfig, Stated, unclear_statements
 from ablate.components.activations import Activation
 from ablate.components.mixer import Mixer
 from ablate.components.norms import LayerNorm, Norm
@@ -55,6 +55,17 @@ def test_what_is_inherited_from_another_part_is_not_stated():
     assert registered(Whole) is Whole
     with pytest.raises(AblateError, match=r": `turns` \(whether it turns\);"):
         registered(Derived)
+
+
+@pytest.mark.parametrize("value", ["off", None, 0, property(lambda self: False), lambda self: False])
+def test_a_statement_that_is_no_truth_value_is_unclear(value):
+    """Python would take a text, a property and a method for True, whatever they say."""
+    part = registered(type("Unclear", (Base,), {"turns": value, "slides": False, "size": 3}))
+    assert unclear_statements(part) == [f"`turns` is {value!r}"]
+
+
+def test_true_and_false_are_clear_statements():
+    assert unclear_statements(registered(type("Clear", (Base,), {"turns": True, "slides": False}))) == []
 
 
 def test_a_part_without_a_base_states_nothing():

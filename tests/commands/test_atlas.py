@@ -43,7 +43,7 @@ def test_a_card_says_what_was_asked_found_and_how_to_repeat_it(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / PAGE_FILE).read_text()
     assert "| Better or worse, and again so | 1 of 1 |" in page
-    assert "04-order.1 04-order.2" in page, "it follows from a test, and has no card"
+    assert "04-order.5a7a30 04-order.49f3e8" in page, "it follows from a test, and has no card"
     assert "## 04-order" not in page
     assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 0
     (card,) = re.findall(

@@ -1,5 +1,6 @@
 """Plugins that cheat or break in one way each: refused before training, and named by `ablate check`."""
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -152,6 +153,17 @@ def test_a_study_asks_a_part_for_what_it_needs_alone(tmp_path):
     study.write_text(STUDY.format(path="mixer").replace("decoder", "encoder"))
     assert len(prepare(study).variants) == 2
     assert ablate_here("check", "bad.py", cwd=tmp_path).returncode == 2
+
+
+def test_a_part_that_states_a_word_is_refused_with_its_line(tmp_path, monkeypatch):
+    """A text is true for Python, also where it says `off`."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "activation", 'gated = "off"\n' + forward("x.relu()", "x"))
+    study = tmp_path / "s.yaml"
+    study.write_text(STUDY.format(path=PATHS["activation"]))
+    rule = f"bad breaks the rule `states`: `gated` is 'off', and must be True or False (bad.py:{LINE})"
+    with pytest.raises(StudyError, match=re.escape(rule)):
+        prepare(study)
 
 
 def test_of_two_parts_the_one_that_is_new_is_suspected(tmp_path, monkeypatch):

@@ -39,9 +39,29 @@ def publish(results, name, differences=GROWING, form="every", claims=(BEATS, BEA
     return folder
 
 
+def id_of(study, published):
+    """The id by which a claim of a study is cited."""
+    return f"{study}.{published.hash[:6]}"
+
+
+def test_a_claim_keeps_its_id_whatever_claims_stand_beside_it(tmp_path):
+    listings = ([BEATS, MATCHES], [MATCHES, BEATS], [BEATS_BY_FAR, BEATS], [BEATS])
+    ids = set()
+    for number, claims in enumerate(listings):
+        study = published_study(publish(tmp_path / str(number), "made", claims=claims))
+        ids |= {published.id for published in study.claims if published.claim == BEATS}
+    assert ids == {id_of("made", BEATS)}
+
+
+def test_a_claim_that_says_something_else_has_another_id(tmp_path):
+    (first,) = published_study(publish(tmp_path / "first", "made", claims=[BEATS])).claims
+    (other,) = published_study(publish(tmp_path / "other", "made", claims=[BEATS_BY_FAR])).claims
+    assert first.id != other.id
+
+
 def test_a_claim_has_a_verdict_in_each_condition(tmp_path):
     holds, fails = published_study(publish(tmp_path, "made")).claims
-    assert (holds.id, fails.id) == ("made.1", "made.2")
+    assert (holds.id, fails.id) == (id_of("made", BEATS), id_of("made", BEATS_BY_FAR))
     assert conditions_in_words(holds) == "short: supported, middle: supported, long: supported"
     assert conditions_in_words(fails) == "short: refuted, middle: inconclusive, long: supported"
     assert fails.row.task == "short"
@@ -102,15 +122,15 @@ def test_each_claim_stands_on_a_card_or_in_one_of_the_tables(tmp_path):
     publish(tmp_path, "good", claims=[BEATS, MATCHES])
     publish(tmp_path, "good@confirm", claims=[BEATS, MATCHES])
     publish(tmp_path, "noisy", NOISY, "each", claims=[BEATS])
-    statement = Constructed("It says.", "It is so.", "tests/test_it.py::test_it", "good.2")
+    statement = Constructed("It says.", "It is so.", "tests/test_it.py::test_it", id_of("good", MATCHES))
     write_atlas(tmp_path, "# Atlas", [statement])
     page = (tmp_path / PAGE_FILE).read_text()
     repeats, cards, tests, out_of_reach = page.split("\n## ")[1:][0], *page.split("\n## ")[-3:]
     assert "| Better or worse, and again so | 3 of 3 |" in repeats
-    assert "good.1" in cards
-    assert "good.2" not in cards
-    assert "| It says. | It is so. | tests/test_it.py::test_it | good.2 |" in tests
-    assert "noisy.1" in out_of_reach
+    assert id_of("good", BEATS) in cards
+    assert id_of("good", MATCHES) not in cards
+    assert f"| It says. | It is so. | tests/test_it.py::test_it | {id_of('good', MATCHES)} |" in tests
+    assert id_of("noisy", BEATS) in out_of_reach
     assert "seeds needed" in out_of_reach
     assert "(noisy/report.md)" in out_of_reach
     assert "## noisy" not in page
@@ -126,6 +146,15 @@ def test_a_claim_is_out_of_reach_where_it_takes_many_times_its_seeds(tmp_path):
     assert (is_out_of_reach(few), is_out_of_reach(many)) == (False, True)
     assert is_out_of_reach(replace(found, row=replace(found.row, reason="examples")))
     assert not is_out_of_reach(replace(found, row=replace(found.row, reason="rate rate=0.01")))
+
+
+def test_a_folder_under_another_name_is_refused_since_two_would_share_their_ids(tmp_path):
+    publish(tmp_path, "made")
+    publish(tmp_path / "elsewhere", "made").path.rename(tmp_path / "copy")
+    with pytest.raises(
+        AblateError, match=r"copy: holds the report of made, .* call the folder made, or move it"
+    ):
+        write_atlas(tmp_path, "# Atlas", [])
 
 
 @pytest.mark.parametrize("name", [PAGE_FILE, PICTURE, REGISTRY])

@@ -12,6 +12,7 @@ from ablate.analysis.claims import judged_claims
 from ablate.analysis.judged_claim import JudgedClaim
 from ablate.analysis.replication import RepeatedVerdict, repeated_verdicts
 from ablate.analysis.runs import runs_of
+from ablate.base.errors import AblateError
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.names import confirmed, confirming, difference, stem
@@ -27,6 +28,8 @@ Empty of one that is inconclusive; `measured` of one on time or memory, which no
 """
 NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
 """The word on the page for a claim that was decided once, and not again on fresh seeds."""
+DIGITS = 6
+"""Digits of a claim's digest in its id: a place among the claims would change with the claims around it."""
 _IN_CONDITION = "condition="
 """Begins the part of a report's name that says which condition alone was trained."""
 
@@ -36,7 +39,7 @@ class PublishedClaim:
     """A claim as the published evidence judges it, with what repeating its study on fresh seeds gave."""
 
     id: str
-    """The study, and the place of the claim in it, from 1."""
+    """The study, and the beginning of the digest of the claim's words: `04-order.3fa2c1`."""
     claim: Claim
     row: ClaimRow
     in_conditions: Sequence[ClaimRow]
@@ -82,6 +85,12 @@ def published_studies(results: Path) -> list[PublishedStudy]:
 def published_study(folder: StudyFolder) -> PublishedStudy:
     """Returns a study as its evidence judges it, with its confirmation. Raises `AblateError`."""
     evidence = folder.evidence()
+    name = evidence.facts.study
+    if name != folder.name:
+        raise AblateError(
+            f"{folder.path}: holds the report of {name}, by whose name its claims are cited; "
+            f"call the folder {name}, or move it out of {folder.results}"
+        )
     again = _confirmation_of(folder)
     return PublishedStudy(
         facts=evidence.facts,
@@ -113,12 +122,12 @@ def _published_claims(evidence: Evidence, again: Evidence | None) -> list[Publis
     if again is not None:
         repeated = {judged.claim.hash: judged for judged in judged_claims(runs_of(again))}
     claims = []
-    for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
+    for judged in judged_claims(runs_of(evidence)):
         if evidence.only_measured and not is_measured(judged.claim):
             continue
         claims.append(
             PublishedClaim(
-                id=f"{evidence.facts.study}.{number}",
+                id=f"{evidence.facts.study}.{judged.claim.hash[:DIGITS]}",
                 claim=judged.claim,
                 row=judged.row(),
                 in_conditions=judged.rows_in_conditions(),

@@ -21,7 +21,7 @@ class RegistryRow:
     """
 
     id: str
-    """The study, and the place of the claim in it, from 1."""
+    """The study, and the beginning of the digest of the claim's words."""
     claim: str
     """The claim in the words of the study."""
     conditions: str
