@@ -169,7 +169,7 @@ def test_it_does_what_users_parts_have_to_do(case):
     with isolated("cpu", 0):
         found = breaches(case.section(), case.signature(padded=case in PADDED), [case.part])
     assert {rule: text for rule, text in found.items() if text} == {}
-    asked = {"shape", "finite", "repeat", "gradient", "batch"}
+    asked = {"states", "shape", "finite", "repeat", "gradient", "batch"}
     asked |= {"causal"} if case in CAUSAL else set()
     assert found.keys() == asked | ({"padding"} if case in PADDED else set())
 
