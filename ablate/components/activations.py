@@ -28,7 +28,7 @@ class Activation(Part):
         return self.function(x) if gate is None else self.function(gate) * x
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the function's count, under the activation's name; `queries` numbers go through the function."""
+        """Returns, under the activation's name, how many numbers go through its function: `queries`."""
         return {name_of(type(self)): queries}
 
 
@@ -99,7 +99,7 @@ class GEGLU(Activation):
     function = staticmethod(F.gelu)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the count of GELU; `queries` numbers of the gate go through it."""
+        """Returns, under GELU's name, how many numbers go through it: `queries`, those of the gate."""
         return {name_of(GELU): queries}
 
 
@@ -112,5 +112,5 @@ class SwiGLU(Activation):
     function = staticmethod(F.silu)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the count of SiLU; `queries` numbers of the gate go through it."""
+        """Returns, under SiLU's name, how many numbers go through it: `queries`, those of the gate."""
         return {name_of(SiLU): queries}

@@ -82,7 +82,7 @@ class LinearAttention(Mixer):
         return self._merge(q @ state), state
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers go through the feature map."""
+        """Returns, under `elu`, how many numbers go through the feature map: all queries and keys."""
         return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
     def _project(self, x_btd: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -62,7 +62,7 @@ class Affine(Norm):
             self.bias.zero_()
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers are normalised."""
+        """Returns, under `norm`, how many numbers are normalised: D at each of `queries` positions."""
         return {"norm": queries * self.sizes.d_model}
 
 

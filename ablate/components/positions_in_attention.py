@@ -72,7 +72,10 @@ class Rotary(Position):
         return turned(q, table[:, t_k - t_q : t_k]), turned(k, table[:, :t_k])
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers of queries and keys are turned."""
+        """Returns, under `rotation`, how many numbers are turned: every head's queries and keys.
+
+        They are (H · queries + H_kv · keys) · d_k.
+        """
         num_vectors = self.sizes.num_heads * queries + self.sizes.num_kv_heads * keys
         return {"rotation": num_vectors * self.sizes.d_k}
 

@@ -299,7 +299,7 @@ def _groups_of_queries(a: Tensor, b: Tensor) -> list[slice]:
 
 
 def _hidden(a: Tensor, b: Tensor) -> Tensor:
-    """Returns tanh(a_i + b_j) of all pairs, (B, H, n, T_q, T_k)."""
+    """Returns tanh(a_i + b_j) of all pairs: (B, H, n, T_q), (B, H, n, T_k) → (B, H, n, T_q, T_k)."""
     return (a.unsqueeze(4) + b.unsqueeze(3)).tanh_()
 
 

@@ -233,7 +233,10 @@ class Attention(Mixer):
         return self.weighting(logits.masked_fill(~mask, -torch.inf)).masked_fill(empty, 0)
 
     def _logits(self, q: Tensor, k: Tensor, position: Position) -> Tensor:
-        """Returns the logits (B, H, T_q, T_k), with the position's bias; zeros without a score."""
+        """Returns the score plus the position's bias, unmasked, (B, H, T_q, T_k); zeros without a score.
+
+        Queries and keys are those of `_positioned`: normalised, rotated, of H heads each.
+        """
         if self.score is None:
             return q.new_zeros(()).expand(*q.shape[:3], k.shape[2])
         logits = self.score.logits(q, k)

@@ -79,9 +79,10 @@ def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
 
 
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
-    """Returns the fault of a part, called `name`, that breaks a rule, in the words of `text`.
+    """Returns the `Fault` of a part that breaks a rule: message, file and line.
 
-    Its line is that of the part's own `forward`; of its class where it has none, is not built, or states what is wrong.
+    The message calls the part `name`, names the rule and ends in `text`. The line is that of the part's own `forward`;
+    of its class where it has none, is not built, or states what is wrong.
     """
     declared = {"causal": getattr(part, "causal", False), "padding": getattr(part, "padding", False)}
     says = f"declares {rule}, but" if declared.get(rule) is True else f"breaks the rule `{rule}`:"

@@ -211,7 +211,10 @@ def recorded_calls(model: nn.Module) -> Iterator[list[PartCall]]:
     calls: list[PartCall] = []
 
     def record(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Notes a call of a part, and one of each position that it is given: positions act inside mixers."""
+        """Adds the `PartCall` of a part, and one for each position among its arguments.
+
+        A position acts inside the mixer, which never calls it; its queries and keys are those of the mixer.
+        """
         arguments = [*args, *kwargs.values()]
         queries = _queries_in(arguments)
         keys = _source_length_in(arguments)

@@ -94,12 +94,15 @@ def cut(split: Batch, weights: int) -> Iterator[Batch]:
 
 @torch.no_grad()
 def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttention]:
-    """Returns each module's attention by its path, in the order of use; see `attention_maps`."""
+    """Returns each attention module's weights, logits and real positions by path, in order of use.
+
+    One forward pass, as in `attention_maps`. An attention module is one with a method `weights`.
+    """
     layers: dict[str, LayerAttention] = {}
     logits: list[Tensor] = []
 
     def record(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Keeps the attention of a module that is about to be called."""
+        """Keeps weights, logits and real positions of a module that is about to be called."""
         logits.clear()
         # The fused kernel forms no logits, and the method `weights` always does.
         weights = module.weights(*args, **kwargs)
@@ -158,7 +161,7 @@ def without_head(attention: Attention, head: int) -> Iterator[None]:
 
 
 def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
-    """Computes how the layers behave on the real positions of all batches, in evaluation mode.
+    """Returns metrics of the layers by name, over the real positions of all batches.
 
     attention_entropy     in nats, the mean over heads and queries; low: Zhai et al. 2023
     head_similarity       the mean over pairs of heads and queries (`similarity`); absent for a single head
@@ -166,7 +169,7 @@ def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float
     dead_units            share of the ReLU units of the feed-forward's hidden layer that are 0 at every position
 
     NAME/PATH is of the layer at PATH; NAME is the mean of the layers, of logits the largest. A model without
-    attention, scores or ReLU lacks them. Sums are in float64.
+    attention, scores or ReLU lacks them. Passes are in evaluation mode, sums in float64.
     """
     entropies: dict[str, Tensor] = {}
     similarities: dict[str, Tensor] = {}

@@ -1,4 +1,4 @@
-"""Each part's place in a model."""
+"""The place of each slot's part in the model section of a study."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ CANDIDATES = (8, 1, 0.5, True, {"PATH": "VALUE"})  # Values to try for a paramet
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a slot's parts in a model."""
+    """The keys at which a model section names a slot's part, and the default part."""
 
     path: FieldPath
     default: str | None  # The part that a model has there unless the study names another.

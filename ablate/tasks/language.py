@@ -139,7 +139,10 @@ class Language(Labelling):
         return self.config.seq_len if self.config.asked == "last" else 1
 
     def for_topology(self, topology: Topology) -> Language:
-        """Returns the task for a topology, with `sees_target`: an encoder has no causal mask."""
+        """Returns a copy for a topology; `sees_target` is True where the model reads what it predicts.
+
+        That is so in an encoder, which has no causal mask, with `asked: all`.
+        """
         task = copy.copy(self)
         task.sees_target = topology == "encoder" and self.config.asked == "all"
         return task

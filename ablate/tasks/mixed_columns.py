@@ -79,7 +79,10 @@ def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
 
 
 def _is_number(cell: str, *, has_gaps: bool) -> bool:
-    """Returns whether the task reads a cell as a number, or as a gap where a column may have them."""
+    """Returns whether a cell is a finite number or, with `has_gaps`, also nan or infinite.
+
+    An empty cell is none.
+    """
     try:
         return math.isfinite(float(cell)) or has_gaps
     except ValueError:

@@ -190,10 +190,10 @@ def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: r
 
 
 def greedy(model: StepwiseModel, batch: Batch) -> Tensor:
-    """Returns the likeliest tokens (B, T), each written after the model's own earlier ones.
+    """Returns the tokens (B, T) that greedy decoding writes, up to the end token and padding after it.
 
-    The model first reads the given inputs up to the start token. Laid out as `targets`: padding stands before the
-    target and after its end.
+    Each is the likeliest after the model's own earlier ones. The model first reads the given inputs up to the start
+    token. T is that of the inputs; laid out as `targets`, padding stands before the target too.
     """
     inputs = batch.inputs
     start = (inputs == START).long().argmax(1, keepdim=True)

@@ -28,7 +28,10 @@ class TrialConfig(StrictModel):
     training: TrainingSection
 
     def built_task(self) -> Task:
-        """Builds the task, laid out for the model's topology. Raises `Invalid` with paths from the task."""
+        """Builds the task, laid out for the model's topology. Raises `Invalid` with paths from the section `task`.
+
+        They do not name the section itself: `seq_len`, and not `task.seq_len`.
+        """
         task: Task = self.task.build()
         return task.for_topology(self.model.topology.name)
 

@@ -131,7 +131,11 @@ class SequenceWorkload(Workload):
         return self._facts[key]
 
     def _find_facts(self, trial: TrialConfig, task: Task) -> _ModelFacts:
-        """Builds the model of a trial on the meta device, and returns its facts."""
+        """Returns the facts of a trial's model, which is built on the meta device.
+
+        Models of one skeleton share its FLOPs, and a model equal to the last is not built again. Raises `Invalid` with
+        paths from the model section.
+        """
         model = self._built(trial.model, task.signature)
         parameters_by_part = model.parameters_by_part()
         shared_key = f"{trial.task!r} {skeleton(trial.model, model)}"
