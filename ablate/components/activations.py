@@ -16,7 +16,9 @@ from ablate.components.sizes import NEUTRAL, Part, name_of
 
 
 class Activation(Part):
-    """Base of all activations."""
+    """Base of all activations: functions of each number x alone, or where `gated` is True of a value x and
+    its gate.
+    """
 
     neutral: ClassVar[Annotated[bool, NEUTRAL]]
     gated: ClassVar[Annotated[bool, Stated("whether it takes a value and a gate")]]
@@ -24,11 +26,17 @@ class Activation(Part):
     "The function of x or of the gate; an activation that has parameters overrides `forward` instead."
 
     def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
-        """Returns `function(x)`, or with a gate `function(gate) · x`; all have one shape."""
+        """Returns `function(x)`, or where a gate is given `function(gate) · x`; x, gate and result have one shape,
+        any.
+        """
         return self.function(x) if gate is None else self.function(gate) * x
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, under the activation's name, how many numbers go through its function: `queries`."""
+        """Returns {NAME: queries}, NAME the activation's own: `queries` numbers go through its function; `keys` does
+        not count.
+
+        The caller has multiplied positions by the width of the hidden layer.
+        """
         return {name_of(type(self)): queries}
 
 
@@ -86,7 +94,7 @@ class Identity(Activation):
     function = staticmethod(lambda x: x)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns no counts, as nothing is computed."""
+        """Returns {}: no number goes through a function."""
         return {}
 
 
@@ -99,7 +107,7 @@ class GEGLU(Activation):
     function = staticmethod(F.gelu)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, under GELU's name, how many numbers go through it: `queries`, those of the gate."""
+        """Returns {"gelu": queries}: `queries` numbers, those of the gate, go through GELU; `keys` does not count."""
         return {name_of(GELU): queries}
 
 
@@ -112,5 +120,5 @@ class SwiGLU(Activation):
     function = staticmethod(F.silu)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, under SiLU's name, how many numbers go through it: `queries`, those of the gate."""
+        """Returns {"silu": queries}: `queries` numbers, those of the gate, go through SiLU; `keys` does not count."""
         return {name_of(SiLU): queries}

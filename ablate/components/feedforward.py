@@ -13,10 +13,12 @@ from ablate.components.sizes import Part, Sizes
 
 
 class FeedForward(Part):
-    """Base of all feed-forwards."""
+    """Base of all feed-forwards: modules that map every position by itself and alike, (B, T, D) → (B, T, D)."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """Returns the mapped positions, (B, T, D) → (B, T, D)."""
+        """Maps every position by itself, (B, T, D) → (B, T, D); a subclass overrides it, here it raises
+        `NotImplementedError`.
+        """
         raise NotImplementedError
 
 
@@ -25,12 +27,15 @@ class NoFeedForward(FeedForward):
     """x: blocks omit this sublayer, with its norm and residual."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """Returns x, (B, T, D), unchanged."""
+        """Returns `x_btd` itself, (B, T, D)."""
         return x_btd
 
 
 def _without_fraction(number: float) -> float:
-    """Returns 4.0 as 4, so that one number has one name and one trial."""
+    """Returns a whole number as an int (4.0 as 4), any other as it is.
+
+    Equal settings thus have one name, and one trial.
+    """
     return int(number) if number == int(number) else number
 
 
@@ -63,24 +68,27 @@ class MLP(FeedForward):
         self.down = nn.Linear(hidden, sizes.d_model, bias=config.bias)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """Returns the mapped positions, (B, T, D) → (B, T, D)."""
+        """Maps every position through the hidden layer, (B, T, D) → (B, T, D); in training, dropout acts on the
+        hidden layer.
+        """
         return self.down(self.hidden_dropout(self._hidden(x_btd)))
 
     def _hidden(self, x_btd: Tensor) -> Tensor:
-        """Returns the hidden layer after its activation, (B, T, h)."""
+        """Returns the hidden layer after its activation and before dropout, (B, T, D) → (B, T, h)."""
         if self.gate is None:
             return self.activation(self.up(x_btd))
         return self.activation(self.up(x_btd), self.gate(x_btd))
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the counts of the activation, on the hidden layer of each position."""
+        """Returns the activation's counts, function → how many numbers go through it, for `queries` positions of h
+        hidden units each; `keys` does not count.
+        """
         return self.activation.beside(queries * self.up.out_features, 0)
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:
-    """Returns the width of the hidden layer: expansion · d_model, rounded.
-
-    With a gate it is the width that gives the number of parameters nearest to that of this layer without one.
+    """Returns the hidden layer's width, at least 1: expansion · d_model, rounded; `gated`: about two thirds of it,
+    the width whose number of parameters is nearest to that of the layer without a gate.
     """
     width = max(1, round(expansion * d_model))
     if not gated:

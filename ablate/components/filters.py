@@ -44,27 +44,34 @@ class Convolution(Mixer):
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if config.bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the weight as `averaged` / √3 times a linear map, and the bias with zeros.
+        """Fills the weight from U(−b, b), b = `averaged` / √(3 · D · kernel_size), and the bias, if any, with
+        zeros.
 
-        The map's inputs are all that one output reads; `Mixer.averaged` says why it is scaled.
+        D · kernel_size is the number of inputs that one output reads; `Mixer.averaged` says why it is scaled.
         """
         as_linear(self.weight, self.bias, self.weight[0].numel(), draw)
         self.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the convolved sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the convolved sequence, (B, T, D) → (B, T, D), with zeros where `mask`, None or (B, 1, 1, T), is
+        False. Raises `ValueError` for a mask that differs from query to query.
+        """
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self._convolve(F.pad(x_btd, (0, 0, self.before, self.after)))
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Convolves one more position; the state is the last inputs, (B, kernel_size − 1, D)."""
+        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state for the
+        next call: the last kernel_size − 1 inputs, (B, kernel_size − 1, D); None, at first, stands for zeros.
+        """
         if state is None:
             state = x_b1d.new_zeros(x_b1d.shape[0], self.before, x_b1d.shape[2])
         window = torch.cat([state, x_b1d], 1)
         return self._convolve(window), window[:, 1:]
 
     def _convolve(self, x_btd: Tensor) -> Tensor:
-        """Returns the convolution of padded inputs, (B, T + kernel_size − 1, D) → (B, T, D)."""
+        """Convolves inputs that already have kernel_size − 1 positions of zeros around them, (B, T + kernel_size − 1,
+        D) → (B, T, D).
+        """
         return F.conv1d(x_btd.transpose(1, 2), self.weight, self.bias).transpose(1, 2)
 
 
@@ -98,11 +105,17 @@ class Fourier(Mixer):
         self.norm = "ortho" if config.unitary else "backward"
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the transformed sequence, (B, T, D) → (B, T, D); raises `ValueError` for any mask."""
+        """Returns the real part of the transform over positions and features, (B, T, D) → (B, T, D). Raises
+        `ValueError` for any mask but None. `position` is not read.
+        """
         self.real_positions(x_btd, mask)
         return torch.fft.fft2(x_btd, norm=self.norm).real
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns 5 N log₂ N operations for N = T·D complex numbers, as Frigo and Johnson 2005 count."""
+        """Returns {"fft_flops": 5 N log₂ N}, floating-point operations, for N = queries · D complex numbers; `keys`
+        does not count.
+
+        The count is that of Frigo and Johnson 2005.
+        """
         size = queries * self.sizes.d_model
         return {"fft_flops": round(5 * size * math.log2(size))}

@@ -17,13 +17,16 @@ Draw = Callable[[str], Generator]  # The generator of the parameter with this na
 
 
 def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:
-    """Fills a parameter in place with U(−1/√fan_in, 1/√fan_in), as torch a linear layer's weight."""
+    """Fills a parameter in place with draws of `generator` from U(−1/√fan_in, 1/√fan_in), torch's range for a linear
+    layer's weight; fan_in, the number of inputs, counts as 1 where it is less.
+    """
     bound = max(fan_in, 1) ** -0.5
     parameter.uniform_(-bound, bound, generator=generator)
 
 
 def as_linear(weight: Tensor, bias: Tensor | None, fan_in: int, draw: Draw) -> None:
-    """Fills a linear map in place: the weight as torch does, the bias with zeros.
+    """Fills a linear map's weight in place from U(−1/√fan_in, 1/√fan_in), by the generator `draw("weight")`, and its
+    bias, if any, with zeros.
 
     Torch's range for a bias depends on the width of the input, which a bias of the same name and shape in another
     variant need not share.

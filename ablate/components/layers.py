@@ -26,13 +26,14 @@ class Dropout(nn.Module):
         return self.training and self.rate > 0
 
     def reseed(self, seed: int, device: torch.device | str = "cpu") -> None:
-        """Restarts the generator of the masks, for inputs on `device`, from `seed`."""
+        """Replaces the generator of the masks by a new one on `device`, where the inputs must be, seeded with
+        `seed`.
+        """
         self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Returns x, in its shape, with values dropped and the others scaled up in training.
-
-        Raises `RuntimeError` for an active site that was not seeded.
+        """Returns x in its shape: unchanged unless `active`, else with values zeroed at `rate` and the others divided
+        by 1 − rate. Raises `RuntimeError` for an active site before its first `reseed`.
         """
         if not self.active:
             return x
@@ -47,7 +48,9 @@ class Dropout(nn.Module):
 
 
 class SplitLinear(nn.Module):
-    """x = [x_1 … x_n] → [x_1 W_1 … x_n W_n]: (B, T, D) → (B, T, N), each share of x with a map of its own."""
+    """[x_1 W_1 … x_n W_n] + b, (B, T, D) → (B, T, N): x is cut into n = `splits` shares of equal width, each with its
+    own map. `splits` must divide both widths, which is not checked here.
+    """
 
     def __init__(self, d_in: int, d_out: int, splits: int, bias: bool) -> None:
         super().__init__()
@@ -55,7 +58,9 @@ class SplitLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(d_out)) if bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills each map as a linear map of its share's width, and the bias with zeros."""
+        """Fills each of the n maps from U(−1/√w, 1/√w), w = D / n its number of inputs, and the bias, if any, with
+        zeros.
+        """
         as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btd: Tensor) -> Tensor:
@@ -66,5 +71,7 @@ class SplitLinear(nn.Module):
 
 
 def projection(d_in: int, d_out: int, splits: int, bias: bool) -> nn.Module:
-    """Makes a linear map of all features, or, with several `splits`, one of each share."""
+    """Makes a module (B, T, d_in) → (B, T, d_out): a linear map of all features where `splits` is 1, else a
+    `SplitLinear`, a map for each of `splits` shares of equal width.
+    """
     return nn.Linear(d_in, d_out, bias) if splits == 1 else SplitLinear(d_in, d_out, splits, bias)

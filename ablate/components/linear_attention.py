@@ -66,7 +66,9 @@ class LinearAttention(Mixer):
         self.output = nn.Linear(num_heads * d_v, d_model, bias=config.bias)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
+        `ValueError` for one that differs from query to query. `position` is not read.
+        """
         real_bt = self.real_positions(x_btd, mask)
         q, k, v = self._project(x_btd)
         if real_bt is not None:
@@ -75,18 +77,22 @@ class LinearAttention(Mixer):
         return self._merge(sums)
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Mixes one more position; the state is Σ_j φ(k_j) [v_j, 1]ᵀ, (B, H, d_k, d_v + 1)."""
+        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state to pass to
+        the next call: Σ_j φ(k_j) [v_j, 1]ᵀ so far, (B, H, d_k, d_v + 1), None at the first position.
+        """
         q, k, v = self._project(x_b1d)
         summand = k.transpose(-2, -1) @ v
         state = summand if state is None else state + summand
         return self._merge(q @ state), state
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, under `elu`, how many numbers go through the feature map: all queries and keys."""
+        """Returns {"elu": 2 · queries · H · d_k}: numbers of queries and keys that go through φ; `keys` does not
+        count.
+        """
         return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
     def _project(self, x_btd: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns φ(q), φ(k) and [v, 1].
+        """Returns φ(q) and φ(k), (B, H, T, d_k), and [v, 1], (B, H, T, d_v + 1), of inputs (B, T, D).
 
         The column of ones sums to the denominator beside the numerator.
         """
@@ -96,11 +102,13 @@ class LinearAttention(Mixer):
         return F.elu(q) + 1, F.elu(k) + 1, F.pad(v, (0, 1), value=1.0)
 
     def _split(self, x_btn: Tensor) -> Tensor:
-        """Returns the heads apart, (B, T, H·d) → (B, H, T, d)."""
+        """Splits the features of each position into heads, (B, T, H·d) → (B, H, T, d)."""
         return x_btn.unflatten(2, (self.num_heads, -1)).transpose(1, 2)
 
     def _merge(self, sums: Tensor) -> Tensor:
-        """Returns W_O of numerator / denominator, (B, H, T, d_v + 1) → (B, T, D); 0/0 is 0."""
+        """Returns W_O of numerator / denominator, (B, H, T, d_v + 1) → (B, T, D); the last column is the denominator,
+        0/0 is 0.
+        """
         numerator = sums[..., :-1]
         denominator = sums[..., -1:]
         mixed = numerator / denominator.masked_fill(denominator == 0, 1)
@@ -108,7 +116,8 @@ class LinearAttention(Mixer):
 
 
 def _causal_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Returns Σ_{j≤i} (q_iᵀk_j) v_j, (B, H, T, d_v).
+    """Returns Σ_{j≤i} (q_iᵀk_j) v_j at each position i, (B, H, T, d_v), for q and k (B, H, T, d_k) and v (B, H, T,
+    d_v).
 
     Positions within a chunk are compared pair by pair, earlier chunks enter as cumulative sums. The sums after every
     single position, T · d_k · d_v numbers, are not held.
@@ -127,6 +136,8 @@ def _causal_sums(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def _in_chunks(x: Tensor, size: int) -> Tensor:
-    """Returns (B, H, T, d) as (B, H, chunks, size, d), the last chunk filled up with zeros."""
+    """Cuts (B, H, T, d) into chunks of `size` positions, (B, H, chunks, size, d), the last one filled up
+    with zeros.
+    """
     missing = -x.shape[2] % size
     return F.pad(x, (0, 0, 0, missing)).unflatten(2, (-1, size))

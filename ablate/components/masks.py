@@ -9,7 +9,9 @@ from torch import Tensor
 
 
 def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
-    """Returns (B or 1, T), True where some query may attend; None where nothing is masked."""
+    """Returns which of the `length` key positions some query may attend to, boolean (B or 1, length); None where
+    `mask` is None.
+    """
     if mask is None:
         return None
     leading = (None,) * (4 - mask.ndim)
@@ -18,16 +20,16 @@ def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
 
 
 def with_future_masked(mask: Tensor | None, t_q: int, t_k: int, device: torch.device) -> Tensor:
-    """Returns a mask and the causal one combined, (…, T_q, T_k).
-
-    The last query is at the last key's position.
+    """Returns a boolean mask (…, T_q, T_k), True where the key is not later than the query and `mask` is True (None:
+    everywhere). The last query is at the last key's position.
     """
     causal = torch.ones(t_q, t_k, dtype=torch.bool, device=device).tril(t_k - t_q)
     return causal if mask is None else mask & causal
 
 
 def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the mask with its all-False rows opened, and which rows these are, (…, T_q, 1).
+    """Returns the mask (…, T_q, T_k) with True throughout its all-False rows, and which rows these were, boolean (…,
+    T_q, 1).
 
     A softmax over nothing is NaN, forwards and backwards: such rows attend everywhere, and the caller zeroes them
     afterwards.
@@ -37,5 +39,7 @@ def open_empty_rows(mask: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def zero_padding(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns `x_btd` with zeros where `real_bt` is False; None stands for no padding."""
+    """Returns a copy of `x_btd` with zeros where `real_bt`, (B or 1, T), is False; `x_btd` itself where `real_bt` is
+    None.
+    """
     return x_btd if real_bt is None else x_btd.masked_fill(~real_bt.unsqueeze(-1), 0)

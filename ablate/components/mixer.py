@@ -16,7 +16,8 @@ Ability = Literal["causal", "padding", "any_length", "attends"]
 
 
 class Mixer(Part):
-    """Base of all mixers; each states what it can do, and the base refuses what it cannot.
+    """Base of all mixers, modules (B, T, D) → (B, T, D). The constructor raises `Invalid` where the model is causal,
+    or the task has padding, and the mixer's class states that it cannot do that.
 
     A subclass overrides `forward`. One that does not attend checks masks and lengths with `real_positions`.
     """
@@ -46,22 +47,22 @@ class Mixer(Part):
 
     @property
     def averaged(self) -> float:
-        """Scale of means over the positions that are seen, of independent values of unit variance.
+        """The root mean square, over positions, of a mean of unit-variance values at the positions seen, T = max_len:
+        1/√T, and √(Σ_t 1/t / T) where causal.
 
-        That is 1/√T, T = max_len, and √(Σ_t 1/t / T) where causal. Attention begins as such a mean, and its two linear
-        maps divide by 3: a mixer that divides by 3 too and multiplies by `averaged` begins at the scale of attention.
+        Attention begins as such a mean, and its two linear maps divide by 3: a mixer that divides by 3 too and
+        multiplies by `averaged` begins at the scale of attention.
         """
         num_seen = range(1, self.max_len + 1) if self.is_causal else [self.max_len] * self.max_len
         variances = [1 / count for count in num_seen]
         return (sum(variances) / self.max_len) ** 0.5
 
     def real_positions(self, x_btd: Tensor, mask: Tensor | None) -> Tensor | None:
-        """Returns (B or 1, T), False at padding; None where nothing is masked.
+        """Returns a boolean (B or 1, T), False at padding; None where `mask` is None. Raises `ValueError` for a
+        length, padding or a mask for each query that the mixer cannot take.
 
-        It is for mixers that do not attend.
-
-        Raises `ValueError` for a sequence or a mask that this mixer cannot take: one longer than `max_len`, one
-        that has padding, or one that differs from query to query.
+        It is for mixers that do not attend. Lengths beyond max_len and padding are refused where the class states so,
+        a mask that differs from query to query always.
         """
         length = x_btd.shape[1]
         if length > self.max_len and not self.any_length:
@@ -72,7 +73,11 @@ class Mixer(Part):
         return real_positions(mask, length)
 
     def _check_mask(self, mask: Tensor) -> None:
-        """Raises `ValueError` for a mask that this mixer, which does not attend, cannot take."""
+        """Raises `ValueError` for any mask where the mixer cannot leave out padding, and for one with a row for each
+        query, (…, T_q > 1, T_k).
+
+        It is for mixers that do not attend.
+        """
         if not self.padding:
             rule = self._with_reason("padding", "cannot leave out padding")
             raise ValueError(f"{rule}; given a mask; allowed: {_able('padding')}")
@@ -84,34 +89,39 @@ class Mixer(Part):
             )
 
     def _refuse(self, ability: Ability, rule: str) -> None:
-        """Raises `Invalid` for a lacking ability, with the reason and the mixers that have it."""
+        """Always raises `Invalid`: `rule`, the reason why this mixer lacks the ability, and the mixers that
+        have it.
+        """
         if ability in self.reasons:
             rule = f"{rule}: {self.reasons[ability]}"
         raise Invalid("", rule, name_of(type(self)), _able(ability))
 
     def _with_reason(self, ability: Ability, rule: str) -> str:
-        """Returns a rule on a lacking ability, after the mixer's name, with the reason."""
+        """Returns the text `mixer NAME RULE`, and after a colon the reason why this mixer lacks the ability, where it
+        gives one.
+        """
         text = f"mixer {name_of(type(self))} {rule}"
         return f"{text}: {self.reasons[ability]}" if ability in self.reasons else text
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D).
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); not implemented here. `mask` is boolean, broadcastable
+        to (B, 1, T_q, T_k), True where a query may attend; None: everywhere.
 
-        `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal mixer
-        hides the future beside it. Outputs at padding have no meaning.
+        A causal mixer hides later positions beside it. Outputs at padding have no meaning.
         """
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, position: Position, state: Any = None) -> tuple[Tensor, Any]:
-        """Mixes one more position of a causal sequence, as `forward` does, and returns the new state.
+        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), as `forward` would, and
+        the state to pass to the next call; the state is None at the first position.
 
-        There is no mask, and `state` is None at the first position. Here it is all inputs so far, which are mixed
-        again; a subclass that needs less overrides this.
+        There is no mask. Here the state is all inputs so far, (B, T, D), which are mixed again; a subclass that needs
+        less overrides this.
         """
         x_btd = x_b1d if state is None else torch.cat([state, x_b1d], 1)
         return self(x_btd, position)[:, -1:], x_btd
 
 
 def _able(ability: Ability) -> str:
-    """Returns the names of the mixers that have an ability, as an error lists them."""
+    """Returns the names of the registered mixers that have an ability, in one text: `attention, conv, gru`."""
     return ", ".join(CATALOGUE.able("mixer", ability))

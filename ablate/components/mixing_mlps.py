@@ -29,7 +29,9 @@ AFTER_GELU = 3**0.5
 
 
 class FixedLength(Mixer):
-    """Base of the mixers whose weights belong to places in the sequence."""
+    """Base of the mixers whose weights belong to places in the sequence; they refuse a sequence longer
+    than max_len.
+    """
 
     reasons = {"any_length": "its weights belong to places in the sequence"}
 
@@ -45,13 +47,12 @@ class AllPositions(FixedLength):
         self.down = nn.Linear(hidden, length)
 
     def initialise(self, draw: Draw) -> None:
-        """Scales W_down, filled as a linear map before, by `averaged` · √3 (see `Mixer.averaged`)."""
+        """Multiplies W_down in place by `averaged` · √3, once it was filled as a linear map (see `Mixer.averaged`)."""
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def through(self, x: Tensor) -> Tensor:
-        """Returns the perceptron of x, (…, n) → (…, n).
-
-        n may be less than it was built for: the weights are those of the first n inputs and outputs.
+        """Returns W_down GELU(W_up x + b_up) + b_down, (…, n) → (…, n), for n up to the length it was built for:
+        fewer use the first n columns of W_up, rows of W_down and numbers of b_down.
         """
         length = x.shape[-1]
         hidden = F.gelu(F.linear(x, self.up.weight[:, :length], self.up.bias))
@@ -78,12 +79,16 @@ class FlatMLP(AllPositions):
         super().__init__(config, sizes, sizes.max_len * sizes.d_model, config.hidden or sizes.d_model)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
+        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.flatten(1)).view_as(x_btd)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many hidden units go through GELU: one layer for the whole sequence."""
+        """Returns {"gelu": h}: the hidden units, one layer for the whole sequence; `queries` and `keys` do not
+        count.
+        """
         return {"gelu": self.up.out_features}
 
 
@@ -108,12 +113,14 @@ class MLPMixer(AllPositions):
         super().__init__(config, sizes, sizes.max_len, config.hidden or max(1, sizes.d_model // 2))
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
+        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers go through GELU: all hidden units, once per feature."""
+        """Returns {"gelu": D · h}: the h hidden units, once per feature; `queries` and `keys` do not count."""
         return {"gelu": self.sizes.d_model * self.up.out_features}
 
 
@@ -135,11 +142,13 @@ class ResMLP(FixedLength):
         self.tokens = TokenLinear(sizes)
 
     def initialise(self, draw: Draw) -> None:
-        """Scales A, filled as a linear map before, by `averaged` / √3 (see `Mixer.averaged`)."""
+        """Multiplies A in place by `averaged` / √3, once it was filled as a linear map (see `Mixer.averaged`)."""
         self.tokens.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
+        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """
         return self.tokens(zero_padding(x_btd, self.real_positions(x_btd, mask)))
 
 
@@ -171,10 +180,11 @@ class GMLP(FixedLength):
         self.down = nn.Linear(hidden // 2, sizes.d_model)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the gate so that it is 1 ± 0.001, and scales W_down by `averaged` · √3.
+        """Fills A from U(−0.001/T, 0.001/T), T = max_len, and b with ones, and multiplies W_down in place by
+        `averaged` · √3.
 
-        At first, each position thus goes through a feed-forward alone (section 2.1); `Mixer.averaged` says why W_down
-        is scaled.
+        The gate thus begins at about 1 ± 0.001, and each position goes through a feed-forward alone (section 2.1);
+        `Mixer.averaged` says why W_down is scaled.
         """
         bound = 1e-3 / self.max_len
         self.gate.weight.uniform_(-bound, bound, generator=draw("gate.weight"))
@@ -182,19 +192,23 @@ class GMLP(FixedLength):
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
+        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """
         real_bt = self.real_positions(x_btd, mask)
         u_bth, v_bth = F.gelu(self.up(x_btd)).chunk(2, -1)
         gate_bth = self.gate(zero_padding(self.norm(v_bth), real_bt))
         return self.down(u_bth * gate_bth)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the counts of GELU, on u and v of each position, and of the norm."""
+        """Returns {"gelu": queries · hidden, "norm": queries · hidden / 2}: u and v go through GELU, v through the
+        norm; `keys` does not count.
+        """
         return {"gelu": queries * self.up.out_features, **self.norm.beside(queries, keys)}
 
 
 class TokenLinear(nn.Module):
-    """y_t = Σ_s A_ts x_s + b_t, s ≤ t where causal: (B, T, N) → (B, T, N), for T up to max_len."""
+    """y_t = Σ_s A_ts x_s + b_t, over s ≤ t where causal: (B, T, N) → (B, T, N), for T up to max_len."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -203,11 +217,13 @@ class TokenLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(sizes.max_len))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills A as a linear map of max_len inputs, and the bias with zeros."""
+        """Fills A from U(−1/√T, 1/√T), T = max_len its number of inputs, and the bias with zeros."""
         as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btn: Tensor) -> Tensor:
-        """Returns the mixed places, (B, T, N) → (B, T, N), by the weights of the first T."""
+        """Returns the mixed places, (B, T, N) → (B, T, N), by the first T rows and columns of A and the first T
+        numbers of b.
+        """
         length = x_btn.shape[1]
         weight = self.weight[:length, :length]
         if self.is_causal:

@@ -15,7 +15,7 @@ from ablate.components.sizes import NEUTRAL, Part, Sizes
 
 
 class Norm(Part):
-    """Base of all norms. Their parameters are exempt from weight decay.
+    """Base of all norms, modules (B, T, D) → (B, T, D). Weight decay leaves their parameters out.
 
     In training, one with `reads_batch` may read other examples of the batch, and later positions.
     """
@@ -24,22 +24,21 @@ class Norm(Part):
     reads_batch: ClassVar[Annotated[bool, Stated("whether it reads other examples in training")]]
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns the normalised positions, (B, T, D) → (B, T, D).
-
-        `real_bt` is False at padding, None where there is none.
+        """Returns the normalised positions, (B, T, D) → (B, T, D); a subclass overrides it, here it raises
+        `NotImplementedError`. `real_bt` is boolean (B or 1, T), False at padding, None where there is none.
         """
         raise NotImplementedError
 
 
 @register("norm", "none")
 class NoNorm(Norm):
-    """x."""
+    """x, unchanged."""
 
     neutral = True
     reads_batch = False
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns x, (B, T, D), unchanged."""
+        """Returns `x_btd` itself, (B, T, D)."""
         return x_btd
 
 
@@ -56,13 +55,15 @@ class Affine(Norm):
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if self.shifts else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the weight with ones, and the bias with zeros."""
+        """Fills the weight with ones, and the bias, if any, with zeros."""
         self.weight.fill_(1)
         if self.bias is not None:
             self.bias.zero_()
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, under `norm`, how many numbers are normalised: D at each of `queries` positions."""
+        """Returns {"norm": queries · D}: how many numbers are normalised, D at each of `queries` positions; `keys`
+        does not count.
+        """
         return {"norm": queries * self.sizes.d_model}
 
 
@@ -81,7 +82,7 @@ class LayerNorm(Affine):
         super().__init__(config, sizes, config.eps)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns the normalised positions, (B, T, D) → (B, T, D)."""
+        """Returns each position normalised by itself, (B, T, D) → (B, T, D); `real_bt` is not read."""
         return F.layer_norm(x_btd, self.weight.shape, self.weight, self.bias, self.eps)
 
 
@@ -101,17 +102,17 @@ class RMSNorm(Affine):
         super().__init__(config, sizes, config.eps)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns the normalised positions, (B, T, D) → (B, T, D)."""
+        """Returns each position normalised by itself, (B, T, D) → (B, T, D); `real_bt` is not read."""
         return F.rms_norm(x_btd, self.weight.shape, self.weight, self.eps)
 
 
 @register("norm", "batch")
 class BatchNorm(Affine):
     """weight · (x − mean) / √(var + eps) + bias, over the real positions of the batch for each feature.
+    In evaluation, mean and (unbiased) variance are running ones, which training updates.
 
-    Ioffe and Szegedy 2015; in evaluation with the running mean and (unbiased) variance. Padding enters no
-    statistic. A position sees the later ones of its sequence through the statistics, in training of a causal model
-    too.
+    Ioffe and Szegedy 2015. Padding enters no statistic. A position sees the later ones of its sequence through the
+    statistics, in training of a causal model too.
     """
 
     neutral = True
@@ -137,9 +138,8 @@ class BatchNorm(Affine):
         self.running_var.fill_(1)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns the normalised positions, (B, T, D) → (B, T, D).
-
-        In training it also updates the running statistics, and returns the bias at padding.
+        """Returns the normalised positions, (B, T, D) → (B, T, D). In training it also updates the running
+        statistics, and returns the bias where `real_bt`, (B or 1, T), is False.
         """
         positions = x_btd.shape[:2]
         # Torch's kernel does not support padding, nor training on a single position.
@@ -160,9 +160,10 @@ class BatchNorm(Affine):
         return y_nd.view_as(x_btd)
 
     def _normalised_over_real(self, x_btd: Tensor, real_bt: Tensor) -> Tensor:
-        """Returns `forward` in training, by statistics of the positions where `real_bt` is True.
+        """Returns `forward` in training, (B, T, D), by mean and variance of the positions where `real_bt`, (B, T), is
+        True, and the bias elsewhere; updates the running statistics.
 
-        The variance of a single one, or of none, is 0.
+        The variance of a single position, or of none, is 0.
         """
         count = real_bt.sum()
         mean_d = zero_padding(x_btd, real_bt).sum((0, 1)) / count.clamp(min=1)
@@ -173,9 +174,11 @@ class BatchNorm(Affine):
         return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias
 
     def _update_running(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
-        """Moves the running mean and variance towards those of `count` positions.
+        """Moves the running mean and variance in place, by the share `momentum`, towards mean_d and squares_d /
+        (count − 1); the mean stays where count is 0, the variance where it is below 2.
 
-        squares_d: the sum of squared deviations from their mean, whose variance is known from two positions on.
+        count: the number of positions, a scalar tensor. squares_d: the sum of their squared deviations from their
+        mean.
         """
         with torch.no_grad():
             self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))

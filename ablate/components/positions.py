@@ -12,7 +12,9 @@ from ablate.components.sizes import NEUTRAL, Part, Sizes
 
 
 class Position(Part):
-    """Base of all positions, one to a sequence; each hook does nothing until a subclass overrides it."""
+    """Base of all positions, one to a sequence; its hooks `embed`, `rotate` and `bias` change nothing until
+    overridden.
+    """
 
     neutral: ClassVar[Annotated[bool, NEUTRAL]]
     any_length: ClassVar[Annotated[bool, Stated("whether it is defined beyond max_len")]]
@@ -22,25 +24,29 @@ class Position(Part):
     "Whether it tells positions apart."
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """Returns the embedded input (B, T, D) with the positions `start` … `start` + T − 1 added."""
+        """Returns the embedded input (B, T, D) with the positions `start` … `start` + T − 1 added; here, `x_btd`
+        itself.
+        """
         return x_btd
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in every layer.
+        """Returns queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in their shapes; here,
+        as given. The last query is at the last key's position.
 
-        The last query is at the last key's position.
+        It is called in every layer.
         """
         return q, k
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor | None:
-        """Returns the term added to every layer's logits, (H or 1, T_q, T_k); None for nothing.
-
-        The last query is at the last key's position.
+        """Returns the term to add to every layer's logits, (H or 1, T_q, T_k), on `device`; here None, which adds
+        nothing. The last query is at the last key's position.
         """
         return None
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers the bias has; nothing for a position that does not override `bias`."""
+        """Returns {"bias": H · queries · keys}, how many numbers are added to logits; {} for a class that does not
+        override `bias`.
+        """
         if type(self).bias is Position.bias:
             return {}
         return {"bias": self.sizes.num_heads * queries * keys}
@@ -73,11 +79,11 @@ class SinCos(Position):
         self.register_buffer("encoding", torch.empty(sizes.max_len, sizes.d_model), persistent=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the table of encodings."""
+        """Fills the table `encoding`, (max_len, D), with `sinusoids`; nothing is drawn."""
         self.encoding.copy_(sinusoids(*self.encoding.shape))
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """Returns the input with its encoding added, (B, T, D) → (B, T, D), for any T."""
+        """Returns the input plus its encoding from position `start` on, (B, T, D) → (B, T, D), for any T."""
         end = start + x_btd.shape[1]
         encoding = self.encoding
         if end > len(encoding):
@@ -86,16 +92,16 @@ class SinCos(Position):
 
 
 def angles(length: int, width: int, base: float = 10_000.0) -> Tensor:
-    """Returns the angles pos / base^{2i/width}, (length, ⌈width / 2⌉), on CPU.
+    """Returns pos / base^{2i/width} in radians, row pos and column i of (length, ⌈width / 2⌉), on CPU in float64.
 
-    They are in float64, in which angles of thousands of radians keep their fraction.
+    In float64, angles of thousands of radians keep their fraction.
     """
     position = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
     return position / base ** (torch.arange(0, width, 2, dtype=torch.float64, device="cpu") / width)
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """Returns PE of `SinCos` for the first positions, (length, width), on CPU in float64."""
+    """Returns PE of `SinCos` for positions 0 … length − 1, (length, width), on CPU in float64."""
     angle = angles(length, width)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :width]
 
@@ -116,11 +122,13 @@ class Learned(Position):
         self.weight = nn.Parameter(torch.empty(sizes.max_len, sizes.d_model))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills P from N(0, 1), as token embeddings."""
+        """Fills P from N(0, 1), as embeddings of tokens are filled."""
         self.weight.normal_(generator=draw("weight"))
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """Returns the input with its rows of P added, (B, T, D) → (B, T, D); raises `ValueError` beyond max_len."""
+        """Returns the input plus rows `start` … `start` + T − 1 of P, (B, T, D) → (B, T, D). Raises `ValueError`
+        where start + T exceeds max_len.
+        """
         length = start + x_btd.shape[1]
         longest = self.weight.shape[0]
         if length > longest:

@@ -20,6 +20,7 @@ from ablate.components.sizes import Sizes
 @register("position", "rope")
 class Rotary(Position):
     """q, k at position m → R_m q, R_m k, which turns features (2i, 2i+1) by the angle m / base^{2i/d_k}.
+    The constructor raises `Invalid` unless d_k is even and d_q = d_k.
 
     Su et al. 2021, equation 15. The inner product of a query and a key then depends on their distance alone, and
     values carry no position.
@@ -55,14 +56,13 @@ class Rotary(Position):
         self.register_buffer("table", torch.empty(2, sizes.max_len, sizes.d_k // 2), persistent=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the table of cosines and sines."""
+        """Fills the table (2, max_len, d_k / 2) with the `rotations` of every position; nothing is drawn."""
         _, length, half = self.table.shape
         self.table.copy_(rotations(length, 2 * half, self.base))
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns queries (B, H, T_q, d_k) and keys (B, H_kv, T_k, d_k), turned by their positions.
-
-        The last query is at the last key's position.
+        """Returns queries (B, H, T_q, d_k) and keys (B, H_kv, T_k, d_k), turned by their positions, for any T_k. The
+        last query is at the last key's position.
         """
         t_q = q.shape[2]
         t_k = k.shape[2]
@@ -72,24 +72,22 @@ class Rotary(Position):
         return turned(q, table[:, t_k - t_q : t_k]), turned(k, table[:, :t_k])
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, under `rotation`, how many numbers are turned: every head's queries and keys.
-
-        They are (H · queries + H_kv · keys) · d_k.
-        """
+        """Returns {"rotation": (H · queries + H_kv · keys) · d_k}: how many numbers of queries and keys are turned."""
         num_vectors = self.sizes.num_heads * queries + self.sizes.num_kv_heads * keys
         return {"rotation": num_vectors * self.sizes.d_k}
 
 
 def rotations(length: int, width: int, base: float) -> Tensor:
-    """Returns cosine and sine of the angles of `angles`, (2, length, width / 2), on CPU in float64."""
+    """Returns cosines, then sines, of `angles(length, width, base)`, (2, length, width / 2), on CPU in float64; width
+    is even.
+    """
     angle = angles(length, width, base)
     return torch.stack([angle.cos(), angle.sin()])
 
 
 def turned(x: Tensor, table: Tensor) -> Tensor:
-    """Returns x (…, T, d) with each pair (2i, 2i+1) of its features turned.
-
-    table: cosines and sines, (2, T, d / 2).
+    """Returns x (…, T, d) with each pair (2i, 2i+1) of its features turned by the angles whose cosines, then sines,
+    are `table`, (2, T, d / 2).
     """
     cos, sin = table.unbind()
     even = x[..., 0::2]
@@ -98,8 +96,7 @@ def turned(x: Tensor, table: Tensor) -> Tensor:
 
 
 def distances(t_q: int, t_k: int, device: torch.device) -> Tensor:
-    """Returns the distance i − j of each query i from each key j, (T_q, T_k).
-
+    """Returns how many positions each query i is after each key j, i − j, int64 (T_q, T_k), below 0 for later keys.
     The last query is at the last key's position.
     """
     query_places = torch.arange(t_k - t_q, t_k, device=device)
@@ -125,16 +122,18 @@ class Alibi(Position):
         self.register_buffer("slopes", torch.empty(sizes.num_heads), persistent=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the table of slopes."""
+        """Fills the slope of each head, (H); nothing is drawn."""
         self.slopes.copy_(torch.tensor(alibi_slopes(len(self.slopes)), dtype=torch.float64))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
-        """Returns −slope_h · |i − j|, (H, T_q, T_k)."""
+        """Returns −slope_h · |i − j|, (H, T_q, T_k), i and j the places of query and key; the last query is at the
+        last key's.
+        """
         return -self.slopes[:, None, None] * distances(t_q, t_k, device).abs()
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """Returns the slope of each head, as `Alibi` describes them."""
+    """Returns the slope of each head, 2^{−8h/H} for h = 1 … H where H is a power of two; else as `Alibi` says."""
     power: int = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
     if power == num_heads:
@@ -146,6 +145,7 @@ def alibi_slopes(num_heads: int) -> list[float]:
 @register("position", "relative")
 class Relative(Position):
     """a(q_i, k_j) + b_h[i − j] with b learned for each head and distance, and shared by all layers.
+    The constructor raises `Invalid` for a max_distance above max_len − 1.
 
     The bias of Raffel et al. 2020 (section 2.1) without its buckets: distances are clipped at ±max_distance, as
     those of Shaw et al. 2018 (equation 4), also beyond the lengths that were trained on. A causal model has no
@@ -178,10 +178,12 @@ class Relative(Position):
         )
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the biases from N(0, 1/D), as the code of Raffel et al. does."""
+        """Fills the biases from the normal distribution of variance 1/D, as the code of Raffel et al. does."""
         self.bias_by_distance.normal_(std=self.std, generator=draw("bias_by_distance"))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
-        """Returns b_h[i − j], (H, T_q, T_k)."""
+        """Returns b_h[i − j], (H, T_q, T_k), i − j clipped to ±max_distance and, where causal, to 0 at least. The
+        last query is at the last key's position.
+        """
         column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
         return self.bias_by_distance.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))

@@ -26,7 +26,7 @@ UNSCALED = (
 
 @dataclass(frozen=True)
 class CellKind:
-    """The equations of a recurrent cell."""
+    """The kernel of a recurrent cell, and the numbers of its gates, states and functions."""
 
     # Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h).
     kernel: Callable[..., tuple[Tensor, ...]]
@@ -68,7 +68,9 @@ class Recurrent(Mixer):
         self.output = nn.Identity() if self.hidden == d_model else nn.Linear(self.hidden, d_model)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding, which
+        is skipped; raises `ValueError` for a mask that differs from query to query. `position` is not read.
+        """
         real_bt = self.real_positions(x_btd, mask)
         y_bth = _outputs(self.forwards, x_btd, real_bt)
         if self.backwards is not None:
@@ -78,19 +80,25 @@ class Recurrent(Mixer):
         return self.output(y_bth)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the counts of the cells' functions, at every position."""
+        """Returns function → how many numbers go through it: `CellKind.evaluates` · hidden · queries; `keys` does not
+        count.
+        """
         return {function: times * self.hidden * queries for function, times in self.kind.evaluates.items()}
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
-        """Mixes one more position; the state is the cell's."""
+        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state to pass to
+        the next call: a tuple of tensors (B, h), None at the first position.
+        """
         y_b1h, state = self.forwards(x_b1d, state)
         return self.output(y_b1h), state
 
 
 class RecurrentCell(nn.Module):
-    """One direction of a recurrent mixer; the parameters are those of `torch.nn.LSTM` and its kin, in order.
+    """One direction of a recurrent mixer, (B, T, d_in) → (B, T, h); its parameters are those of `torch.nn.LSTM` and
+    its kin.
 
-    Sequences go through torch's fused kernels, which `torch.func` (`vmap`, `grad`, …) does not support.
+    They are in torch's order of gates. Sequences go through torch's fused kernels, which `torch.func` (`vmap`,
+    `grad`, …) does not support.
     """
 
     def __init__(self, kind: CellKind, d_in: int, hidden: int) -> None:
@@ -102,9 +110,10 @@ class RecurrentCell(nn.Module):
         self.bias_hh = nn.Parameter(torch.empty(kind.num_gates * hidden))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills weights from U(−1/√h, 1/√h), as torch does, and biases with zeros.
+        """Fills both weights from U(−1/√h, 1/√h), as torch does, and the biases with zeros, but that of a forget gate
+        with 1.
 
-        The bias of a forget gate is 1 (Jozefowicz et al. 2015).
+        The forget gate's is that of Jozefowicz et al. 2015.
         """
         hidden = self.weight_hh.shape[1]
         fan_in_uniform(self.weight_ih, hidden, draw("weight_ih"))
@@ -114,7 +123,9 @@ class RecurrentCell(nn.Module):
             bias_h.fill_(gate == self.kind.forget_gate)
 
     def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
-        """Returns outputs (B, T, h) and the last state; the first is zero when not given."""
+        """Returns the outputs (B, T, h) of inputs (B, T, d_in), and the state after the last position, a tuple of
+        tensors (B, h). `state` is that before the first position; None stands for zeros.
+        """
         if state is None:
             zeros_bh = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
             state = (zeros_bh,) * self.kind.num_states
@@ -134,10 +145,11 @@ class RecurrentCell(nn.Module):
 
 
 def _outputs(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns the outputs (B, T, h) of a cell that reads the real positions alone.
+    """Returns the outputs (B, T, h) of a cell that skips the positions of `x_btd` where `real_bt` is False; None
+    skips none. Outputs at skipped positions have no meaning.
 
-    Outputs at padding have no meaning. Real positions are moved to the front, in order, so that padding comes after all
-    of them and cannot change them; then the outputs are moved back.
+    Real positions are moved to the front, in order, so that padding comes after all of them and cannot change them;
+    then the outputs are moved back.
     """
     if real_bt is None:
         return cell(x_btd)[0]

@@ -30,7 +30,11 @@ class Score(Part):
     "Whether queries and keys may have different widths."
 
     def __init_subclass__(cls) -> None:
-        """Raises `AblateError` for a score whose `logits` the fused kernel would not compute."""
+        """Raises `AblateError` for a subclass that overrides `logits` and inherits `inner`: the fused kernel calls
+        `inner` alone.
+
+        Such a score would compute one thing with the kernel and another without.
+        """
         super().__init_subclass__()
         for base in cls.__bases__:
             if not issubclass(base, Score) or base.inner is Score.inner:
@@ -42,7 +46,8 @@ class Score(Part):
                 )
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        """Returns q′, k′ and scale with logits = scale · q′ᵀk′, for a fused softmax; None: no such form.
+        """Returns q′ (B, H, T_q, n), k′ (B, H, T_k, n) and a number, with logits = number · q′ᵀk′, for a fused
+        softmax; None, as here, where the score has no such form.
 
         A term that all keys of a query share may be left out, as a softmax does not see it; a score that has
         one overrides `logits` too.
@@ -50,7 +55,11 @@ class Score(Part):
         return None
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """Returns the score of every query with every key, (B, H, T_q, T_k), complete."""
+        """Returns the score of every query with every key, (B, H, T_q, T_k), from `inner`; raises
+        `NotImplementedError` where that is None.
+
+        No term is left out, as `inner` may do.
+        """
         inner = self.inner(q, k)
         if inner is None:
             raise NotImplementedError(f"{type(self).__name__} must define `inner` or `logits`")
@@ -70,7 +79,7 @@ class Dot(Score):
     begins_unlike = "its logits vary √d_k times as much, which is what scaling removes"
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns q, k and 1."""
+        """Returns q, k and 1.0: the logits are qᵀk."""
         return q, k, 1.0
 
 
@@ -85,7 +94,7 @@ class ScaledDot(Score):
     joins_widths = False
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns q, k and 1/√d_k."""
+        """Returns q, k and 1/√d_k: the logits are qᵀk / √d_k."""
         return q, k, q.shape[-1] ** -0.5
 
 
@@ -104,12 +113,14 @@ class Bilinear(Score):
         self.matrix = nn.Parameter(torch.empty(sizes.num_heads, sizes.d_q, sizes.d_k))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills M from N(0, 1/(d_q d_k)): for unit-variance q and k the score's variance is 1, as in `scaled_dot`."""
+        """Fills M from the normal distribution of variance 1/(d_q d_k): for q and k of unit variance the score's
+        variance is 1, as in `scaled_dot`.
+        """
         _, d_q, d_k = self.matrix.shape
         self.matrix.normal_(std=(d_q * d_k) ** -0.5, generator=draw("matrix"))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns Mᵀq, k and 1."""
+        """Returns Mᵀq, (B, H, T_q, d_k), k and 1.0: the logits are qᵀMk."""
         return q @ self.matrix, k, 1.0
 
 
@@ -135,12 +146,14 @@ class Gaussian(Score):
         self.log_sigma = nn.Parameter(torch.empty(sizes.num_heads, 1, 1)) if config.learned else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills every head's log σ with that of the configured σ."""
+        """Fills every head's log σ with that of the configured σ; does nothing where σ is not learned."""
         if self.log_sigma is not None:
             self.log_sigma.fill_(math.log(self.sigma))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns [q, 1], [k, −½‖k‖²] and 1/σ²: without −½‖q‖² / σ², which all keys share."""
+        """Returns [q, 1], [k, −½‖k‖²], both of width d_k + 1, and 1/σ²; where σ is learned, [q, 1]/σ², [k, −½‖k‖²]
+        and 1.0. The term −½‖q‖² / σ², which all keys share, is left out.
+        """
         q_one = torch.cat([q, torch.ones_like(q[..., :1])], -1)
         k_square = torch.cat([k, -_half_square(k)], -1)
         if self.log_sigma is None:
@@ -148,13 +161,17 @@ class Gaussian(Score):
         return q_one * (-2 * self.log_sigma).exp(), k_square, 1.0
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """Returns the score of every query with every key, (B, H, T_q, T_k), complete."""
+        """Returns −½‖q − k‖² / σ² of every query and key, (B, H, T_q, T_k)."""
         q_one, k_square, scale = self.inner(q, k)
         shared = _half_square(q) * q_one[..., -1:] * scale
         return (q_one * scale) @ k_square.transpose(-2, -1) - shared
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers are squared, those of queries too, which a softmax does not need."""
+        """Returns {"square": H · (queries + keys) · d_k}, how many numbers are squared, and where σ is learned "exp":
+        H.
+
+        Those of queries are counted too, which a softmax does not need.
+        """
         counts = {"square": self.sizes.num_heads * (queries + keys) * self.sizes.d_k}
         if self.log_sigma is not None:
             counts["exp"] = self.log_sigma.numel()
@@ -162,7 +179,7 @@ class Gaussian(Score):
 
 
 def _half_square(x: Tensor) -> Tensor:
-    """Returns ½‖x‖², (…, d) → (…, 1)."""
+    """Returns ½‖x‖² over the last axis, (…, d) → (…, 1)."""
     return 0.5 * x.square().sum(-1, keepdim=True)
 
 
@@ -191,13 +208,17 @@ class Cosine(Score):
         self.log_temperature.fill_(math.log(self.temperature))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns q / (τ‖q‖), k / ‖k‖ and 1."""
+        """Returns q / (τ‖q‖), k / ‖k‖ and 1.0: the logits are the cosine divided by τ, which counts as 0.01 where it
+        is less.
+        """
         log_temperature = self.log_temperature.clamp(min=math.log(SMALLEST_TEMPERATURE))
         scaled_q = F.normalize(q, dim=-1) * (-log_temperature).exp()
         return scaled_q, F.normalize(k, dim=-1), 1.0
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers are normalised, and how many temperatures are exponentials."""
+        """Returns {"norm": H · (queries + keys) · d_k, "exp": H}: how many numbers are normalised, and how many τ are
+        exponentials.
+        """
         normalised = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
         return {"norm": normalised, "exp": self.log_temperature.numel()}
 
@@ -225,17 +246,17 @@ class Additive(Score):
         self.weight = nn.Parameter(torch.empty(sizes.num_heads, hidden, 1))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the three maps as linear maps, 2√3 times larger: entries of variance 4 / fan-in.
+        """Fills W_q, W_k and w_v from U(−2√3/√n, 2√3/√n), n the number of inputs of the map: a variance of 4/n.
 
-        As plain linear maps they leave tanh nearly linear. Query and key then add up without interacting, and what a
-        query adds to all of its keys cancels in the softmax.
+        As plain linear maps, of a variance of 1/(3n), they leave tanh nearly linear. Query and key then add up
+        without interacting, and what a query adds to all of its keys cancels in the softmax.
         """
         for name, parameter in self.named_parameters(recurse=False):
             fan_in_uniform(parameter, parameter.shape[1], draw(name))
             parameter.mul_(2 * 3**0.5)
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """Returns the score of every query with every key, (B, H, T_q, T_k)."""
+        """Returns w_vᵀ tanh(W_q q + W_k k) of every query and key, (B, H, T_q, T_k)."""
         query_map = self.query.transpose(-2, -1)
         key_map = self.key.transpose(-2, -1)
         weight = self.weight.transpose(-2, -1)
@@ -244,12 +265,13 @@ class Additive(Score):
         return _AdditiveLogits.apply(query_terms, key_terms, weight)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers go through tanh: the hidden layer of each pair and head."""
+        """Returns {"tanh": H · hidden · queries · keys}: the hidden units of each pair and head."""
         return {"tanh": self.weight.numel() * queries * keys}
 
 
 class _AdditiveLogits(torch.autograd.Function):
-    """w tanh(a_i + b_j) for a (B, H, n, T_q), b (B, H, n, T_k) and w (H, 1, n): (B, H, T_q, T_k).
+    """The logits w tanh(a_i + b_j), (B, H, T_q, T_k), of a (B, H, n, T_q), b (B, H, n, T_k) and w (H, 1, n), and
+    their gradients.
 
     Computes the hidden layer for a few queries at a time, and again in the backward pass. Results are written into
     preallocated tensors: small tensors that are allocated between large temporary ones fragment the memory, so that
@@ -260,7 +282,7 @@ class _AdditiveLogits(torch.autograd.Function):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
-        """Returns the logits, (B, H, T_q, T_k)."""
+        """Returns w tanh(a_i + b_j) of every query i and key j, (B, H, T_q, T_k)."""
         logits = _zeros((*a.shape[:2], a.shape[3], b.shape[3]), a, b, w)
         for queries in _groups_of_queries(a, b):
             group = w @ _hidden(a[..., queries], b).flatten(3)
@@ -269,12 +291,14 @@ class _AdditiveLogits(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
-        """Keeps the inputs for the backward pass."""
+        """Keeps a, b and w in `ctx` for the backward pass."""
         ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the gradients of a, b and w, for that of the logits."""
+        """Returns the gradients of a, b and w, each in the shape of its tensor, from that of the logits, (B, H, T_q,
+        T_k).
+        """
         a, b, w = ctx.saved_tensors
         grad_a = _zeros(a.shape, a, b, w, grad)
         grad_b = _zeros(b.shape, a, b, w, grad)
@@ -293,16 +317,20 @@ class _AdditiveLogits(torch.autograd.Function):
 
 
 def _groups_of_queries(a: Tensor, b: Tensor) -> list[slice]:
-    """Returns slices of the queries whose hidden layers each have at most `HIDDEN_NUMBERS` values."""
+    """Returns slices that cut the T_q queries of `a` into groups, whose hidden layer, B · H · n · T_k numbers a
+    query, has at most `HIDDEN_NUMBERS` numbers; a group has one query at least.
+    """
     size = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
     return [slice(start, start + size) for start in range(0, a.shape[3], size)]
 
 
 def _hidden(a: Tensor, b: Tensor) -> Tensor:
-    """Returns tanh(a_i + b_j) of all pairs: (B, H, n, T_q), (B, H, n, T_k) → (B, H, n, T_q, T_k)."""
+    """Returns tanh(a_i + b_j) of all pairs: a (B, H, n, T_q), b (B, H, n, T_k) → (B, H, n, T_q, T_k)."""
     return (a.unsqueeze(4) + b.unsqueeze(3)).tanh_()
 
 
 def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
-    """Returns zeros to write into; under `vmap` they are batched where any of `sources` is."""
+    """Returns zeros of a shape, on the device of `sources`, to write into; under `torch.func.vmap` they are batched
+    where any of `sources` is.
+    """
     return torch.stack([source.new_zeros(()) for source in sources]).sum().new_zeros(shape)

@@ -15,12 +15,14 @@ from ablate.components.layers import Dropout
 
 
 def divisors(number: int) -> str:
-    """Returns the numbers that divide `number`, as an error lists them."""
+    """Returns the divisors of a number in one text: `1, 2, 3, 6` for 6."""
     return ", ".join(str(n) for n in range(1, number + 1) if number % n == 0)
 
 
 def check_even(field: str, value: int, rule: str) -> None:
-    """Raises `Invalid`, with the nearest even numbers, where the value of a field is odd."""
+    """Raises `Invalid` for an odd `value`, with `field`, `rule` and the even numbers next to it, above 0; else does
+    nothing.
+    """
     if value % 2:
         raise Invalid(field, rule, value, f"{value - 1}, {value + 1}" if value > 1 else "2")
 
@@ -46,7 +48,9 @@ class Sizes:
     dropout: Mapping[str, float] = field(default_factory=dict)
 
     def dropout_at(self, placement: str) -> Dropout:
-        """Makes a dropout site, at the rate of its placement."""
+        """Makes a `Dropout` at the rate that `dropout` has for a placement, such as `attention_weights`; at rate 0
+        where it has none.
+        """
         return Dropout(self.dropout.get(placement, 0.0), placement)
 
 
@@ -55,7 +59,7 @@ NEUTRAL = Stated("whether it leaves matrix products and dependencies as they are
 
 
 class Part(nn.Module):
-    """A module that is built from its config and the sizes of the model around it."""
+    """Base of the modules that a study can swap, each built from its config and the sizes of the model around it."""
 
     name: ClassVar[str] = ""
     "The name under which it is registered; empty where it is not."
@@ -71,22 +75,22 @@ class Part(nn.Module):
         self.sizes = sizes
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns what a forward pass on one example computes beside matrix products, by function.
+        """Returns the work of a forward pass on one example beside matrix products: function → how many numbers go
+        through it where `queries` positions read `keys` positions each.
 
-        The value of a function is how many numbers go through it where `queries` positions read `keys` positions; that
-        of `fft_flops` counts floating-point operations. Sums, products and quotients of single numbers, masks and
-        copies are left out. A part that does not override this declares the sum of the parts inside it.
+        The value of `fft_flops` counts floating-point operations. Sums, products and quotients of single numbers,
+        masks and copies are left out. A part that does not override this declares the sum of the parts inside it.
         """
         return together(part.beside(queries, keys) for part in parts_in(self))
 
 
 def name_of(part: type[Part]) -> str:
-    """Returns the name under which a part is registered, or that of its class."""
+    """Returns the name under which a part is registered, or that of its class where it has none."""
     return part.name or part.__name__
 
 
 def parts_in(module: nn.Module) -> Iterator[Part]:
-    """Yields the parts in a module, without those inside another part."""
+    """Yields the parts below a module, at any depth, but not those inside another part, nor the module itself."""
     for child in module.children():
         if isinstance(child, Part):
             yield child
@@ -95,7 +99,9 @@ def parts_in(module: nn.Module) -> Iterator[Part]:
 
 
 def together(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """Returns the sum, function by function, of the counts that several parts declare."""
+    """Returns the sum of several mappings function → count, function by function; functions whose sum is 0 are left
+    out.
+    """
     total: Counter[str] = Counter()
     for count in counts:
         total += Counter(count)

@@ -16,7 +16,7 @@ from ablate.components.sizes import Part, Sizes
 
 
 class Value(Part):
-    """Base of all values."""
+    """Base of all values: modules that give the vectors which attention averages, (B, T, D) → (B, T, H·d_v)."""
 
     reads_keys: ClassVar[Annotated[bool, Stated("whether it reads the keys in place of x")]]
     "Whether it reads the keys (B, T, H·d_k), before their norm and positions, in place of x."
@@ -40,6 +40,7 @@ class Full(Value):
 @register("value", "low_rank")
 class LowRank(Value):
     """x W_down W_up with W_down ∈ R^{D×r} shared by all heads and W_up ∈ R^{r×H·d_v}, without bias.
+    The constructor raises `Invalid` for a rank above d_model, and where heads read shares of x (`split: before`).
 
     The factorisation W_V = W_down W_up of Elhage et al. 2021 ("A Mathematical Framework for Transformer
     Circuits"), with one W_down for all heads.
@@ -63,7 +64,9 @@ class LowRank(Value):
         self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Scales W_up, filled as a linear map before, by √3: the scale of `full`."""
+        """Multiplies W_up in place by √3, once it was filled as a linear map: the output then has the scale of
+        `full`.
+        """
         self.up.weight.mul_(3**0.5)
 
     def forward(self, x_btd: Tensor) -> Tensor:
@@ -82,5 +85,5 @@ class SharedKV(Value):
     reads_keys = True
 
     def forward(self, keys_btn: Tensor) -> Tensor:
-        """Returns the keys as values, (B, T, H·d_k) → (B, T, H·d_v), the same."""
+        """Returns the keys themselves as values, (B, T, H·d_k), which is (B, T, H·d_v)."""
         return keys_btn

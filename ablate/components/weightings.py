@@ -11,7 +11,7 @@ from ablate.components.sizes import Part
 
 
 class Weighting(Part):
-    """Base of all weightings."""
+    """Base of all weightings: modules that turn logits into weights over the keys, both (B, H, T_q, T_k)."""
 
     fused: ClassVar[Annotated[bool, Stated("whether torch's fused softmax takes its place")]]
     "Whether it is the softmax: torch's fused kernel then computes it, and `forward` is not called."
@@ -21,9 +21,8 @@ class Weighting(Part):
     "The weighting whose gradient it uses in place of its own."
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Returns weights that sum to 1 over the keys, (B, H, T_q, T_k).
-
-        Logits are −∞ where masked, never in a whole row.
+        """Returns weights that sum to 1 over the keys, from logits that are −∞ where masked, never in a whole row;
+        both are (B, H, T_q, T_k). A subclass overrides it; here it raises `NotImplementedError`.
         """
         raise NotImplementedError
 
@@ -39,7 +38,7 @@ class Softmax(Weighting):
         return logits.softmax(-1)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns how many numbers go through the exponential: one for each pair and head."""
+        """Returns {"exp": H · queries · keys}: one exponential for each pair of query and key, and head."""
         return {"exp": self.sizes.num_heads * queries * keys}
 
 
