@@ -256,7 +256,7 @@ class Additive(Score):
             parameter.mul_(2 * 3**0.5)
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """Returns w_vᵀ tanh(W_q q + W_k k) of every query and key, (B, H, T_q, T_k)."""
+        """Returns the score of every query with every key, (B, H, T_q, T_k)."""
         query_map = self.query.transpose(-2, -1)
         key_map = self.key.transpose(-2, -1)
         weight = self.weight.transpose(-2, -1)

@@ -19,10 +19,10 @@ CHUNK = 256  # Examples that are evaluated at a time: what they take stays in a 
 def measure_examples(
     model: Model, task: Task, split: Batch, *, decoded: bool = False
 ) -> tuple[Outcomes, float]:
-    """Returns the task's measurements of every example of a split, in its order, and the mean loss.
+    """Returns the measurements of a split, name → float32 (N) in its order, on CPU, and the mean loss of its
+    examples. The model is in evaluation mode meanwhile; `decoded` adds what `Task.decode` gives.
 
-    In evaluation mode; the model's mode is restored. A chunk's loss counts by the number of its examples. With
-    `decoded`, what `Task.decode` gives is measured too.
+    A chunk's loss counts by the number of its examples. The model's former mode comes back.
     """
     chunks: dict[str, list[torch.Tensor]] = {}
     losses: list[torch.Tensor] = []
@@ -40,14 +40,16 @@ def measure_examples(
 
 
 def evaluate_split(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """Returns the task's metrics on a split; see `measure_examples`."""
+    """Returns the task's metrics on a split, name → value, without decoded ones; the model is in evaluation mode
+    meanwhile.
+    """
     by_example, _ = measure_examples(model, task, split)
     return task.summarise(by_example)
 
 
 @dataclass(frozen=True)
 class TestEvaluation:
-    """The metrics of a model on the test split of a task and on its slices."""
+    """The values of a model's metrics on the test split of a task and on its slices, and its loss there."""
 
     # Of the task, and for each slice the first metric there: `accuracy@far`.
     metrics: Mapping[str, float]
@@ -58,7 +60,9 @@ class TestEvaluation:
 
 
 def evaluate_on_test(model: Model, task: Task, seed: int, device: str) -> TestEvaluation:
-    """Evaluates a model on the test split of a seed, and on each slice that the model can read."""
+    """Evaluates a model on the test split of a seed: all metrics, decoded ones too; and on each slice of it that the
+    model can read: the task's first metric, under `METRIC@SLICE`.
+    """
     values, loss = measure_examples(model, task, task.split(seed, "test", device), decoded=True)
     by_example = {name: values[name] for name in (*task.metrics, *task.decoded) if name in values}
     on_split = task.summarise(values)
@@ -76,9 +80,8 @@ def evaluate_on_test(model: Model, task: Task, seed: int, device: str) -> TestEv
 
 
 def slices_of(model: Model, task: Task) -> dict[str, Task]:
-    """Returns the task of each evaluation slice that a model can read.
-
-    A model of fixed length cannot read the slices of longer sequences.
+    """Returns slice → the task whose test split is that slice, for each evaluation slice that a model can read: one
+    of fixed length cannot read inputs or sources longer than those of `task`.
     """
     slices = {name: task.sliced(name) for name in task.slices()}
     if model.any_length:
@@ -87,7 +90,9 @@ def slices_of(model: Model, task: Task) -> dict[str, Task]:
 
 
 def metrics_of(model: Model, task: Task) -> dict[str, Metric]:
-    """Returns the metrics of the test split, and of each slice that a model can read."""
+    """Returns name → direction and range, not values: the task's metrics, the decoded ones, and the first metric on
+    each slice that a model can read, `METRIC@SLICE`.
+    """
     metrics = {**task.metrics, **task.decoded}
     slices = slices_of(model, task)
     if task.metrics:
@@ -97,10 +102,10 @@ def metrics_of(model: Model, task: Task) -> dict[str, Metric]:
 
 
 def _is_within(signature: Signature, limit: Signature) -> bool:
-    """Returns whether neither the sequences nor the sources of a signature are longer than those of another."""
+    """Returns True where neither inputs nor source of `signature` have more positions than those of `limit`."""
     return signature.seq_len <= limit.seq_len and _source_length(signature) <= _source_length(limit)
 
 
 def _source_length(signature: Signature) -> int:
-    """Returns the length of the source; 0 without one."""
+    """Returns the number of positions of the source; 0 without one."""
     return signature.source.seq_len if signature.source else 0

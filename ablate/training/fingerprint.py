@@ -17,13 +17,14 @@ STEP_SIZE = 0.1
 
 
 def fingerprint(section: ModelSection, task: Task) -> str:
-    """Returns a digest of what a model computes over one step of gradient descent.
+    """Returns 32 hexadecimal digits that are equal for two models, on one task, which compute the same over one step
+    of gradient descent, on one batch, on CPU under seed 0.
 
-    It trains on one batch, on CPU under seed 0. The digest covers names, shapes and values of parameters and buffers,
-    the logits in training mode (dropout included), the gradients, and, after the step, the logits in training and
-    evaluation mode. The gradients tell apart parts that differ backwards only (straight-through estimates); the step,
-    those behind a branch that starts at zero; evaluation mode, those that differ in running statistics. It does not
-    cover what this batch does not reach: other lengths, later steps, values beyond a clamp.
+    The digest covers names, shapes and values of parameters and buffers, the logits in training mode (dropout
+    included), the gradients, and, after the step, the logits in training and evaluation mode. The gradients tell
+    apart parts that differ backwards only (straight-through estimates); the step, those behind a branch that starts
+    at zero; evaluation mode, those that differ in running statistics. It does not cover what this batch does not
+    reach: other lengths, later steps, values beyond a clamp.
     """
     digest = hashlib.blake2b(digest_size=16)
     model = build_model(section, task.signature, seed=0)
@@ -51,7 +52,7 @@ def fingerprint(section: ModelSection, task: Task) -> str:
 
 
 def _add(digest: hashlib.blake2b, tensors: Iterable[tuple[str, Tensor]]) -> None:
-    """Adds names, types, shapes and values of tensors to a digest."""
+    """Adds names, types, shapes and values of tensors, in the order given, to a digest in place."""
     for name, tensor in tensors:
         array = tensor.detach().contiguous().numpy()
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

@@ -30,16 +30,16 @@ class History:
         self._points: dict[str, list[tuple[int, float]]] = {}
 
     def add(self, loss: float, norm: float) -> bool:
-        """Adds the loss and the gradient norm of one step, and returns whether the loss is finite."""
+        """Adds the loss and the gradient norm of one step; returns False where the loss is infinite or NaN, else
+        True.
+        """
         self.losses.append(loss)
         self._norms.append(norm)
         return math.isfinite(loss)
 
     def add_evaluation(self, lr: float, validation: Mapping[str, float]) -> dict[str, float]:
-        """Adds a point to every curve, and returns it: name of the curve → value.
-
-        Loss and gradient norm are means over the steps since the last evaluation. validation: metric → value on
-        validation data.
+        """Adds a point to every curve, and returns it, name → value: `lr`, `train_loss` and `grad_norm` as means over
+        the steps since the last evaluation, and `validation_METRIC` for each of `validation`, metric → value.
         """
         point = {
             "train_loss": _mean(self.losses[self._evaluated :]),
@@ -54,12 +54,12 @@ class History:
 
     @property
     def arrays(self) -> dict[str, NDArray[np.float32]]:
-        """`train_loss` and `grad_norm` of every step that was made."""
+        """The arrays `train_loss` and `grad_norm`, float32, a number for each step made."""
         return {"train_loss": _array(self.losses), "grad_norm": _array(self._norms)}
 
     @property
     def curves(self) -> dict[str, Curve]:
-        """All curves by name."""
+        """The curves of evaluations, name → steps and values, a point for each evaluation."""
         curves = {}
         for name, points in self._points.items():
             steps = np.array([step for step, _ in points], dtype=np.int64)
@@ -68,10 +68,8 @@ class History:
         return curves
 
     def summary(self) -> dict[str, float | None]:
-        """Returns the metrics of a run that its steps give, None where they give none.
-
-        `train_loss` over the last 5 % of the steps that were made; `loss_spikes` over all; `grad_norm_median` and
-        `grad_norm_max` over those whose gradient norm is finite.
+        """Returns metrics over the steps, name → value: `train_loss` over the last 5 %; `loss_spikes`, a share, None
+        below 101 losses; `grad_norm_median` and `grad_norm_max` over finite norms, None where there are none.
         """
         norms = self.arrays["grad_norm"]
         norms = norms[np.isfinite(norms)]
@@ -83,16 +81,14 @@ class History:
         }
 
     def final_loss(self) -> float:
-        """Returns the mean training loss over the last 5 % of the steps made.
-
-        Their number is rounded up.
-        """
+        """Returns the mean training loss over the last 5 % of the steps made, their number rounded up."""
         return _mean(self.losses[-math.ceil(len(self.losses) / 20) :])
 
     def risen(self, chance_loss: float) -> str:
-        """Returns why a run counts as diverged although every loss is finite; empty where it does not.
+        """Returns a text, the reason why a run counts as diverged: its final loss is above 1.1 · max(first loss,
+        `chance_loss`), the loss of guessing; empty where it is not.
 
-        chance_loss: the loss of guessing.
+        Every loss may be finite.
         """
         initial = self.losses[0]
         final = self.final_loss()
@@ -104,7 +100,7 @@ class History:
         )
 
     def state(self) -> dict[str, Any]:
-        """Returns the losses, norms and points that `load` takes over."""
+        """Returns losses, norms and points, name → value, for `load`; the lists are the history's own, not copies."""
         return {
             "losses": self.losses,
             "norms": self._norms,
@@ -113,7 +109,7 @@ class History:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over the `state` of an earlier attempt."""
+        """Replaces losses, norms and points by those of a `state`, without copying them."""
         self.losses = state["losses"]
         self._norms = state["norms"]
         self._evaluated = state["evaluated"]
@@ -121,13 +117,14 @@ class History:
 
 
 class Best:
-    """The evaluation at which each metric was best on validation data, the first on ties.
+    """The best step of each metric on validation data, the first on ties, and the weights at the best steps of
+    `kept`.
 
-    An evaluation that was best for several metrics has one copy of its weights.
+    Steps that are best for several metrics have one copy of their weights.
     """
 
     def __init__(self, metrics: Mapping[str, Metric], kept: Collection[str]) -> None:
-        """`kept`: the metrics of which the best weights are kept."""
+        """Begins without a best step; `kept`: the metrics whose best weights are copied."""
         self.steps: dict[str, int] = {}
         "Metric → its best step."
         self.weights: dict[int, dict[str, Tensor]] = {}
@@ -138,7 +135,9 @@ class Best:
         self._kept = kept
 
     def offer(self, step: int, validation: Mapping[str, float], model: nn.Module) -> None:
-        """Takes in an evaluation, and copies the model's weights where a metric is better than ever before."""
+        """Notes `step` as best for each metric that `validation` betters strictly; if one of them is kept, copies the
+        model's weights, and drops copies that are no longer best. NaN is never better.
+        """
         values = {name: sign(metric) * validation[name] for name, metric in self._metrics.items()}
         better = {name: value for name, value in values.items() if value > self._values[name]}
         self._values |= better
@@ -151,11 +150,11 @@ class Best:
         self.weights = {best_step: self.weights[best_step] for best_step in best_steps}
 
     def state(self) -> dict[str, Any]:
-        """Returns the best steps, values and weights that `load` takes over; the tensors are not copied."""
+        """Returns best steps, values and weights, name → value, for `load`; nothing is copied."""
         return {"steps": self.steps, "weights": self.weights, "values": self._values}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over the `state` of an earlier attempt."""
+        """Replaces best steps, values and weights by those of a `state`, without copying them."""
         self.steps = state["steps"]
         self.weights = state["weights"]
         self._values = state["values"]
@@ -167,7 +166,7 @@ def _array(values: list[float]) -> NDArray[np.float32]:
 
 
 def _mean(values: list[float]) -> float:
-    """Returns the mean of float32 values, summed in float64."""
+    """Returns the mean of values rounded to float32, summed in float64; NaN for none."""
     return float(np.mean(_array(values), dtype=np.float64))
 
 
@@ -177,11 +176,11 @@ _TOGETHER = 10_000  # Windows that are in memory at a time.
 
 
 def loss_spikes(losses: Sequence[float]) -> float | None:
-    """Returns the share of steps whose loss is a spike, of all with a window before them.
+    """Returns the share of spikes among the steps that have 100 finite losses before them; None where no step has. A
+    spike is at least 7 standard deviations of those 100 losses above their mean.
 
-    None where no step has a window. A spike lies above the mean of the `WINDOW` losses before it, by `DEVIATIONS` of
-    their standard deviations or more (Wortsman et al. 2023, appendix). A loss that is not finite ends a run and is
-    none.
+    The definition is that of Wortsman et al. 2023, appendix; `WINDOW` and `DEVIATIONS` are the numbers. Losses that
+    are not finite are left out: the first ends a run.
     """
     finite = np.asarray(losses, dtype=np.float64)
     finite = finite[np.isfinite(finite)]

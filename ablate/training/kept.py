@@ -34,7 +34,9 @@ CHUNK = 1 << 24  # Largest number of attention weights of one head that are comp
 
 
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-    """Raises `Invalid` when a model that was trained on `config` cannot be evaluated on `task`."""
+    """Raises `Invalid`, with paths from the root, unless a model trained on `config` can be evaluated on `task`: one
+    that can be built, whose inputs and outputs differ in length alone, by no more than position and mixer can read.
+    """
     trial = parse(config)
     trained = trial.built_task().signature
     with Gather() as at:
@@ -50,7 +52,9 @@ def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None
 
 
 def _check_signature(trained: Signature, evaluated: Signature) -> None:
-    """Raises `Invalid` when the shapes of input or output differ in more than the length."""
+    """Raises `Invalid` for the first field but `seq_len` in which two signatures, or those of their
+    sources, differ.
+    """
     if trained.source is not None and evaluated.source is not None:
         trained = replace(trained, source=replace(trained.source, seq_len=0))
         evaluated = replace(evaluated, source=replace(evaluated.source, seq_len=0))
@@ -62,7 +66,9 @@ def _check_signature(trained: Signature, evaluated: Signature) -> None:
 
 
 def _check_length(at: Gather, trial: TrialConfig, trained: int, evaluated: int) -> None:
-    """Collects the parts that cannot read sequences longer than those of training."""
+    """Collects in `at` the position and the mixer of a trial that cannot read `evaluated` positions, where these are
+    more than the `trained` ones.
+    """
     if evaluated <= trained:
         return
     rule = f"ends at length {trained}, the longest of training, and cannot be evaluated at {evaluated}"
@@ -74,9 +80,10 @@ def _check_length(at: Gather, trial: TrialConfig, trained: int, evaluated: int) 
 
 
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
-    """Evaluates kept weights on the test split of a task, with the data of the trial's seed.
+    """Evaluates kept weights on the test split that `task` has for the trial's seed. Returns its metrics, those of
+    layers and of the model without each head, and attention weights of the first examples.
 
-    Metrics are those of the task, of the layers, and of the model without each of its heads.
+    `task` is a section of a study. Decoded metrics and slices are not evaluated.
     """
     config = parse(trial.config)
     evaluated = parse({**trial.config, "task": task}).built_task()
@@ -98,9 +105,10 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
 
 
 def _attention(model: Model, split: Batch) -> dict[str, NDArray[np.float32]]:
-    """Returns the attention weights of the first examples: path of the module → (N, H, T_q, T_k).
+    """Returns the attention weights of the first N ≤ `EXAMPLES` examples, path of the module → (N, H, T_q, T_k), NaN
+    at padding.
 
-    They are NaN at padding. N is as many examples as `MAX_WEIGHTS` lets through, at least one and at most `EXAMPLES`.
+    N is as many as `MAX_WEIGHTS` numbers in all allow, at least one.
     """
     examples = next(iter(split.chunks(EXAMPLES)))
     maps: dict[str, NDArray[np.float32]] = {}
@@ -112,10 +120,8 @@ def _attention(model: Model, split: Batch) -> dict[str, NDArray[np.float32]]:
 
 
 def _without_heads(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """Evaluates the task's first metric with each attention head removed in turn.
-
-    The keys are `NAME_without_a_head/PATH/HEAD`; with them come their mean, and the value without the head that is
-    missed most. Empty for a model without heads.
+    """Returns the task's first metric M with each attention head removed in turn, `M_without_a_head/PATH/HEAD`, heads
+    counted from 1, their mean `M_without_a_head`, and the worst `M_without_its_best_head`; {} without heads.
     """
     name, metric = next(iter(task.metrics.items()))
     values = {}

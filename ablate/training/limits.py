@@ -41,7 +41,9 @@ _FLOAT = 4  # Bytes of a number.
 
 
 def check_limits(config: Mapping[str, Any]) -> None:
-    """Raises `Invalid` for every field of a resolved config beyond its limit, with paths from the root."""
+    """Raises `Invalid`, with paths from the root, for all numbers of a config beyond the entry of `LIMITS` for their
+    key, and for more than `MAX_EVALUATIONS` evaluations in a training.
+    """
     with Gather() as at:
         _check_fields(at, config, "")
         training = config.get("training", {})
@@ -56,7 +58,9 @@ def check_limits(config: Mapping[str, Any]) -> None:
 
 
 def _check_fields(at: Gather, node: Any, path: str) -> None:
-    """Collects every number below a node of a config that is beyond its limit; path: that of the node."""
+    """Collects in `at` every number of a config, at any depth below `node`, that is above the entry of `LIMITS` for
+    its key. path: the dotted path of `node`.
+    """
     if not isinstance(node, Mapping):
         return
     for key, value in node.items():
@@ -68,7 +72,8 @@ def _check_fields(at: Gather, node: Any, path: str) -> None:
 
 
 def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
-    """Raises `Invalid` where a model, which may be on the meta device, is too large to train here.
+    """Raises `Invalid` for a model of over 10⁹ parameters and buffers, for weights and optimizer beyond this
+    process's memory, and on CPU for activations of one step beyond it. The model may be on the meta device.
 
     The memory that training needs is estimated from below.
     """
@@ -82,9 +87,10 @@ def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> 
 
 
 def _check_weights(at: Gather, trial: TrialConfig, weights: int) -> None:
-    """Collects a problem where weights, gradients and moments of the optimizer exceed the memory.
+    """Collects a problem in `at` where `weights` numbers, their gradients and AdamW's two moments exceed this
+    process's memory, whatever the device of training.
 
-    A model is made, and checked, in the memory of the processor, wherever it is trained.
+    A model is made, and checked, in the memory of the processor.
     """
     moments = 2 if trial.training.optimizer.name == "adamw" else 0
     needed = (2 + moments) * _FLOAT * weights
@@ -94,7 +100,9 @@ def _check_weights(at: Gather, trial: TrialConfig, weights: int) -> None:
 
 
 def _check_step(at: Gather, trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
-    """Collects a problem where the activations of a training step exceed the memory of the processor."""
+    """Collects a problem in `at` where training is on CPU and the activations of a step exceed this
+    process's memory.
+    """
     if resolve_device(trial.training.device) != "cpu":
         return
     needed = _FLOAT * _activations(trial, signature, model)
@@ -111,14 +119,13 @@ def _check_step(at: Gather, trial: TrialConfig, signature: Signature, model: nn.
 
 
 def _allowed(memory: int) -> str:
-    """Returns the memory of this process in words."""
+    """Returns a text on the memory of this process, given in bytes: `the 4 GB that this process may use`."""
     return f"the {size(memory)} that this process may use"
 
 
 def _activations(trial: TrialConfig, signature: Signature, model: nn.Module) -> int:
-    """Returns the numbers that a step keeps, at least.
-
-    The output of every block, the weights of attention where they are made, and the logits.
+    """Returns how many numbers a training step keeps for its whole batch, at least: the output of every block, the
+    weights of attention that is not fused, and the logits.
     """
     length = signature.seq_len
     blocks = length * trial.model.d_model * trial.model.num_layers
@@ -128,7 +135,9 @@ def _activations(trial: TrialConfig, signature: Signature, model: nn.Module) -> 
 
 
 def _heads_with_weights(module: nn.Module) -> int:
-    """Returns the number of heads whose attention weights a module makes, which the fused kernel does not."""
+    """Returns how many heads of a module hold attention weights: all heads of an `Attention` that torch's fused
+    kernel does not compute, 0 for any other module.
+    """
     if not isinstance(module, Attention):
         return 0
     is_unfused = (

@@ -37,7 +37,8 @@ WEIGHTS = 1 << 20  # Largest number of attention weights of one head that are co
 
 
 def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> Record:
-    """Trains a model in place on its device, with the data of the trial's seed, and returns the record.
+    """Trains a model in place on its device, with the data of the trial's seed, and returns the record: of status
+    `completed`, `diverged` or, where `emit` returned True, `pruned`.
 
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
@@ -68,7 +69,9 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
 
 
 class _RunEnded(Exception):
-    """The end of a run that diverged, or that the driver has stopped."""
+    """The end of a run before `completed`: status `diverged`, or `pruned` where the driver has stopped it; with the
+    reason.
+    """
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
@@ -109,7 +112,7 @@ class Trainer:
         self.learning_rates = learning_rates(training)
 
     def train(self) -> Record:
-        """Trains until the last step, or until the run diverges or is stopped, and returns the record."""
+        """Trains until the last step, or until the run diverges or is stopped; returns the record in each case."""
         try:
             self.start()
             while not self.is_last:
@@ -124,24 +127,28 @@ class Trainer:
 
     @property
     def is_last(self) -> bool:
-        """True after the last step."""
+        """True once all `training.steps` are made."""
         return self.state.done == self.training.steps
 
     @property
     def is_evaluated(self) -> bool:
-        """True after a step that is followed by an evaluation."""
+        """True where the number of steps made is a multiple of `eval_every`, or all."""
         return self.is_last or self.state.done % self.training.eval_every == 0
 
     @property
     def is_saved(self) -> bool:
-        """True after a step whose state is saved."""
+        """True where the number of steps made is a multiple of the trial's `save_every`, but not after the
+        last step.
+        """
         save_every = self.trial.save_every
         if not save_every or self.is_last:
             return False
         return self.state.done % save_every == 0
 
     def start(self) -> None:
-        """Resumes from the state of the trial, or measures the initial loss where there is none."""
+        """Puts the model into training mode, and resumes from the trial's state; without one, measures `initial_loss`
+        on `INITIAL` validation examples. Then thins the validation split to the size of an evaluation.
+        """
         self.model.train()
         if self.trial.state is not None:
             self.state.load(self.trial.state, self.batches)
@@ -152,9 +159,8 @@ class Trainer:
         self.validation_split = _evenly_spaced(self.validation_split, size)
 
     def step(self) -> None:
-        """Takes the next training step.
-
-        Raises `_RunEnded` for a loss that is not finite, once it is read from the device.
+        """Takes the next training step; its loss and norm enter the history at once on CPU, by groups of steps on a
+        GPU. Raises `_RunEnded` when a loss that is read then is not finite.
         """
         batch = next(self.batches)
         lr = self.learning_rates[self.state.done]
@@ -164,7 +170,9 @@ class Trainer:
             self._read_losses()
 
     def _read_losses(self) -> None:
-        """Reads losses and norms from the device into the history. Raises `_RunEnded`."""
+        """Moves all losses and norms that are not in the history from the device to it. Raises `_RunEnded` at the
+        first loss that is not finite.
+        """
         numbers = torch.stack(self.state.unread).tolist()
         self.state.unread.clear()
         for loss, norm in zip(numbers[::2], numbers[1::2], strict=True):
@@ -173,9 +181,8 @@ class Trainer:
                 _diverge(f"training loss was not finite at step {len(self.history.losses)}")
 
     def evaluate(self) -> None:
-        """Evaluates on validation data, keeps the best weights, and reports to the driver.
-
-        Raises `_RunEnded` for a metric that is not finite, and where the driver stops the run.
+        """Evaluates on validation data, keeps weights that are best so far, and reports to `emit`. Raises `_RunEnded`
+        for a metric that is not finite, and where `emit` returns True before the last step.
         """
         done = self.state.done
         validation = evaluate_split(self.model, self.task, self.validation_split)
@@ -188,9 +195,10 @@ class Trainer:
             raise _RunEnded("pruned", f"stopped after step {done} of {self.training.steps}")
 
     def finish(self) -> Record:
-        """Tests the trained model, and its best weights where the study asks, and returns the record.
+        """Tests the trained model, with `evaluation: {best: on}` its best weights too, and returns the completed
+        record. Raises `_RunEnded` for a training loss that has risen, and for a test metric that is not finite.
 
-        Raises `_RunEnded` where the training loss has risen, or a test metric is not finite.
+        `History.risen` says when a loss has risen. The model may have other weights afterwards.
         """
         risen = self.history.risen(self.task.chance_loss)
         if risen:
@@ -213,7 +221,9 @@ class Trainer:
 
     @property
     def _kept_step(self) -> int | None:
-        """The step whose weights the record keeps; None where it keeps none."""
+        """The step whose weights the record keeps: the last, the best for the first metric, or None, by
+        `trial.checkpoint`.
+        """
         match self.trial.checkpoint:
             case "none":
                 return None
@@ -225,18 +235,24 @@ class Trainer:
                 assert_never(checkpoint)
 
     def _earlier_steps(self) -> list[int]:
-        """Returns the steps before the last whose weights are tested or kept, the latest first."""
+        """Returns the steps before the last whose weights are loaded again, latest first: all best ones with
+        `evaluation: {best: on}`, else only one whose weights the record keeps.
+        """
         steps = set(self.best.weights)
         if not self.training.evaluation.best:
             steps &= {self._kept_step}
         return sorted(steps - {self.training.steps}, reverse=True)
 
     def _test(self) -> TestEvaluation:
-        """Evaluates the model on the test split and its slices."""
+        """Evaluates the model, with the weights it has, on the test split of the trial's seed and on its slices."""
         return evaluate_on_test(self.model, self.task, self.trial.seed, self.device)
 
     def _completed(self, tests: Mapping[int, TestEvaluation], weights: bytes | None) -> Record:
-        """Returns the record of a run that completed; tests: step → the test with its weights."""
+        """Returns the completed record, with metrics on test, with kept weights as bytes, and with each test
+        example's values unless seeds have test examples of their own.
+
+        tests: step → the test with its weights, the last step among them.
+        """
         last = tests[self.training.steps]
         # Column → the test that it is of, and the metric there.
         columns = {name: (last, name) for name in last.metrics}
@@ -258,7 +274,7 @@ class Trainer:
         return record
 
     def record(self, status: Status, reason: str = "", weights: bytes | None = None) -> Record:
-        """Returns the record of the trial with all that was measured so far."""
+        """Returns a record of the trial with all that was measured so far; values that are not finite are None."""
         self.metrics |= self.history.summary()
         for name in self.task.metrics:
             self.metrics[f"{name}_best_step"] = self.best.steps.get(name)
@@ -276,14 +292,18 @@ class Trainer:
         )
 
     def _kept_names(self) -> list[str]:
-        """Returns the names of the kept weights, both where those of the last step are also the best."""
+        """Returns the kinds of kept weights, `final` or `best`; both where the last step is also the best for the
+        first metric.
+        """
         if self.best.steps.get(self.primary) == self.training.steps:
             return ["final", "best"]
         return [self.trial.checkpoint]
 
 
 def _metric_names(measured: Iterable[str], *, with_best: bool) -> list[str]:
-    """Returns the names of metrics that every record of a run has; measured: those on test."""
+    """Returns `initial_loss`, `test_loss`, and for each M of `measured`, the metrics on test, M, `validation_M` and,
+    `with_best`, `M_at_best_validation`: names that every record of a run has.
+    """
     names = ["initial_loss", "test_loss", *measured]
     names += [f"validation_{name}" for name in measured]
     if with_best:
@@ -292,7 +312,9 @@ def _metric_names(measured: Iterable[str], *, with_best: bool) -> list[str]:
 
 
 def _layer_metrics(model: Model, validation: Batch) -> dict[str, float]:
-    """Returns `layer_metrics` on the first examples of a split; none, with a warning, where a layer fails."""
+    """Returns `layer_metrics`, name → value, on the first `INSPECTED` examples of a split; where that raises, {} and
+    a warning.
+    """
     try:
         return layer_metrics(model, cut(validation[:INSPECTED], WEIGHTS))
     except Exception as error:
@@ -302,24 +324,30 @@ def _layer_metrics(model: Model, validation: Batch) -> dict[str, float]:
 
 
 def _evenly_spaced(split: Batch, count: int) -> Batch:
-    """Returns at most `count` examples at even distances in a split, whose order may mean something."""
+    """Returns `count` examples of a split, all where it has fewer, at even distances in its order from the
+    first on.
+
+    The order of a split may mean something.
+    """
     count = min(count, len(split))
     rows = torch.arange(count, device=split.targets.device) * len(split)
     return split[rows // count]
 
 
 def _check_finite(metrics: Mapping[str, float], split: str, step: int) -> None:
-    """Raises `_RunEnded` where the metrics of a split after a step are not finite."""
+    """Raises `_RunEnded`, as diverged, where a value of `metrics` is infinite or NaN. split and step are for the
+    reason's text.
+    """
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
     if names:
         _diverge(f"{split} {' and '.join(names)} was not finite after step {step}")
 
 
 def _diverge(reason: str) -> NoReturn:
-    """Raises `_RunEnded` for a run that diverged."""
+    """Always raises `_RunEnded`, of status `diverged` and with the reason `diverged: REASON`."""
     raise _RunEnded("diverged", f"diverged: {reason}")
 
 
 def _finite(value: float | None) -> float | None:
-    """Returns a value, None where it is not finite."""
+    """Returns a value; None where it is None, infinite or NaN."""
     return value if value is not None and math.isfinite(value) else None

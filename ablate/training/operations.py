@@ -24,10 +24,10 @@ SEED = 0
 def operations_of(
     config: TrialConfig, describe: Callable[[], Description], threads: int
 ) -> dict[str, Operation]:
-    """Returns the operations of one model by name, with initial values and the first training batch of seed `SEED`.
+    """Returns name → what can be timed of a model with initial values and first training batch of seed `SEED`:
+    `forward`, `step` and, for a model that reads position by position, `generation`.
 
-    `describe` counts FLOPs. Generation is left out where the model is not causal. On CUDA, torch's kernels are
-    repeatable from now on, as training has them.
+    `describe` counts FLOPs. On CUDA, torch's kernels are repeatable from now on, as training has them.
     """
     task = config.built_task()
     device = resolve_device(config.training.device)
@@ -62,7 +62,9 @@ def _times(flops: int | None, examples: int) -> int | None:
 
 
 class Repeated:
-    """A model and a batch, on which each method does the same whenever it is called."""
+    """A model and a batch, for timing: calls of one method cost the same, and `step` changes the weights next to
+    nothing.
+    """
 
     def __init__(
         self, model: Model, task: Task, training: TrainingSection, batch: Batch, lr: float = STILL
@@ -75,32 +77,33 @@ class Repeated:
 
     @property
     def generates(self) -> bool:
-        """True where the model can read a sequence position by position."""
+        """True where the model can read a sequence position by position: it is causal, and embeds no segments."""
         return self.model.stack.causal and self.model.segment_embedding is None
 
     def _set_mode(self, *, training: bool) -> None:
-        """Puts the model into training or evaluation mode."""
+        """Puts the model into training mode, or into evaluation mode for False, unless it is in it."""
         # Only where it changes: in a small model, telling every module takes a tenth of a pass.
         if self.model.training != training:
             self.model.train(training)
 
     @torch.inference_mode()
     def forward(self) -> None:
-        """Computes the logits of the batch in evaluation mode, without gradients."""
+        """Computes the logits of the batch in evaluation mode, without gradients, and drops them."""
         self._set_mode(training=False)
         self.model(**self.batch.model_inputs())
 
     def step(self) -> None:
-        """Takes the training step that `ablate.training.loop.train` takes, on the same batch each time."""
+        """Takes one training step on the batch, as `ablate.training.loop.train` does, at the learning rate `lr`."""
         self._set_mode(training=True)
         self._training_step.take(self._steps, self.batch, self.lr)
         self._steps += 1
 
     @torch.inference_mode()
     def generation(self) -> None:
-        """Reads the batch position by position, each with the likeliest output: what greedy decoding costs.
+        """Reads the batch's own tokens position by position in evaluation mode, and takes the likeliest output at
+        each, which is dropped: the cost of greedy decoding. Returns None.
 
-        The tokens are those of the batch, so that models whose outputs are no inputs can be timed as well.
+        The outputs are not read again, so that models whose outputs are no inputs can be timed as well.
         """
         self._set_mode(training=False)
         memory = None

@@ -37,14 +37,18 @@ class Optimizer(ABC):
 
     @abstractmethod
     def step(self, lr: float) -> None:
-        """Updates the parameters in place from their `.grad`, at learning rate `lr`."""
+        """Updates the parameters in place from their `.grad`, at learning rate `lr`; those without a gradient stay."""
 
     def state(self) -> dict[str, Any]:
-        """Returns the values from which `load` continues; the tensors are those that the next step changes."""
+        """Returns the attributes but `config` and `parameters`, name → value, for `load`; its tensors are not copies,
+        and the next step changes them.
+        """
         return {name: value for name, value in vars(self).items() if name not in ("config", "parameters")}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Takes over the `state` of an optimizer of the same config and parameters, on the same device."""
+        """Sets the attributes of a `state`, without copying them; it must be of the same config, parameters and
+        device, which is not checked.
+        """
         vars(self).update(state)
 
 
@@ -76,7 +80,9 @@ class AdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """Updates each parameter that has a gradient, and counts the update."""
+        """Updates in place each parameter that has a gradient, with its means and its count of updates; the others
+        stay. Weight decay is not applied here.
+        """
         chosen, gradients = _with_gradient(self.parameters)
         if not chosen:
             return
@@ -108,7 +114,9 @@ class AdamW(Optimizer):
 
 @register("optimizer", "sgd")
 class SGD(Optimizer):
-    """Gradient descent: b ← momentum · b + g, w ← w − lr · b; nesterov: w ← w − lr · (g + momentum · b)."""
+    """Gradient descent: b ← momentum · b + g, w ← w − lr · b; nesterov: w ← w − lr · (g + momentum · b).
+    b begins as the first gradient; the constructor raises `Invalid` for nesterov without momentum.
+    """
 
     class Config(PartConfig):
         momentum: Momentum = 0.0
@@ -127,14 +135,18 @@ class SGD(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """Updates each parameter that has a gradient."""
+        """Updates in place each parameter that has a gradient, and its b; the others stay. Weight decay is not
+        applied here.
+        """
         try:
             self._update(lr, fused=True)
         except NO_KERNEL:
             self._update(lr, fused=False)
 
     def _update(self, lr: float, *, fused: bool) -> None:
-        """Updates the parameters by torch's fused kernel, or by its plain function."""
+        """Updates each parameter that has a gradient, and its b, by torch's fused kernel or, where `fused` is False,
+        its plain function.
+        """
         chosen, gradients = _with_gradient(self.parameters)
         velocities = [self.velocities[i] for i in chosen]
         sgd(
@@ -155,7 +167,7 @@ class SGD(Optimizer):
 
 
 def _with_gradient(parameters: Sequence[Tensor]) -> tuple[list[int], list[Tensor]]:
-    """Returns the places of the parameters that have a gradient, and their gradients."""
+    """Returns the indices of the parameters that have a gradient, and their gradients in the same order."""
     gradients = {}
     for i, parameter in enumerate(parameters):
         if parameter.grad is not None:
@@ -165,9 +177,8 @@ def _with_gradient(parameters: Sequence[Tensor]) -> tuple[list[int], list[Tensor
 
 @torch.no_grad()
 def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tensor:
-    """Scales all gradients to a global 2-norm of at most `max_norm`, and returns the norm before.
-
-    The norm is a scalar on the device of the parameters. Without `max_norm` nothing is scaled.
+    """Scales all gradients in place to a joint 2-norm of at most `max_norm`, None: not at all; returns the norm from
+    before, a scalar tensor on their device. One parameter at least must have a gradient.
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     norm = torch.linalg.vector_norm(torch.cat([g.flatten() for g in gradients]))
@@ -178,13 +189,14 @@ def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tens
 
 
 class WeightDecay:
-    """Weight decay of one kind, on the parameters `decayed` that have a gradient.
+    """Weight decay of the parameters `decayed` that have a gradient: by `add_gradient` for `l2`, by `shrink` for
+    `decoupled`.
 
-    The method of the other kind does nothing.
+    The method of the other kind does nothing. `ablate.training.optimizers` gives the formulas.
     """
 
     def __init__(self, kind: Literal["decoupled", "l2"], strength: float, decayed: Sequence[Tensor]) -> None:
-        """`strength`: λ; at 0 nothing decays."""
+        """Takes the kind, λ as `strength`, 0: nothing decays, and the parameters that decay."""
         self.strength = strength
         self._by_gradient: Sequence[Tensor] = ()
         self._by_shrinking: Sequence[Tensor] = ()
@@ -200,14 +212,21 @@ class WeightDecay:
 
     @torch.no_grad()
     def add_gradient(self) -> None:
-        """Adds 2λw to the gradients of l2 decay; called between the backward pass and clipping."""
+        """Adds 2λw in place to the gradient of each decayed parameter w where the kind is `l2`; else does nothing.
+
+        It is called between the backward pass and clipping.
+        """
         for parameter in self._by_gradient:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter, alpha=2 * self.strength)
 
     @torch.no_grad()
     def shrink(self, lr: float) -> None:
-        """Subtracts lr·λ·w from the weights of decoupled decay; called just before the optimizer's step."""
+        """Subtracts lr·λ·w in place from each decayed parameter w that has a gradient where the kind is `decoupled`;
+        else does nothing.
+
+        It is called just before the optimizer's step.
+        """
         decayed = [parameter for parameter in self._by_shrinking if parameter.grad is not None]
         if decayed:
             torch._foreach_mul_(decayed, 1 - lr * self.strength)

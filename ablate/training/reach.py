@@ -29,7 +29,8 @@ Side = Literal["inputs", "source"]
 
 
 def unreached(section: ModelSection, task: Task) -> list[str]:
-    """Returns a clause for each input, or range of positions, on which a model's output cannot depend.
+    """Returns a text for each input of a task, or range of positions, on which the model's output cannot depend
+    whatever it learns: segments, positions of inputs, those of the source, or the whole source.
 
     Where every position is read out, the output at the last one counts. Padding does not count, nor does a position
     that holds the same in every example.
@@ -60,12 +61,14 @@ def unreached(section: ModelSection, task: Task) -> list[str]:
 
 
 def _varies(values: Tensor) -> Tensor:
-    """Returns at which positions of (B, T) or (B, T, F) the examples differ, (T)."""
+    """Returns, boolean (T), at which positions of tokens (B, T) or vectors (B, T, F) some examples differ."""
     return (values != values[:1]).reshape(*values.shape[:2], -1).any(-1).any(0)
 
 
 def _noisy_model(section: ModelSection, task: Task) -> Model:
-    """Builds the model in float64 and evaluation mode, with noise on its initial values."""
+    """Builds the model of a section in float64 and evaluation mode, with noise of standard deviation `NOISE` on its
+    initial values.
+    """
     model = build_model(section, task.signature).double().eval()
     generator = torch_stream(0, "reach")
     with torch.no_grad():
@@ -76,7 +79,9 @@ def _noisy_model(section: ModelSection, task: Task) -> Model:
 
 
 def _longest(batch: Batch) -> Batch:
-    """Returns the examples with the least padding, in float64 where they are vectors."""
+    """Returns the `EXAMPLES` examples with the most real positions, of inputs and source together, fewer for long
+    inputs but at least 2; vectors become float64.
+    """
     lengths_b = torch.zeros(len(batch), dtype=torch.int64)
     for values, mask in ((batch.inputs, batch.mask), (batch.source, batch.source_mask)):
         if values is None:
@@ -90,7 +95,9 @@ def _longest(batch: Batch) -> Batch:
 
 
 def _unseen(model: Model, batch: Batch, side: Side) -> list[int]:
-    """Returns the positions of a side that no example's output depends on."""
+    """Returns, in ascending order, the positions of inputs or source that change no example's output: neither
+    gradient nor an exchange of values between examples reaches it.
+    """
     unseen = _without_gradient(model, batch, side)
     # A gradient may be blocked where a value is not.
     with torch.no_grad():
@@ -105,7 +112,9 @@ def _unseen(model: Model, batch: Batch, side: Side) -> list[int]:
 
 
 def _without_gradient(model: Model, batch: Batch, side: Side) -> list[int]:
-    """Returns the positions of a side whose embedding gets no gradient from the output."""
+    """Returns, in ascending order, the positions of inputs or source whose embedding gets a gradient of exactly 0
+    from the output, in every example.
+    """
     embedding = model.embedding if side == "inputs" else model.source_embedding
     embedded: list[Tensor] = []
 
@@ -125,7 +134,9 @@ def _without_gradient(model: Model, batch: Batch, side: Side) -> list[int]:
 
 
 def _read_out(model: Model, batch: Batch) -> Tensor:
-    """Computes logits (B, num_outputs), at the last position that is no padding where every one is read out."""
+    """Computes logits (B, num_outputs); where the task reads every position, those at the last one that is no
+    padding.
+    """
     logits: Tensor = model(**batch.model_inputs())
     if model.signature.readout != "all":
         return logits
@@ -133,7 +144,7 @@ def _read_out(model: Model, batch: Batch) -> Tensor:
 
 
 def _values(batch: Batch, side: Side) -> Tensor:
-    """Returns one side of a batch, tokens (B, T) or vectors (B, T, F)."""
+    """Returns the inputs or the source of a batch, tokens (B, T) or vectors (B, T, F); the source must not be None."""
     match side:
         case "inputs":
             return batch.inputs
@@ -145,7 +156,9 @@ def _values(batch: Batch, side: Side) -> Tensor:
 
 
 def _changed(batch: Batch, side: Side, places: list[int]) -> Batch:
-    """Returns the examples with what the next example has at some places of a side."""
+    """Returns a copy of a batch in which, at some places of inputs or source, each example has the values of the one
+    before it, the first those of the last.
+    """
     values = _values(batch, side)
     changed = values.clone()
     changed[:, places] = values.roll(1, 0)[:, places]
@@ -159,7 +172,7 @@ def _changed(batch: Batch, side: Side, places: list[int]) -> Batch:
 
 
 def _ranges(places: list[int]) -> str:
-    """Returns places in words: `0–1 and 7`."""
+    """Returns ascending positions in words, runs as ranges: `0–1 and 7`."""
     words = []
     # Along a run of places, place and index rise together.
     for _, run in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]):

@@ -23,7 +23,7 @@ from ablate.training.optimizers import Optimizer
 
 @dataclass
 class TrainingState:
-    """Everything that changes while a model trains."""
+    """Everything that changes while a model trains; `to_bytes` and `load` carry it from one attempt to the next."""
 
     model: Model
     optimizer: Optimizer
@@ -42,7 +42,11 @@ class TrainingState:
         return self.earlier_seconds + time.perf_counter() - self.started
 
     def to_bytes(self) -> bytes:
-        """Returns the state as bytes, with that of torch's global generators, from which a plugin may draw."""
+        """Returns the state as bytes for `load`, with torch's global random state on CPU and, for a model there, on
+        the GPU.
+
+        A plugin may draw from torch's global generators.
+        """
         cuda = self.model.device.type == "cuda"
         content = {
             "model": tensors_of(self.model),
@@ -61,7 +65,9 @@ class TrainingState:
         return buffer.getvalue()
 
     def load(self, state: bytes, batches: Iterator[Batch]) -> None:
-        """Takes over what `to_bytes` returned, and draws the batches of the steps that were made."""
+        """Replaces, in place, all that `to_bytes` returned, torch's global random state too, and draws from `batches`
+        those of the steps that were made.
+        """
         content = torch.load(io.BytesIO(state), map_location=self.model.device, weights_only=True)
         with torch.no_grad():
             for name, tensor in tensors_of(self.model).items():
@@ -81,10 +87,11 @@ class TrainingState:
 
 
 def packed(model: nn.Module) -> bytes:
-    """Returns parameters and persistent buffers by their path, in the safetensors format.
+    """Returns parameters and persistent buffers, path → values, as bytes in the safetensors format, a tensor that
+    several paths share once, under the first path.
 
-    A tensor that several paths share is kept under the first; the metadata's `shared` gives, in JSON, that path for
-    each of the others. One entry, since the format writes several in no fixed order.
+    The metadata's `shared` gives, in JSON, that path for each of the others. One entry, since the format writes
+    several in no fixed order.
     """
     tensors: dict[str, Tensor] = {}
     paths: dict[tuple[int, int, torch.Size], str] = {}
@@ -100,7 +107,9 @@ def packed(model: nn.Module) -> bytes:
 
 
 def unpack(content: bytes, model: nn.Module) -> None:
-    """Loads kept weights into a model of the same config. Raises `ValueError` for those of another model."""
+    """Copies what `packed` returned into a model of the same config, in place. Raises `ValueError` where paths are
+    missing or unknown, `RuntimeError` for other shapes.
+    """
     weights: Mapping[str, Tensor] = load(content)
     missing, unexpected = model.load_state_dict(weights, strict=False)
     # A shared tensor is kept under one of its paths.

@@ -26,9 +26,8 @@ class Schedule(ABC):
 
     @abstractmethod
     def factor(self, progress: float) -> float:
-        """Returns the share of the peak that is left at a progress.
-
-        progress: the share of the way from the first update at the peak to the last update, 0 … 1.
+        """Returns the share of the peak learning rate that is left, 1 at progress 0; progress runs to 1 from the
+        first update at the peak to the last update.
         """
 
 
@@ -69,7 +68,9 @@ class Cosine(Decay):
 
 
 def learning_rates(training: TrainingSection) -> list[float]:
-    """Returns the learning rate of every update, the first at index 0."""
+    """Returns the learning rate of every update, warm-up included: a list of `training.steps` numbers, the first
+    update at index 0.
+    """
     schedule: Schedule = training.schedule.build()
     warmup = training.warmup_steps
     first_at_peak = max(warmup, 1)

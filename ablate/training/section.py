@@ -54,11 +54,18 @@ class TrainingSection(StrictModel):
 
     @property
     def reports(self) -> tuple[int, ...]:
-        """The steps of all evaluations; the last step is one."""
+        """The numbers of steps after which a training is evaluated, ascending: the multiples of `eval_every`, and the
+        last step.
+        """
         return (*range(self.eval_every, self.steps, self.eval_every), self.steps)
 
     def validation_size(self, task: Task) -> int:
-        """Returns the number of validation examples of each evaluation."""
+        """Returns how many validation examples each evaluation reads: the study's number or, where it gives none, the
+        default; at most what the task has.
+
+        The default is as many as leave all examples that are only forwarded at a quarter of those that are trained,
+        at least 128.
+        """
         size = self.evaluation.validation
         if size is None:
             forwarded = self.steps * self.batch_size // 4
@@ -66,12 +73,16 @@ class TrainingSection(StrictModel):
         return min(size, task.sampling.validation or size)
 
     def forwarded(self, task: Task) -> int:
-        """Returns the most examples that a training forwards without training on them."""
+        """Returns how many examples a training forwards without training on them, at most: before the first step, in
+        all evaluations, and in all tests.
+        """
         initial = min(INITIAL, task.sampling.validation or INITIAL)
         return initial + len(self.reports) * self.validation_size(task) + self._tested(task)
 
     def _tested(self, task: Task) -> int:
-        """Returns the most examples of test and its slices that a training forwards."""
+        """Returns how many examples all tests forward, at most: test split and slices, once, and with `best` once
+        more per metric.
+        """
         examples = task.sampling.test
         for name in task.slices():
             examples += task.sliced(name).sampling.test

@@ -9,7 +9,9 @@ from ablate.training.section import TrainingSection
 
 
 class TrainingStep:
-    """The training step of one model on one task, which keeps the state of its optimizer."""
+    """The training step of one model on one task; it holds the optimizer, whose state changes at each call
+    of `take`.
+    """
 
     def __init__(self, model: Model, task: Task, training: TrainingSection) -> None:
         self.model = model
@@ -21,11 +23,11 @@ class TrainingStep:
         self.clip_norm = training.clip_norm
 
     def take(self, step: int, batch: Batch, lr: float) -> tuple[Tensor, Tensor]:
-        """Updates the parameters by the gradients of a batch, and returns its loss and their norm.
+        """Updates the model's parameters in place by one batch, at learning rate `lr`; returns the task's loss from
+        before the update, and the joint norm of the gradients before clipping, scalar tensors on the device.
 
-        step: the number of steps before this one, which decides the masks of dropout. Loss and norm are scalars on the
-        device, from before the update: the task's own loss, and the global norm of the gradients before clipping, that
-        of l2 decay included.
+        step: the number of steps before this one, which decides the masks of dropout. The loss is without l2 decay,
+        the norm with it.
         """
         self.model.start_step(step)
         loss = self.task.loss(self.model(**batch.model_inputs()), batch)

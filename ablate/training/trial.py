@@ -21,25 +21,23 @@ TaskConfig = Annotated[Any, Slot("task")]
 
 
 class TrialConfig(StrictModel):
-    """The resolved config of one trial."""
+    """The resolved config of one trial: its sections `task`, `model` and `training`."""
 
     task: TaskConfig
     model: ModelSection
     training: TrainingSection
 
     def built_task(self) -> Task:
-        """Builds the task, laid out for the model's topology. Raises `Invalid` with paths from the section `task`.
-
-        They do not name the section itself: `seq_len`, and not `task.seq_len`.
+        """Builds the task, laid out for the model's topology. Raises `Invalid` with paths that begin inside the
+        section `task`: `seq_len`, and not `task.seq_len`.
         """
         task: Task = self.task.build()
         return task.for_topology(self.model.topology.name)
 
 
 def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
-    """Trains the model of a trial on `threads` threads, and returns its record.
-
-    Torch's global generators and number of threads are restored at the end.
+    """Builds and trains the model of a trial on `threads` threads, and returns its record; torch's global generators,
+    number of threads and choice of kernels are restored.
     """
     config = parse(trial.config)
     task = config.built_task()
@@ -50,23 +48,25 @@ def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
 
 
 def resolve_device(name: str) -> str:
-    """Returns `cpu` or `cuda`: for `auto`, `cuda` where torch can use a GPU."""
+    """Returns `cpu` or `cuda`: for `auto`, `cuda` where torch can use a GPU, else `cpu`; any other name as it is."""
     if name != "auto":
         return name
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def parse(config: Mapping[str, Any]) -> TrialConfig:
-    """Returns the sections of a trial from plain data. Raises pydantic's `ValidationError`."""
+    """Returns the sections of a trial from nested plain data. Raises pydantic's `ValidationError` for unknown,
+    missing or wrong fields.
+    """
     return TrialConfig.model_validate(dict(config))
 
 
 @contextmanager
 def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
-    """Runs its block on `threads` threads with torch's global generators seeded; on CUDA, with repeatable kernels.
+    """Runs its block on `threads` threads with torch's global generators seeded by `seed`, for `cuda` with repeatable
+    kernels too; afterwards restores threads, generators and kernels.
 
-    Threads, generators and kernels are restored. The harness draws nothing from the global generators; seeded, a
-    plugin's modules repeat too.
+    The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
     """
     threads_before = torch.get_num_threads()
     deterministic = torch.are_deterministic_algorithms_enabled()

@@ -65,18 +65,23 @@ class SequenceWorkload(Workload):
         self._sound: set[Any] = set()
 
     def load_parts(self) -> None:
-        """Registers every part of the package, and those of installed plugins."""
+        """Registers, for the whole process, every part of the package and those of installed plugins."""
         CATALOGUE.load_builtin()
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
-        """Returns the sections of a study with their defaults; a task must be named.
+        """Returns the sections of a study, name → (type, default): `task`, which has none and must be given, `model`
+        and `training`.
 
         The defaults of model and training are validated like values that a study gives.
         """
         return {"task": (TaskConfig, ...), "model": (ModelSection, {}), "training": (TrainingSection, {})}
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """Builds task, model and optimizer of a config, without memory. Raises `Invalid` with all problems."""
+        """Raises `Invalid` with the problems of a config, paths from its root: numbers beyond limits first, else all
+        of training, task, model and optimizer, else memory and rules for a user's parts.
+
+        The model is built on the meta device, without memory.
+        """
         trial = _within_limits(config)
         with Gather() as at:
             _check_training(at, trial.training)
@@ -96,7 +101,9 @@ class SequenceWorkload(Workload):
                     check_parts(trial.model, signature, model, self._sound)
 
     def _built(self, section: ModelSection, signature: Signature) -> Model:
-        """Builds a model on the meta device. Raises `Invalid` with paths from the section."""
+        """Returns the model of a section, on the meta device; the last one again where section and signature are
+        equal. Raises `Invalid` with paths from the section.
+        """
         if self._last is None or self._last[:2] != (section, signature):
             self._last = section, signature, build_model(section, signature, device="meta")
         return self._last[2]
@@ -124,17 +131,21 @@ class SequenceWorkload(Workload):
         )
 
     def _facts_of(self, trial: TrialConfig, task: Task) -> _ModelFacts:
-        """Returns the facts of the model of a trial, which are found once for each model and task."""
+        """Returns sizes, metrics and costs of a trial's model, found once for each pair of sections `task` and
+        `model`.
+
+        They do not depend on the section `training`.
+        """
         key = repr((trial.task, trial.model))
         if key not in self._facts:
             self._facts[key] = self._find_facts(trial, task)
         return self._facts[key]
 
     def _find_facts(self, trial: TrialConfig, task: Task) -> _ModelFacts:
-        """Returns the facts of a trial's model, which is built on the meta device.
+        """Returns sizes, metrics and costs of a trial's model, built on the meta device. Models that differ in
+        neutral parts and dropout alone share the FLOPs. Raises `Invalid`.
 
-        Models of one skeleton share its FLOPs, and a model equal to the last is not built again. Raises `Invalid` with
-        paths from the model section.
+        The paths of `Invalid` are from the model section. A model equal to the last is not built again.
         """
         model = self._built(trial.model, task.signature)
         parameters_by_part = model.parameters_by_part()
@@ -152,14 +163,13 @@ class SequenceWorkload(Workload):
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
-        """Returns the number of trainable parameters, without counting FLOPs."""
+        """Returns the number of trainable parameters of a config, without counting FLOPs. Raises `Invalid`."""
         trial, task = _read(config)
         return sum(self._built(trial.model, task.signature).parameters_by_part().values())
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        """Returns what limits a verdict on a config.
-
-        Numbers read as names, inputs out of reach, test examples seen in training, the best without an ability.
+        """Returns texts on what limits a verdict on a config: numbers read as names, inputs out of the model's reach,
+        test examples seen in training, what a model without an ability can reach.
         """
         trial, task = _read(config)
         draws = trial.training.steps * trial.training.batch_size
@@ -167,7 +177,7 @@ class SequenceWorkload(Workload):
         return [*mixed_columns(trial.task), *unreached, *task_cautions(task, draws)]
 
     def advice(self, config: Mapping[str, Any]) -> list[str]:
-        """Returns advice for a config that trains for fewer steps than its task recommends; else none."""
+        """Returns one text where a config trains for fewer steps than its task recommends; else an empty list."""
         trial = _within_limits(config)
         steps = trial.training.steps
         task_class: type[Task] = type(trial.task).part
@@ -180,11 +190,15 @@ class SequenceWorkload(Workload):
         ]
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement | None:
-        """Returns None: tasks say how their test examples are drawn."""
+        """Returns None for every config: a study states nothing on data, as tasks say how their test examples are
+        drawn.
+        """
         return None
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
-        """Returns a digest of what task and model compute, whatever their training."""
+        """Returns 32 hexadecimal digits, equal for configs whose task and model compute the same from the same
+        initial values, whatever their training. Raises `Invalid`.
+        """
         with isolated("cpu", stream_seed(0, "global")):
             trial, task = _read(config)
             with Gather() as at, at("model"):
@@ -192,40 +206,54 @@ class SequenceWorkload(Workload):
         return digest
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Returns torch's version, the type of the device, the dtype, and the threads where several."""
+        """Returns name → text: torch's version, the type of the device that is used, the dtype, and `threads` where
+        there are several.
+        """
         device = resolve_device(parse(config).training.device)
         versions = {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
         return {**super().identity(config), **versions}
 
     def irrelevant(self) -> tuple[str, ...]:
-        """Returns the path of the requested device, since `identity` has the one that is used."""
+        """Returns the path of the requested device alone, which no trial id stands for: `identity` has the one that
+        is used.
+        """
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """Returns the function that trains every trial, and not this class with its checks and descriptions."""
+        """Returns the function that trains every trial, whose source trial ids stand for, and not this class with its
+        checks.
+        """
         return [train_trial]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
-        """Trains the model of a trial, and returns its record."""
+        """Builds and trains the model of a trial, and returns its record."""
         return train_trial(trial, emit, self.threads)
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        """Builds what can be timed: forward pass, training step and, for causal models, generation."""
+        """Returns name → what can be timed: `forward`, `step` and, for a causal model without segments, `generation`;
+        builds the model with its memory.
+        """
         return operations_of(_within_limits(config), partial(self.describe, config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Raises `Invalid` when a model that was trained on `config` cannot be evaluated on `task`."""
+        """Raises `Invalid` for a section `task` beyond limits, or one on which a model that was trained on `config`
+        cannot be evaluated; paths from the root.
+        """
         check_limits({"task": task})
         check_evaluation(config, task)
 
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
-        """Evaluates kept weights on the test split of a task, with the data of the trial's seed."""
+        """Returns metrics and attention weights of kept weights on the test split that the section `task` has for the
+        trial's seed.
+        """
         return evaluate_kept(trial, weights, task, self.threads)
 
 
 @dataclass(frozen=True)
 class _ModelFacts:
-    """The sizes, metrics and costs of a model on a task, whatever its training."""
+    """The sizes, descriptions of metrics, and costs of a model on a task, before it is trained and whatever its
+    training.
+    """
 
     parameters_by_part: Mapping[str, int]
     layer_metrics: Set[str]  # Names of the metrics that its layers have.
@@ -236,11 +264,11 @@ class _ModelFacts:
 
 @dataclass(frozen=True)
 class _SkeletonFacts:
-    """The FLOPs and unreached inputs that models of one skeleton share, found when asked for.
+    """The FLOPs and unreached inputs of a model, found when asked for; models that differ in neutral parts and
+    dropout alone share them.
 
-    Such models differ in neutral parts and dropout alone (see `flops.skeleton`).
-
-    A plugin may not stand to be looked into, in float64 or on made-up values; it can train all the same.
+    See `flops.skeleton`. A plugin may not stand to be looked into, in float64 or on made-up values; it can train all
+    the same.
     """
 
     section: ModelSection
@@ -249,33 +277,39 @@ class _SkeletonFacts:
 
     @cached_property
     def flops(self) -> Flops | None:
-        """The FLOPs of one example; None where they cannot be counted."""
+        """The floating-point operations of one example, forward and in training; None where counting raises."""
         with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
             return count(self.section, self.task.signature, self.num_parameters)
         return None
 
     @cached_property
     def unreached(self) -> list[str]:
-        """The inputs that the output cannot see, as clauses; none where that cannot be found out."""
+        """The inputs that the output cannot see, a text each (`reach.unreached`); none where that search raises."""
         with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
             return unreached(self.section, self.task)
         return []
 
 
 def _read(config: Mapping[str, Any]) -> tuple[TrialConfig, Task]:
-    """Returns the sections of a trial's config, and its task."""
+    """Returns the sections of a trial's config, and its task, laid out for the topology. Raises `Invalid` for numbers
+    beyond limits, and for a task that cannot be built.
+    """
     trial = _within_limits(config)
     return trial, trial.built_task()
 
 
 def _within_limits(config: Mapping[str, Any]) -> TrialConfig:
-    """Returns the sections of a trial that may be built. Raises `Invalid` for one that is too large."""
+    """Returns the sections of a trial's config. Raises `Invalid` for numbers beyond limits, else `ValidationError`
+    for wrong fields.
+    """
     check_limits(config)
     return parse(config)
 
 
 def _check_training(at: Gather, training: TrainingSection) -> None:
-    """Collects the problems of the training section alone."""
+    """Collects in `at` the problems of the training section alone: more warm-up steps than steps, a GPU that is not
+    there, a schedule that cannot be built.
+    """
     warmup = training.warmup_steps
     steps = training.steps
     rule = f"must not be more than steps = {steps}"
@@ -288,7 +322,9 @@ def _check_training(at: Gather, training: TrainingSection) -> None:
 
 
 def _check_task(at: Gather, trial: TrialConfig, task: Task) -> None:
-    """Collects what the task does not allow of topology and batch size."""
+    """Collects in `at` a topology that the task does not support and, for a data set, a batch larger than its
+    training examples.
+    """
     topology = trial.model.topology.name
     rule = f"must be one that task {trial.task.name} supports"
     at.refuse(topology not in task.topologies, "model.topology", rule, topology, ", ".join(task.topologies))
@@ -301,6 +337,8 @@ def _check_task(at: Gather, trial: TrialConfig, task: Task) -> None:
 
 
 def _build_optimizer(training: TrainingSection, model: Model) -> None:
-    """Builds the optimizer for one parameter of each number of dimensions. Raises `Invalid`."""
+    """Builds the optimizer for one parameter of each number of dimensions, and drops it. Raises `Invalid` where it
+    refuses its config or these parameters.
+    """
     by_dimensions = {parameter.ndim: parameter for parameter in model.parameters()}
     training.optimizer.build(list(by_dimensions.values()))
