@@ -24,7 +24,7 @@ class FeedForward(Part):
 
 @register("feedforward", "none")
 class NoFeedForward(FeedForward):
-    """x: blocks omit this sublayer, with its norm and residual."""
+    """x, unchanged: blocks omit this sublayer, with its norm and residual."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """Returns `x_btd` itself, (B, T, D)."""

@@ -78,6 +78,7 @@ class Convolution(Mixer):
 @register("mixer", "fourier")
 class Fourier(Mixer):
     """Re(F_T(F_D(x))), the discrete Fourier transform over features and positions (Lee-Thorp et al. 2021, "FNet").
+    The constructor raises `Invalid` for a causal model, and for a task with padding.
 
     No parameters. Encoder only, since each frequency sums over all positions; no padding, since the
     frequencies depend on the length with padding; any length.

@@ -24,6 +24,7 @@ CHUNK = 64  # Length of a chunk: positions within one are compared pair by pair,
 @register("mixer", "linear_attention")
 class LinearAttention(Mixer):
     """Σ_j φ(q_i)ᵀφ(k_j) v_j / Σ_j φ(q_i)ᵀφ(k_j) for each head, then W_O; φ(x) = elu(x) + 1 (Katharopoulos et al. 2020).
+    The constructor raises `Invalid` where num_heads does not divide d_model, unless d_k and d_v are both given.
 
     Encoder and decoder (sums over j ≤ i); padding anywhere, which adds nothing to the sums; any length. There
     are no weights that a position, a score or a mask for each query could act on. A sequence of padding alone

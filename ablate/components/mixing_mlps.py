@@ -62,6 +62,7 @@ class AllPositions(FixedLength):
 @register("mixer", "mlp")
 class FlatMLP(AllPositions):
     """W_down GELU(W_up vec(x) + b_up) + b_down over the flattened sequence vec(x) ∈ R^{T·D} (Rumelhart et al. 1986).
+    The constructor raises `Invalid` for a causal model.
 
     Encoder only, since each hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
     """
@@ -95,6 +96,7 @@ class FlatMLP(AllPositions):
 @register("mixer", "mlp_mixer")
 class MLPMixer(AllPositions):
     """W_down GELU(W_up x_d + b_up) + b_down for each feature x_d ∈ R^T (Tolstikhin et al. 2021, equation 1).
+    The constructor raises `Invalid` for a causal model.
 
     The token-mixing half of a Mixer block; the feed-forward with GELU is the other. Encoder only, since each
     hidden unit reads all positions; padding anywhere, as zeros; up to max_len.
@@ -155,6 +157,7 @@ class ResMLP(FixedLength):
 @register("mixer", "gmlp")
 class GMLP(FixedLength):
     """(u ⊙ (A Norm(v) + b)) W_down with [u, v] = GELU(x W_up), A ∈ R^{T×T} (Liu et al. 2021, section 2).
+    The constructor raises `Invalid` for an odd `hidden`.
 
     The whole block of the paper between its norm and its residual; the paper has no other feed-forward
     (`feedforward: none`); Norm is a layer norm, b a number for each position. Encoder, and decoder with the

@@ -43,7 +43,9 @@ class NoNorm(Norm):
 
 
 class Affine(Norm):
-    """Base of the norms that multiply each feature by a weight and, unless `shifts` is False, add a bias."""
+    """Base of the norms that multiply each feature by a weight and, unless `shifts` is False, add a bias; `eps` is
+    added to the variance or the mean square.
+    """
 
     shifts: ClassVar[bool] = True
     bias: nn.Parameter | None
@@ -132,7 +134,7 @@ class BatchNorm(Affine):
         self.register_buffer("running_var", torch.empty(sizes.d_model))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills weight and running variance with ones, bias and running mean with zeros."""
+        """Fills weight and running variance, (D), with ones, bias and running mean, (D), with zeros."""
         super().initialise(draw)
         self.running_mean.zero_()
         self.running_var.fill_(1)

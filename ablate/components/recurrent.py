@@ -39,7 +39,8 @@ class CellKind:
 
 
 class Recurrent(Mixer):
-    """Base of the recurrent mixers.
+    """Base of the recurrent mixers, (B, T, D) → (B, T, D): a cell reads forwards, and unless causal another
+    backwards; the constructor then raises `Invalid` for an odd `hidden`.
 
     Causal: one cell reads forwards. Otherwise one reads forwards and one backwards, each with half of the
     state, their outputs side by side (Schuster and Paliwal 1997). A linear map follows where the state is not

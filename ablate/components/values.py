@@ -33,7 +33,7 @@ class Full(Value):
         self.projection = projection(sizes.d_model, sizes.num_heads * sizes.d_v, sizes.splits, sizes.bias)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """Returns the values of all heads, (B, T, D) → (B, T, H·d_v)."""
+        """Returns the values of all heads side by side, (B, T, D) → (B, T, H·d_v), head by head."""
         return self.projection(x_btd)
 
 
@@ -70,7 +70,7 @@ class LowRank(Value):
         self.up.weight.mul_(3**0.5)
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """Returns the values of all heads, (B, T, D) → (B, T, H·d_v)."""
+        """Returns the values of all heads side by side, (B, T, D) → (B, T, H·d_v), head by head."""
         return self.up(self.down(x_btd))
 
 

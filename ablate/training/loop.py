@@ -80,7 +80,7 @@ class _RunEnded(Exception):
 
 
 class Trainer:
-    """The training of one model on one task, from its first step or a saved state."""
+    """The training of one model on one task, from its first step or from `trial.state`; `train` runs all of it."""
 
     def __init__(self, model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> None:
         started = time.perf_counter()
@@ -137,8 +137,8 @@ class Trainer:
 
     @property
     def is_saved(self) -> bool:
-        """True where the number of steps made is a multiple of the trial's `save_every`, but not after the
-        last step.
+        """True where the number of steps made is a multiple of the trial's `save_every`, but not after the last step;
+        never where that is None.
         """
         save_every = self.trial.save_every
         if not save_every or self.is_last:

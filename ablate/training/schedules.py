@@ -41,7 +41,7 @@ class Constant(Schedule):
 
 
 class Decay(Schedule):
-    """The base of the schedules that fall."""
+    """The base of the schedules that fall from the peak to its share `final` at the last update."""
 
     class Config(PartConfig):
         final: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -53,7 +53,7 @@ class Linear(Decay):
     """A fall in a straight line: 1 − (1 − final) · p."""
 
     def factor(self, progress: float) -> float:
-        """Returns 1 − (1 − final) · p."""
+        """Returns 1 − (1 − final) · p, p the progress."""
         return 1 - (1 - self.config.final) * progress
 
 
@@ -62,7 +62,7 @@ class Cosine(Decay):
     """A fall along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
 
     def factor(self, progress: float) -> float:
-        """Returns final + (1 − final) · (1 + cos πp) / 2."""
+        """Returns final + (1 − final) · (1 + cos πp) / 2, p the progress."""
         final = self.config.final
         return final + (1 - final) * (1 + math.cos(math.pi * progress)) / 2
 

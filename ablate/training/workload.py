@@ -109,7 +109,9 @@ class SequenceWorkload(Workload):
         return self._last[2]
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Returns metrics, sizes and costs of a config; FLOPs are None where they cannot be counted."""
+        """Returns metrics, sizes and costs of a config, found without training; FLOPs are None where they cannot be
+        counted. Raises `Invalid`.
+        """
         trial, task = _read(config)
         training = trial.training
         facts = self._facts_of(trial, task)
