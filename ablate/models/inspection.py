@@ -35,7 +35,7 @@ DEAD = "dead_units"
 
 @dataclass(frozen=True)
 class LayerAttention:
-    """The attention of one module on one batch."""
+    """The weights and logits of one attention module on one batch, and which of its queries and keys are real."""
 
     weights: Tensor  # (B, H, T_q, T_k).
     logits: Tensor | None  # (B, H, T_q, T_k), −∞ where masked; None where weights are not made from scores.

@@ -23,9 +23,10 @@ from ablate.models.section import ModelSection
 
 
 class Model(nn.Module):
-    """A sequence model as a study's `model:` section describes it; made by `build_model`.
+    """A sequence model as a study's `model:` section describes it, made by `build_model`.
+    Raises `Invalid` with paths from the section.
 
-    `seed` and `stream` name its dropout streams. Raises `Invalid` with paths from the section.
+    `seed` and `stream` name its dropout streams; initial values are not set here.
     """
 
     def __init__(self, section: ModelSection, signature: Signature, seed: int = 0, stream: str = "") -> None:

@@ -135,10 +135,8 @@ class Dates(Transduction, Generated):
         self.set_support(num_days * len(self.forms))
 
     def hashed_tensors(self, examples: Batch) -> Iterable[Tensor | None]:
-        """Returns a list of one tensor, the `inputs` (B, T) that spell the day in ISO 8601,
-        so that a day is in one part of the data.
-
-        Its part does not depend on its form.
+        """Returns a list of one tensor, the `inputs` (B, T) that spell the day in ISO 8601:
+        a day is in one part of the data, whatever its form.
         """
         return [examples.inputs]
 

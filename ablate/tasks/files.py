@@ -125,10 +125,10 @@ class Table:
 @kept_per_file
 def read_table(file: DataFile) -> Table:
     """Returns the table of a parquet file (`.parquet`), or of text with a header.
-    Raises `Invalid` where a column has no name or that of another.
+    Raises `Invalid` where two columns have one name.
 
-    The cells of a `.tsv` are parted by tabs, those of any other text by commas, semicolons, tabs or bars. It is read
-    once, until the file changes.
+    It raises it too where a column of a text has no name. The cells of a `.tsv` are parted by tabs, those of any other
+    text by commas, semicolons, tabs or bars. A file is read once, until it changes.
     """
     if file.lower().endswith(".parquet"):
         return _read_parquet(file)

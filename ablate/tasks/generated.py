@@ -48,7 +48,7 @@ WARMUP_TRAINING: Mapping[str, Any] = {
 
 
 class Generated(Task):
-    """A task that can draw any number of examples.
+    """A task that can draw any number of examples, none of which is for both training and evaluation.
 
     A subclass defines `examples`, and calls `set_support` in its constructor.
     """
@@ -224,8 +224,8 @@ def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
 
 
 def below(uniform: NDArray[np.float64], limit: int | Integers) -> Integers:
-    """Returns an integer 0 … limit − 1, each as likely, for each draw in [0,
-    1); `limit` is a number or an array that broadcasts.
+    """Returns, for each draw in [0, 1), an integer 0 … limit − 1, each as likely. `limit` is a number or an array of
+    which each draw has its own.
     """
     return (uniform * limit).astype(np.int64)
 

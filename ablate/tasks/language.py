@@ -53,7 +53,8 @@ class Text:
 
 
 class Language(Labelling):
-    """A task on a text that is made of pieces; a subclass defines which they are.
+    """A task on a text, whose target at each position of a window is the next character;
+    a subclass defines the pieces that are split.
 
     A piece that occurs twice counts once, and a hash of it decides which part it is for, the same for every seed; the
     pieces of a part stand in their order. Training draws windows from anywhere in its part; those for validation and

@@ -15,10 +15,10 @@ CHUNK = 4096  # Training examples that are gathered at a time.
 
 
 class Pool(Task):
-    """A task whose examples are rows of a data set.
+    """A task whose examples are rows of a data set; a subclass decides which rows each split holds,
+    and makes a batch of some rows.
 
-    A subclass decides which rows each split holds, and makes a batch of some rows. Training data are shuffled anew
-    every epoch; batches cross the ends of epochs, so that all are full.
+    Training data are shuffled anew every epoch; batches cross the ends of epochs, so that all are full.
     """
 
     @abstractmethod

@@ -45,8 +45,8 @@ class Columns(Rows):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> RowData:
-        """Returns the given columns and the target of a table. Raises `Invalid`
-        where one is missing or is not what the config says.
+        """Returns the given columns and the target of a table; raises `Invalid` where one is missing,
+        or is not what the config states.
 
         Inputs are, for each row, the values of its columns, and the first feature of each, 0 where there is none:
         (N, 2, C).

@@ -116,9 +116,8 @@ class StepwiseModel(Protocol):
         """The embedding of a source; None where the model reads none."""
 
     def encode(self, source: Tensor | None, mask: Tensor | None, /) -> Any:
-        """Returns the encoded source, for `step`; raises `ValueError` where the source is None.
-
-        So does a model whose `source_embedding` is None, for any source.
+        """Returns the encoded source, for `step`; raises `ValueError` where the source is None,
+        or the model's `source_embedding` is.
         """
 
     def step(self, inputs: Tensor, start: int, state: Any, memory: Any, /) -> tuple[Tensor, Any]:
