@@ -24,7 +24,7 @@ from ablate.models.fused import fused_attention
 
 
 class KeysAndValues(NamedTuple):
-    """Keys, before their positions, and values of a sequence, by head."""
+    """The keys (B, H_kv, T, d_k), not yet normalised or rotated, and the values (B, H_kv, T, d_v) of a sequence."""
 
     keys: Tensor  # (B, H_kv, T, d_k).
     values: Tensor  # (B, H_kv, T, d_v).
@@ -87,7 +87,9 @@ class Attention(Mixer):
         self._build_maps(config, head_sizes)
 
     def _build_parts(self, at: Gather, config: Config, sizes: Sizes) -> None:
-        """Builds weighting, score and value, with their problems collected at their fields."""
+        """Sets `weighting`, `value` and `score`, which is None where the weighting reads no scores;
+        collects their problems in `at`.
+        """
         with at("weighting"):
             self.weighting = config.weighting.build(sizes)
         with at("score"):
@@ -97,7 +99,11 @@ class Attention(Mixer):
             self.value = config.value.build(replace(sizes, num_heads=self.num_kv_heads, splits=splits))
 
     def _build_maps(self, config: Config, sizes: Sizes) -> None:
-        """Builds the projections around the heads, the norms of queries and keys, and the dropout."""
+        """Sets the linear maps `query`, `key` and `output`, the norms of queries and keys, and the dropout of weights.
+
+        `query` is None where the weighting reads no scores, `key` where nothing reads keys or it is `query` (`tied`).
+        Norms are identities without `qk_norm`.
+        """
         q_width = self.num_heads * sizes.d_q
         k_width = self.num_kv_heads * sizes.d_k
         q_splits = self.num_heads if config.split == "before" else 1
@@ -114,26 +120,30 @@ class Attention(Mixer):
         self.weights_dropout = sizes.dropout_at("attention_weights")
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the output (B, T, D) of self-attention over inputs (B, T, D).
+        """Returns the output (B, T, D) of self-attention over inputs (B, T, D). `mask` is boolean, broadcastable to
+        (B, 1, T_q, T_k), True where a query may attend.
 
-        `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal model
-        masks the future beside it. A query that may attend to nothing gets zeros, before the output's bias.
+        A causal model masks the future beside it. A query that may attend to nothing gets zeros, before the output's
+        bias.
         """
         # Queries first: the backward pass adds up the gradients of x in the order of these maps.
         q = self.queries(x_btd)
         return self.attend(q, self.read(x_btd), position, mask, self.is_causal)
 
     def weights(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the attention weights (B, H, T_q, T_k) of `forward`, before dropout; masked ones are 0."""
+        """Returns the weights (B, H, T, T) of `forward` for inputs (B, T, D), before dropout;
+        those that `mask`, or a causal model, hides are 0.
+        """
         q = self.queries(x_btd)
         return self.attend_weights(q, self.read(x_btd), position, mask, self.is_causal)
 
     def step(
         self, x_b1d: Tensor, position: Position, state: KeysAndValues | None = None
     ) -> tuple[Tensor, KeysAndValues]:
-        """Returns the output (B, 1, D) at one more position, and the new state; see `Mixer.step`.
+        """Returns the output (B, 1, D) at one more position (B, 1, D),
+        and the keys and values of all positions so far, which are the next `state`.
 
-        The state is the keys and values of all positions so far.
+        `state` is None at the first position; see `Mixer.step`.
         """
         so_far = self.read(x_b1d)
         if state is not None:
@@ -143,7 +153,9 @@ class Attention(Mixer):
         return self.attend(self.queries(x_b1d), so_far, position), so_far
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Counts what weighting, value, score and norms compute beside matrix products; see `Part.beside`."""
+        """Returns, by function name, how many numbers weighting, value,
+        score and norms of heads work on beside matrix products. See `Part.beside`.
+        """
         counts = [self.weighting.beside(queries, keys), self.value.beside(queries, keys)]
         if self.score is not None:
             counts.append(self.score.beside(queries, keys))
@@ -157,15 +169,15 @@ class Attention(Mixer):
         return together(counts)
 
     def queries(self, x_btd: Tensor) -> Tensor:
-        """Returns the queries (B, H, T, d_q) of inputs (B, T, D), before their positions.
-
-        They have width 0 where the weighting reads no scores.
+        """Returns the queries (B, H, T, d_q) of inputs (B, T, D), not yet normalised or rotated;
+        of width 0 where the weighting reads no scores.
         """
         queries_btn = x_btd[..., :0] if self.query is None else self.query(x_btd)
         return _split(queries_btn, self.num_heads)
 
     def read(self, x_bsd: Tensor) -> KeysAndValues:
-        """Returns the keys, before their positions, and the values of inputs (B, S, D).
+        """Returns the keys (B, H_kv, S, d_k), not yet normalised or rotated, and the values (B, H_kv, S, d_v)
+        of inputs (B, S, D).
 
         Keys have width 0 where neither the score nor the value reads them.
         """
@@ -182,9 +194,11 @@ class Attention(Mixer):
         mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Returns the output (B, T, D) of queries (B, H, T, d_q) that attend to a source.
+        """Returns the output (B, T_q, D) of queries (B, H, T_q, d_q), from `queries`, that attend to keys and values
+        from `read`; `mask` is as in `forward`, `causal` hides later keys.
 
-        The source is what `read` returned, for the sequence of the queries or for another one.
+        Keys and values are of the queries' sequence or of another one; with `causal`, the last query is at the last
+        key's position.
         """
         q, k = self._positioned(q, source.keys, position)
         v = self._shared(source.values)
@@ -207,23 +221,30 @@ class Attention(Mixer):
         mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Returns the weights (B, H, T_q, T_k) with which `attend` mixes the values, before dropout."""
+        """Returns the weights (B, H, T_q, T_k) with which `attend` mixes the values, before dropout; 0 where hidden."""
         q, k = self._positioned(q, source.keys, position)
         return self._weights(q, k, position, mask, causal)
 
     def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
-        """Returns queries and keys ready for the score: normalised, with their positions, of H heads."""
+        """Returns queries and keys as the score reads them: normalised, rotated, both of H heads.
+
+        Without a score they are not normalised or rotated.
+        """
         if self.score is not None:
             q, k = position.rotate(self.query_norm(q), self.key_norm(k))
         return q, self._shared(k)
 
     def _shared(self, x_bgtn: Tensor) -> Tensor:
-        """Repeats each head of keys or values for all of its queries: (B, H_kv, T, d) → (B, H, T, d)."""
+        """Returns each head of keys or values repeated for the H / H_kv query heads that share it:
+        (B, H_kv, T, d) → (B, H, T, d).
+        """
         queries_per_head = self.num_heads // self.num_kv_heads
         return x_bgtn if queries_per_head == 1 else x_bgtn.repeat_interleave(queries_per_head, 1)
 
     def _weights(self, q: Tensor, k: Tensor, position: Position, mask: Tensor | None, causal: bool) -> Tensor:
-        """Returns the weights (B, H, T_q, T_k) of queries and keys that are ready for the score."""
+        """Returns the weights (B, H, T_q, T_k) of queries and keys from `_positioned`;
+        0 where `mask` is False or, with `causal`, the key is later.
+        """
         logits = self._logits(q, k, position)
         if causal:
             mask = with_future_masked(mask, q.shape[2], k.shape[2], q.device)
@@ -245,7 +266,7 @@ class Attention(Mixer):
 
 
 def _head_sizes(config: Attention.Config, sizes: Sizes) -> Sizes:
-    """Returns the sizes of the model with those of the attention's heads.
+    """Returns `sizes` with the config's numbers and widths of heads and bias, defaults filled in; refuses nothing.
 
     Where the number of heads is wrong, the widths only serve to find the problems of the other parts.
     """
@@ -263,17 +284,20 @@ def _head_sizes(config: Attention.Config, sizes: Sizes) -> Sizes:
 
 
 def _head_norm(sizes: Sizes, width: int) -> RMSNorm:
-    """Returns a norm over one head's features, of which there are `width`."""
+    """Returns a new RMS norm over the `width` features of one head."""
     return RMSNorm(RMSNorm.Config(), replace(sizes, d_model=width))
 
 
 def _split(x_btn: Tensor, heads: int) -> Tensor:
-    """Splits the features of each position into heads: (B, T, H·d) → (B, H, T, d)."""
+    """Returns the features of each position split into heads: (B, T, heads · d) → (B, heads, T, d)."""
     return x_btn.unflatten(2, (heads, x_btn.shape[2] // heads)).transpose(1, 2)
 
 
 def _check_heads(at: Gather, config: Attention.Config, d_model: int) -> None:
-    """Refuses numbers of heads that do not divide what is split among them."""
+    """Collects in `at` a problem where `num_heads` does not divide d_model, or `num_kv_heads` not `num_heads`.
+
+    With `split: after`, d_model need not be divided where d_k and d_v are both given.
+    """
     heads = config.num_heads
     kv_heads = config.num_kv_heads or heads
     rule = f"must divide d_model = {d_model}"
@@ -287,7 +311,11 @@ def _check_heads(at: Gather, config: Attention.Config, d_model: int) -> None:
 
 
 def _check_widths(at: Gather, config: Attention.Config, sizes: Sizes) -> None:
-    """Refuses widths of heads that `tied`, the score or the value contradict."""
+    """Collects in `at` a problem where queries and keys, or keys and values, must be alike in width and are not.
+
+    Queries and keys must with `tied`, which needs as many heads of both too, and with a score that does not join two
+    widths; keys and values, where the value reads keys.
+    """
     d_q, d_k = sizes.d_q, sizes.d_k
     untieable = config.tied and (d_q != d_k or sizes.num_kv_heads != sizes.num_heads)
     rule = "needs queries and keys of one width and number of heads"
@@ -304,7 +332,9 @@ def _check_widths(at: Gather, config: Attention.Config, sizes: Sizes) -> None:
 
 
 def _check_unread(at: Gather, config: Attention.Config) -> None:
-    """Refuses settings of the scores under a weighting that reads none."""
+    """Collects in `at` a problem for `tied`, for `qk_norm` and for a score other than the default,
+    where the weighting reads no scores.
+    """
     if config.weighting.part.reads_scores:
         return
     rule = f"has no effect with weighting {config.weighting.name}, which reads no scores"

@@ -22,7 +22,7 @@ SublayerName = Literal["mixer", "cross", "feedforward"]
 
 @dataclass(frozen=True)
 class _Sublayer:
-    """The modules around the function of a sublayer.
+    """Settings, norms and dropouts of a sublayer around its function: mixer, cross-reader or feed-forward.
 
     They are registered in the block, as the function is: their paths there name their random streams.
     """
@@ -38,13 +38,15 @@ class _Sublayer:
     residual_dropout: nn.Module
 
     def before(self, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-        """Returns what the function is given where the sublayer is given x, both (B, T, D)."""
+        """Returns what the sublayer's function reads, (B, T, D): x, normalised unless with `post` or without a norm."""
         if self.placement == "post" or self.norm is None:
             return x_btd
         return self.norm(x_btd, real_bt)
 
     def after(self, x_btd: Tensor, y_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-        """Returns the sublayer's output where it is given x and its function returns y, all (B, T, D)."""
+        """Returns the sublayer's output (B, T, D) from its input x and its function's output y: with dropout and, where
+        the settings say so, norms and the residual x.
+        """
         if self.norm_after is not None:
             y_btd = self.norm_after(y_btd, real_bt)
         y_btd = self.dropout(y_btd)
@@ -57,7 +59,7 @@ class _Sublayer:
 
 
 class Block(nn.Module):
-    """Sublayers one after the other; a feed-forward or cross-reader `none` is omitted.
+    """A mixer, a reader of the source and a feed-forward, one after the other; a part called `none` is omitted.
 
     pre       x + Dropout(Sublayer(Norm(x)))            Xiong et al. 2020
     post      Norm(x + Dropout(Sublayer(x)))            Vaswani et al. 2017
@@ -87,7 +89,10 @@ class Block(nn.Module):
     def _add_sublayer(
         self, at: Gather, name: SublayerName, part: PartConfig, section: ModelSection, sizes: Sizes
     ) -> None:
-        """Builds a sublayer around a part, and registers its modules under paths that begin with `name`."""
+        """Builds a part with its norms and dropouts, appends them to `sublayers`, and collects their problems in `at`.
+
+        Modules are registered under paths that begin with `name`.
+        """
         placement = section.norm_placement
         norm: nn.Module | None = None
         norm_after: nn.Module | None = None
@@ -130,9 +135,10 @@ class Block(nn.Module):
         real_bt: Tensor | None = None,
         memory: Memory | None = None,
     ) -> Tensor:
-        """Returns the output (B, T, D) of the last sublayer for inputs (B, T, D).
+        """Returns the output (B, T, D) of all sublayers for inputs (B, T, D); `mask` is as in `Attention.forward`.
 
-        `mask` is as in attention, `real_bt` (B, T) False at padding.
+        `real_bt` (B, T) is False at padding, None without any; `memory` is the encoded source, for a block that reads
+        one.
         """
         for sublayer in self.sublayers:
             y_btd = sublayer.before(x_btd, real_bt)
@@ -151,7 +157,7 @@ class Block(nn.Module):
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the output (B, 1, D) at one more position, and the new state; see `Mixer.step`."""
+        """Returns the output (B, 1, D) at one more position (B, 1, D), and the new state, a dict by sublayer."""
         states = dict(state or {})
         for sublayer in self.sublayers:
             y_b1d = sublayer.before(x_b1d, None)
@@ -170,7 +176,7 @@ class Block(nn.Module):
 
 
 class Stack(nn.Module):
-    """`num_layers` blocks; unless norms come after the sublayers, one more norm after the last block.
+    """`num_layers` blocks one after the other and, unless the norm placement is `post`, one more norm after the last.
 
     The constructor of a topology also takes the model section; its errors have paths from there.
     """
@@ -199,7 +205,9 @@ class Stack(nn.Module):
     def forward(
         self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
     ) -> Tensor:
-        """Returns the normalised output (B, T, D) of the last block for (B, T, D); `mask` as in attention."""
+        """Returns the output (B, T, D) of the last block for inputs (B, T, D), normalised unless the placement is
+        `post`; `mask` is as in `Attention.forward`.
+        """
         real_bt = real_positions(mask, x_btd.shape[1])
         for block in self.blocks:
             x_btd = block(x_btd, position, mask, real_bt, memory)
@@ -208,7 +216,7 @@ class Stack(nn.Module):
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the output (B, 1, D) at one more position, and each block's new state; see `Mixer.step`."""
+        """Returns the output (B, 1, D) at one more position (B, 1, D), and the new state, a list by block."""
         states = []
         for index, block in enumerate(self.blocks):
             former = None if state is None else state[index]
@@ -257,7 +265,9 @@ class EncoderDecoder(nn.Module):
                 self.decoder = Decoder(PartConfig(), sizes, section, config.cross)
 
     def encode(self, x_bsd: Tensor, position: Position, mask: Tensor | None = None) -> Memory:
-        """Returns the encoded source for the decoder, from the embedded one (B, S, D)."""
+        """Returns the `Memory` that the encoder makes of an embedded source (B, S, D); raises `ValueError` where cross
+        is `none`, without an encoder.
+        """
         if self.encoder is None:
             raise ValueError("a model without a reader of the source has no encoder")
         return Memory(self.encoder(x_bsd, position, mask), real_positions(mask, x_bsd.shape[1]))
@@ -265,11 +275,13 @@ class EncoderDecoder(nn.Module):
     def forward(
         self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
     ) -> Tensor:
-        """Returns the decoder's output, (B, T, D) → (B, T, D); `memory` is what `encode` returned."""
+        """Returns the decoder's output (B, T, D) for embedded inputs (B, T, D);
+        `memory`, the encoded source, is what `encode` returned.
+        """
         return self.decoder(x_btd, position, mask, memory)
 
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the decoder's output (B, 1, D) at one more position, and its new state; see `Stack.step`."""
+        """Returns the decoder's output (B, 1, D) at one more position (B, 1, D), and its new state (`Stack.step`)."""
         return self.decoder.step(x_b1d, position, state, memory)

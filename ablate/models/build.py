@@ -26,13 +26,12 @@ def build_model(
     stream: str = "",
     device: str | torch.device = "cpu",
 ) -> Model:
-    """Builds the model of a section for tasks of a signature, with the initial values of `seed`.
+    """Returns the model of a section for tasks of a signature, on `device`, with the initial values of `seed`. Raises
+    `Invalid` with all size rules that fail.
 
-    `stream` names other initialisation and dropout streams under the same seed (a placebo). On the meta
-    device the model has shapes and no values. Initial values do not depend on the device, and nothing is
-    drawn from torch's global generator.
-
-    Raises `Invalid` with all size rules that fail, with paths from the section.
+    The paths of the problems begin at the section. `stream` names other initialisation and dropout streams under the
+    same seed (a placebo). On the meta device the model has shapes and no values. Initial values do not depend on the
+    device, and nothing is drawn from torch's global generator.
     """
     device = torch.device(device)
     with torch.device("meta"), _Unfilled():
@@ -47,7 +46,7 @@ def build_model(
 
 
 class _Unfilled(TorchFunctionMode):
-    """Torch function mode in which torch's modules begin without the values that they would draw."""
+    """Torch function mode in which the functions of `torch.nn.init` return their tensor unchanged: nothing is drawn."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__module__", "") == nn.init.__name__:
@@ -57,11 +56,11 @@ class _Unfilled(TorchFunctionMode):
 
 @torch.no_grad()
 def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
-    """Fills every parameter and buffer of a model on CPU, each from the stream of its path.
+    """Fills every parameter and buffer of a model on CPU in place, each from the stream of its path. Raises
+    `AblateError` where one is left with NaN.
 
-    `stream` names other initial values under the same seed. Children come before their parents, so that a
-    parent can change their values, as in torch's constructors. Raises `AblateError` when a tensor is left without
-    a value: one that is NaN, or whose module has no way to set it.
+    It is raised too for a module that has tensors and no way to set them. `stream` names other initial values under the
+    same seed. Children come before their parents, so that a parent can change their values, as in torch's constructors.
     """
     modules = list(model.named_modules())
     for path, module in reversed(modules):
@@ -74,9 +73,8 @@ def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
 
 
 def _fill(module: nn.Module, path: str, seed: int, stream: str) -> None:
-    """Fills the tensors of one module, without those of its children.
-
-    Raises `AblateError` where the module has tensors and no way to fill them.
+    """Fills the tensors of one module in place, without its children's.
+    Raises `AblateError` where it has tensors and no way to fill them.
     """
     # The contract of `ablate.components.initial` is a method of this name; torch's own modules have a reset instead.
     fill: Any = getattr(module, "initialise", None)
@@ -99,22 +97,25 @@ def _fill(module: nn.Module, path: str, seed: int, stream: str) -> None:
 
 
 def _draw_at(path: str, seed: int, stream: str) -> Draw:
-    """Returns the function that gives each parameter of the module at `path` its generator."""
+    """Returns a function from a parameter's name in the module at `path` to its own random generator, on CPU."""
 
     def draw(name: str) -> torch.Generator:
-        """Returns a new generator for the parameter of this name."""
+        """Returns a new generator for the parameter of this name, which draws the same numbers each time."""
         return torch_stream(seed, "init", stream, f"{path}.{name}" if path else name)
 
     return draw
 
 
 def tensors_of(module: nn.Module, recurse: bool = True) -> dict[str, Tensor]:
-    """Returns all parameters and buffers by name, those too that kept weights leave out."""
+    """Returns a new dict from name to tensor of all parameters and buffers, also those that `state_dict` leaves out.
+
+    Names are paths in the module; with `recurse` False it has those of the module itself alone.
+    """
     return dict(module.named_parameters(recurse=recurse)) | dict(module.named_buffers(recurse=recurse))
 
 
 def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> AblateError:
-    """Returns the error that tells which tensors of a module have no initial values."""
+    """Returns, and does not raise, the `AblateError` that names the tensors of a module without initial values."""
     where = f"{type(module).__name__} at {path or 'the root'}"
     return AblateError(
         f"{where}: has tensors without initial values: {listed(names)}; "
@@ -124,7 +125,9 @@ def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> Ablat
 
 @torch.no_grad()
 def materialise(model: nn.Module) -> None:
-    """Gives a model on the meta device memory on CPU, filled with NaN; shared parameters stay shared."""
+    """Replaces in place every tensor of a model on the meta device by one on CPU, of NaN or, for integers, 0;
+    shared parameters stay shared.
+    """
     replacements: dict[Tensor, Tensor] = {}
     for module in model.modules():
         parameters = module.named_parameters(recurse=False, remove_duplicate=False)
@@ -136,7 +139,7 @@ def materialise(model: nn.Module) -> None:
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:
-    """Returns a tensor on CPU like one on the meta device, filled with NaN, integers with 0."""
+    """Returns a new tensor on CPU with the shape and type of one on the meta device: NaN or, for integers, 0."""
     fill = torch.nan if tensor.is_floating_point() else 0
     # Neither `to_empty` nor `empty_like`, which would import torch's compiler for a tensor on meta.
     values = torch.full(tensor.shape, fill, dtype=tensor.dtype)

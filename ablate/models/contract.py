@@ -44,9 +44,11 @@ TOLERANCE = 1e-4
 def check_parts(
     section: ModelSection, signature: Signature, model: nn.Module, sound: set[str | type]
 ) -> None:
-    """Raises `Invalid` where a user's part of a model breaks a rule, with a path from the section.
+    """Raises `Invalid`, with a path from the section, where a user's part of a model breaks a rule.
+    Adds the model and its parts to `sound`.
 
-    `sound` holds the models that break none, and their parts, which are not suspected again. This model is added.
+    `sound` holds the models that break no rule, by section and signature, and their parts: such a model is not probed
+    again, and such a part is blamed only where no other is left. A model without a user's part is not probed.
     """
     parts = _users_parts(model)
     if not parts:
@@ -60,7 +62,7 @@ def check_parts(
 
 
 def _users_parts(model: nn.Module) -> set[Any]:
-    """Returns the classes of a model's parts that are not of this package."""
+    """Returns the classes of a model's registered parts that are defined outside the package `ablate`."""
     classes = {type(module) for module in model.modules()}
     # Registered classes alone have a slot.
     parts = {part for part in classes if hasattr(part, "slot")}
@@ -68,9 +70,9 @@ def _users_parts(model: nn.Module) -> set[Any]:
 
 
 def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
-    """Returns the error that a model breaks a rule, which is the fault of one of some parts.
+    """Returns, and does not raise, the `Invalid` that one of the suspected part classes breaks a rule; `text` says how.
 
-    It is told at the place of the first of them by name.
+    Its path is that of the slot of the first of them by name.
     """
     parts = sorted(suspects, key=lambda part: part.name)
     names = " or ".join(part.name for part in parts)
@@ -79,7 +81,7 @@ def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
 
 
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
-    """Returns the `Fault` of a part that breaks a rule: message, file and line.
+    """Returns the `Fault` of a part's class that breaks a rule: message, file and line.
 
     The message calls the part `name`, names the rule and ends in `text`. The line is that of the part's own `forward`;
     of its class where it has none, is not built, or states what is wrong.
@@ -94,10 +96,11 @@ def fault(part: Any, rule: str, text: str, name: str) -> Fault:
 
 
 def breaches(section: ModelSection, signature: Signature, parts: Collection[type]) -> dict[str, str]:
-    """Probes a model; returns each rule that it has to keep with its first breach, empty without.
+    """Returns, for each rule that the model of a section has to keep, a sentence on its first breach, empty without.
 
-    `parts` are the classes whose statements, shapes and gradients are looked at. Where a statement is unclear, or two
-    calls differ, nothing else is known. Seeds torch's global generator. Raises what a plugin raises.
+    `parts` are the classes whose statements, shapes and gradients are looked at. Where a statement is unclear, `states`
+    is the only key; where two calls differ, only breaches found before it and that of `gradient` are told. Seeds
+    torch's global generator. Raises what a plugin raises.
     """
     unclear = _breach_of_states(parts)
     if unclear:
@@ -123,7 +126,10 @@ def breaches(section: ModelSection, signature: Signature, parts: Collection[type
 
 
 def _model_of_vectors(section: ModelSection, signature: Signature) -> Model:
-    """Builds a model of a section whose inputs are vectors, any two of which differ."""
+    """Returns a new model of a section that reads and writes vectors of `FEATURES` numbers, at most `MAX_LENGTH` long.
+
+    Its sequences are as long as the task's where a setting refuses the shorter one.
+    """
     plain = section.model_copy(update={"embedding": Embedding()})
     try:
         return build_model(plain, _of_vectors(signature, MAX_LENGTH))
@@ -132,7 +138,9 @@ def _model_of_vectors(section: ModelSection, signature: Signature) -> Model:
 
 
 def _of_vectors(signature: Signature, longest: int) -> Signature:
-    """Returns the signature with vectors as inputs and every position read out, and no longer than `longest`."""
+    """Returns a signature with `FEATURES` features in and out, every position read out,
+    and at most `longest` positions; else alike.
+    """
     source = None if signature.source is None else _of_vectors(signature.source, longest)
     return Signature(
         min(signature.seq_len, longest),
@@ -145,7 +153,11 @@ def _of_vectors(signature: Signature, longest: int) -> Signature:
 
 
 def _compare_shapes(texts: dict[str, str], module: nn.Module, args: Any, output: Any) -> None:
-    """Notes a breach of `shape` where a module's output is not like its first argument."""
+    """Sets `texts["shape"]`, unless it is set, where a module's output has not the dtype and shape
+    of its first argument.
+
+    A forward hook. The last axis of a value's output is not compared.
+    """
     # A value has a width of its own.
     compared_axes = -1 if getattr(module, "slot", "") == "value" else None
     before = f"{args[0].dtype} {tuple(args[0].shape[:compared_axes])}"
@@ -155,7 +167,7 @@ def _compare_shapes(texts: dict[str, str], module: nn.Module, args: Any, output:
 
 
 class _Probe:
-    """A model in one mode that has just been trained a step, and its random inputs.
+    """A model in training or evaluation mode, after one step of training, with random inputs and its outputs for them.
 
     Shapes: B `EXAMPLES`, T positions. Names of inputs are `inputs` and, where the model reads one, `source`.
     """
@@ -197,18 +209,18 @@ class _Probe:
 
     @property
     def mode(self) -> str:
-        """The end of a sentence about outputs that tells the mode of the model."""
+        """The end of a sentence about outputs: ` in training` where the model is in training mode, else empty."""
         return " in training" if self.model.training else ""
 
     def _draw(self, generator: torch.Generator) -> dict[str, Tensor]:
-        """Draws a normal value for each feature of each input."""
+        """Returns new random inputs by name, (B, T, FEATURES) each, standard normal."""
         values = {}
         for name, real in self.real.items():
             values[name] = torch.randn((*real.shape, FEATURES), generator=generator)
         return values
 
     def _train_step(self) -> None:
-        """Moves each parameter by `STEP` against its gradient.
+        """Moves each parameter in place by `STEP` against the sign of its gradient; gradients stay and add up.
 
         A branch that begins at zero acts after a step.
         """
@@ -219,9 +231,9 @@ class _Probe:
                     parameter.sub_(parameter.grad.sign(), alpha=STEP)
 
     def outputs(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Returns the outputs (B, T, FEATURES) for some inputs.
+        """Returns the model's outputs (B, T, FEATURES) for inputs by name, with the same draws and buffers each time.
 
-        In training under the same streams, the global one too, and from the same buffers.
+        In training torch's global generator is seeded, and the model's own buffers are left as they are.
         """
         buffers: dict[str, Tensor] = {}
         if self.model.training:
@@ -232,10 +244,11 @@ class _Probe:
         return outputs
 
     def first_change(self, where: Mapping[str, Tensor], fixed: Tensor) -> tuple[int, int] | None:
-        """Returns example and position of the first output that changes and must not, or None.
+        """Returns (example, position) of the first output that changes and must not,
+        when some inputs take other values; None without one.
 
-        where: by name of an input, True where it takes its other values, broadcastable to (B, T).
-        fixed: True for outputs that must not change, broadcastable to (B, T); those at padding may.
+        where: by name of an input, True where it takes its value of `others`, broadcastable to (B, T). fixed: True for
+        outputs that must not change, broadcastable to (B, T); those at padding may.
         """
         inputs = dict(self.inputs)
         for name, is_changed in where.items():
@@ -249,9 +262,8 @@ class _Probe:
 
 
 def _real(signature: Signature) -> Tensor:
-    """Returns (B, T), False at padding.
-
-    Where the task has some, it is a third of the second example, and two thirds of the third.
+    """Returns booleans (EXAMPLES, T), False at padding: where the signature is padded, the last third of example 1 and
+    the last two thirds of example 2, counted from 0.
     """
     lacking = torch.arange(EXAMPLES if signature.padded else 1)[:, None]
     thirds = EXAMPLES - lacking
@@ -260,7 +272,11 @@ def _real(signature: Signature) -> Tensor:
 
 @torch.no_grad()
 def _breaches_in_mode(probe: _Probe) -> Iterator[tuple[str, str]]:
-    """Yields each rule that a model has to keep in its mode, with its breach, empty without."""
+    """Yields (rule, sentence on its breach, empty without) for the rules that a probe's model has to keep in its mode.
+
+    They are `finite`, `repeat`, `padding` in a padded task and, unless a part reads the batch in training, `batch` and,
+    in a causal model, `causal`.
+    """
     yield "finite", _breach_of_finite(probe)
     yield "repeat", _breach_of_repeat(probe)
     if probe.model.signature.padded:
@@ -273,14 +289,16 @@ def _breaches_in_mode(probe: _Probe) -> Iterator[tuple[str, str]]:
 
 
 def _reads_batch(model: Model) -> bool:
-    """Returns whether, in training, some part says that it reads other examples of the batch."""
+    """Returns whether the model is in training mode and some part declares
+    that it reads other examples (`reads_batch`).
+    """
     if not model.training:
         return False
     return any(getattr(module, "reads_batch", False) for module in model.modules())
 
 
 def _breach_of_states(parts: Iterable[type]) -> str:
-    """Tells what a part states otherwise than as True or False; empty where none does."""
+    """Returns a clause on the statements of parts that are neither True nor False; empty where all are."""
     unclear: list[str] = []
     for part in parts:
         unclear += unclear_statements(part)
@@ -288,19 +306,19 @@ def _breach_of_states(parts: Iterable[type]) -> str:
 
 
 def _breach_of_finite(probe: _Probe) -> str:
-    """Tells that outputs are not finite; empty where they are."""
+    """Returns a sentence where some output at a real position is nan or infinite; empty where all are finite."""
     is_finite = probe.expected[probe.real["inputs"]].isfinite().all()
     return "" if is_finite else f"outputs are nan or infinite{probe.mode}"
 
 
 def _breach_of_repeat(probe: _Probe) -> str:
-    """Tells that a second call gives other outputs; empty where it gives the same."""
+    """Returns a sentence where a second call on the same inputs gives other outputs; empty where it gives the same."""
     change = probe.first_change({}, fixed=torch.tensor(True))
     return "" if change is None else f"two calls on the same inputs differ{probe.mode}"
 
 
 def _breach_of_padding(probe: _Probe) -> str:
-    """Tells which output depends on padding; empty where none does."""
+    """Returns a sentence on the first output that depends on padding; empty where none does."""
     padding = {name: ~real for name, real in probe.real.items()}
     change = probe.first_change(padding, fixed=torch.tensor(True))
     if change is None:
@@ -310,7 +328,7 @@ def _breach_of_padding(probe: _Probe) -> str:
 
 
 def _breach_of_batch(probe: _Probe) -> str:
-    """Tells which example depends on another one; empty where none does."""
+    """Returns a sentence on the first example that depends on another one of its batch; empty where none does."""
     is_second = torch.arange(EXAMPLES)[:, None] == 1
     change = probe.first_change(dict.fromkeys(probe.real, is_second), fixed=~is_second)
     if change is None:
@@ -320,7 +338,7 @@ def _breach_of_batch(probe: _Probe) -> str:
 
 
 def _breach_of_causal(probe: _Probe) -> str:
-    """Tells which output depends on a later input; empty where none does."""
+    """Returns a sentence on the first output that depends on a later input; empty where none does."""
     positions = torch.arange(probe.model.signature.seq_len)
     for later in probe.later_positions:
         change = probe.first_change({"inputs": positions == later}, fixed=positions < later)
@@ -331,7 +349,7 @@ def _breach_of_causal(probe: _Probe) -> str:
 
 
 def _breach_of_gradient(modules: Iterable[nn.Module]) -> str:
-    """Tells which parameter of some modules lacks its gradient; empty where none does."""
+    """Returns a clause on the first parameter of some modules whose gradient is missing or zero; empty without one."""
     for module in modules:
         for name, parameter in module.named_parameters():
             lacks_gradient = parameter.grad is None or not parameter.grad.any()

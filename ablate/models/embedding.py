@@ -8,7 +8,7 @@ from ablate.core.signature import Signature
 
 
 class TokenEmbedding(nn.Module):
-    """One learned vector per token: (B, T) → (B, T, D)."""
+    """One learned vector per token: (B, T) → (B, T, D); with `scaled`, small weights are multiplied by √D."""
 
     def __init__(self, vocab_size: int, d_model: int, scaled: bool = False) -> None:
         super().__init__()
@@ -16,7 +16,7 @@ class TokenEmbedding(nn.Module):
         self.scale = d_model**0.5 if scaled else 1.0
 
     def initialise(self, draw: Draw) -> None:
-        """Draws vectors of unit variance, or of 1/D where they are multiplied by √D later."""
+        """Fills the weight in place with normal values of variance 1, or of 1/D with `scaled`."""
         self.weight.normal_(generator=draw("weight")).div_(self.scale)
 
     def forward(self, tokens_bt: Tensor) -> Tensor:
@@ -26,16 +26,19 @@ class TokenEmbedding(nn.Module):
 
 
 class FeatureEmbedding(nn.Linear):
-    """A linear map of each feature vector: (B, T, num_features) → (B, T, D)."""
+    """A linear map of each feature vector: (B, T, num_features) → (B, T, D); with `scaled`, the map begins √D times
+    smaller and its outputs are multiplied by √D.
+    """
 
     def __init__(self, num_features: int, d_model: int, scaled: bool = False) -> None:
         super().__init__(num_features, d_model)
         self.scale = d_model**0.5 if scaled else 1.0
 
     def initialise(self, draw: Draw) -> None:
-        """Draws a map from features of unit variance to vectors of unit variance.
+        """Fills weight and bias in place, so that features of variance 1 become vectors of variance 1 or,
+        with `scaled`, of 1/D.
 
-        Vectors have variance 1/D where they are multiplied by √D later.
+        These are multiplied by √D later. The bias is 0.
         """
         as_linear(self.weight, self.bias, self.in_features, draw)
         self.weight.mul_(3**0.5 / self.scale)
@@ -47,9 +50,8 @@ class FeatureEmbedding(nn.Linear):
 
 
 def embedding_of(signature: Signature, d_model: int, scaled: bool) -> nn.Module:
-    """Builds the embedding of a task's tokens, or of its feature vectors.
-
-    Raises `ValueError` for a signature that has neither.
+    """Returns a new embedding: of tokens where the signature has `vocab_size`, else of its feature vectors. Raises
+    `ValueError` where it has neither.
     """
     if signature.vocab_size is not None:
         return TokenEmbedding(signature.vocab_size, d_model, scaled)

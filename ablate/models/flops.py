@@ -32,7 +32,7 @@ LONG = 1024
 
 
 class PartCall(NamedTuple):
-    """A call of a part of a model, on one example."""
+    """One call of a part in a forward pass on one example: its path, and how many positions read how many each."""
 
     path: str  # Of the part in the model.
     queries: int  # Number of positions that read.
@@ -55,7 +55,12 @@ class Flops:
     "Calls in the forward pass of parts that are inside no other part."
 
     def beside(self, model: nn.Module) -> dict[str, int]:
-        """Counts what a model of this skeleton computes beside products, by function; see `Part.beside`."""
+        """Returns, by function name, how many numbers `model` puts through it beside matrix products
+        in one forward pass; see `Part.beside`.
+
+        The model must have the parts that were counted, or others in their places that leave matrix products as they
+        are.
+        """
         counts = []
         for call in self.calls:
             part: Any = model.get_submodule(call.path)
@@ -64,7 +69,7 @@ class Flops:
 
 
 class _Counter(TorchDispatchMode):
-    """Torch dispatch mode that sums the FLOPs of every operation that torch has a formula for."""
+    """Torch dispatch mode that adds to `total` the FLOPs of every operation for which torch has a formula."""
 
     total = 0
 
@@ -86,9 +91,9 @@ class _Counter(TorchDispatchMode):
 
 
 class _Unstepped(TorchFunctionMode):
-    """Torch function mode in which a recurrent kernel of one layer makes all its products at once.
+    """Torch function mode that replaces a recurrent kernel of one layer by its matrix products; outputs mean nothing.
 
-    Their FLOPs are those of the kernel, which goes through the positions one by one: a minute for 5,000 of them.
+    The FLOPs are those of the kernel, which goes through the positions one by one: a minute for 5,000 of them.
     """
 
     KERNELS: ClassVar = {torch.rnn_tanh, torch.rnn_relu, torch.gru, torch.lstm}
@@ -105,9 +110,9 @@ class _Unstepped(TorchFunctionMode):
 
 
 def _is_plain(args: Any) -> bool:
-    """Returns whether `_in_products` can stand for a recurrent kernel with these arguments.
+    """Returns whether a recurrent kernel's arguments say biases, one layer, no dropout, one direction and batch first.
 
-    It can for biases, one layer, no dropout, one direction, and batch first, in training and in evaluation.
+    `_in_products` can stand for such a kernel, in training and in evaluation.
     """
     biases_layers_dropout = args[3:6]
     both_directions_batch_first = args[7:]
@@ -117,9 +122,9 @@ def _is_plain(args: Any) -> bool:
 def _in_products(
     x_btd: torch.Tensor, first_1bh: torch.Tensor, weights: Sequence[torch.Tensor]
 ) -> torch.Tensor:
-    """Makes the products that a recurrent kernel makes, forwards and backwards.
+    """Returns (B, T, h) without meaning, made by the matrix products of a recurrent kernel, backwards too.
 
-    The result (B, T, h) depends on all of them, and means nothing.
+    It depends on all of them.
     """
     weight_ih, weight_hh, bias_ih, bias_hh = weights
     hidden = weight_hh.shape[1]
@@ -131,9 +136,10 @@ def _in_products(
 
 
 def skeleton(section: ModelSection, model: Model) -> str:
-    """Returns a text that is equal for models that differ in neutral parts and dropout alone.
+    """Returns a text that is equal for models which differ only in dropout rates and in parts
+    that leave matrix products as they are.
 
-    Their matrix products on one task are the same; see `Part.neutral`.
+    Such models have the same FLOPs on one task; see `Part.neutral`.
     """
     ignored: set[nn.Parameter] = set()
     for part in model.modules():
@@ -144,7 +150,8 @@ def skeleton(section: ModelSection, model: Model) -> str:
 
 
 def _without_neutral(config: Any) -> Any:
-    """Returns the values of a config as nested lists, with None for dropout and neutral parts.
+    """Returns the values of a config as nested lists, with None for dropout rates and this package's neutral parts;
+    any other value as it is.
 
     Only parts of this package are taken at their word.
     """
@@ -161,7 +168,8 @@ def _without_neutral(config: Any) -> Any:
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
-    """Counts the FLOPs of a section's model, on the meta device where it is large.
+    """Returns the `Flops` of a section's model on one example, building it on the meta device where it is large.
+    Raises `Invalid` as `build_model`.
 
     parameters: the number of its parameters, which decides that together with the length of a sequence.
     """
@@ -171,10 +179,11 @@ def count(section: ModelSection, signature: Signature, parameters: int) -> Flops
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:
-    """Counts the cost of a model by a pass of one example.
+    """Returns the `Flops` of a model, counted in a forward and backward pass on one example of zeros;
+    leaves it in evaluation mode.
 
-    The model may be on the meta device, and is left in evaluation mode. Raises what a part raises that cannot say what
-    it computes beside products.
+    The model may be on the meta device, and keeps the gradients. Raises what a part raises that cannot say what it
+    computes beside products.
     """
     model.eval()
     inputs = _example_inputs(signature, model.device)
@@ -190,7 +199,8 @@ def flops_of(model: Model, signature: Signature) -> Flops:
 
 @contextmanager
 def _as_products() -> Iterator[None]:
-    """Replaces fused kernels by the products that they make, while the context is open.
+    """Turns off fused kernels of attention, recurrence and mkldnn while the context is open;
+    plain products run instead.
 
     Products are counted, and kernels are not.
     """
@@ -206,7 +216,9 @@ def _as_products() -> Iterator[None]:
 
 @contextmanager
 def recorded_calls(model: nn.Module) -> Iterator[list[PartCall]]:
-    """Yields a list that grows by each call of a part while the context is open; see `Flops.calls`."""
+    """Yields a list that, while the context is open, gets a `PartCall` for each call of a part that is inside no other
+    part, and for each `Position` among its arguments.
+    """
     paths = {module: path for path, module in model.named_modules()}
     calls: list[PartCall] = []
 
@@ -229,7 +241,9 @@ def recorded_calls(model: nn.Module) -> Iterator[list[PartCall]]:
 
 
 def _queries_in(arguments: Sequence[Any]) -> int:
-    """Returns the number of positions of the first tensor among a part's arguments; 0 without one."""
+    """Returns the number of positions of the first tensor among a part's arguments,
+    the product of all its axes but the last; 0 without one.
+    """
     for argument in arguments:
         if isinstance(argument, torch.Tensor):
             return argument.shape[:-1].numel()
@@ -237,7 +251,7 @@ def _queries_in(arguments: Sequence[Any]) -> int:
 
 
 def _source_length_in(arguments: Sequence[Any]) -> int | None:
-    """Returns the length of the first encoded source among a part's arguments; None without one."""
+    """Returns S, the length of the first `Memory` among a part's arguments; None without one."""
     for argument in arguments:
         if isinstance(argument, Memory):
             return argument.encoded_bsd.shape[1]
@@ -245,7 +259,9 @@ def _source_length_in(arguments: Sequence[Any]) -> int | None:
 
 
 def _example_inputs(signature: Signature, device: torch.device) -> dict[str, torch.Tensor]:
-    """Returns the arguments of a forward pass on one example, all of them zeros."""
+    """Returns the arguments of a forward pass by name, zeros for one example:
+    `inputs`, and `source` and `segments` where the task has them.
+    """
     inputs = {"inputs": _example(signature, device)}
     if signature.source is not None:
         inputs["source"] = _example(signature.source, device)

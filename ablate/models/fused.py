@@ -17,10 +17,11 @@ def fused_attention(
     mask: Tensor | None,
     causal: bool,
 ) -> Tensor:
-    """Computes softmax(scale · qᵀk + bias) v by torch's kernel, which never forms the weights.
+    """Returns softmax(scale · qᵀk + bias) v, (B, H, T_q, d_v), by torch's fused kernel;
+    zeros for a query that may attend to nothing.
 
-    `inner` is q, k and the scale. The kernel is made for q, k and v of one width, and forms the weights for others:
-    zeros fill up the narrower ones.
+    `inner` is q, k and the scale; `mask` is boolean, True where a query may attend; `causal` hides later keys. The
+    kernel is made for q, k and v of one width, and forms the weights for others: zeros fill up the narrower ones.
     """
     q, k, scale = inner
     width = max(q.shape[-1], v.shape[-1])
@@ -47,6 +48,6 @@ def fused_attention(
 
 
 def _widened(x: Tensor, width: int) -> Tensor:
-    """Fills up the features of x with zeros: (…, d) → (…, width)."""
+    """Returns x with zeros appended to its features: (…, d) → (…, width), width at least d."""
     missing = width - x.shape[-1]
     return F.pad(x, (0, missing)) if missing else x

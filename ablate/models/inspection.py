@@ -35,7 +35,7 @@ DEAD = "dead_units"
 
 @dataclass(frozen=True)
 class LayerAttention:
-    """The attention of one module on one batch."""
+    """The weights and logits of one attention module on one batch, and which of its queries and keys are real."""
 
     weights: Tensor  # (B, H, T_q, T_k).
     logits: Tensor | None  # (B, H, T_q, T_k), −∞ where masked; None where weights are not made from scores.
@@ -44,11 +44,12 @@ class LayerAttention:
 
 
 def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = None) -> dict[str, Tensor]:
-    """Returns each module's attention weights (B, H, T_q, T_k) by its path, in the order of use.
+    """Returns each attention module's weights (B, H, T_q, T_k), before dropout, by its path, in the order of use;
+    empty without attention.
 
     One forward pass in evaluation mode, without gradients; the model's mode is restored. Self-attention and
-    cross-attention alike; empty for a model without attention. `padding` is the value in the rows and columns
-    of padding; None leaves there what the model computes.
+    cross-attention alike. `padding` is the value in the rows and columns of padding; None leaves there what the model
+    computes.
     """
     maps = {}
     for path, layer in attention_by_layer(model, batch).items():
@@ -60,7 +61,7 @@ def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = No
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """Computes −Σ_k w log w in nats: (B, H, T_q, T_k) → (B, H, T_q).
+    """Returns the entropy −Σ_k w log w of each query's weights in nats: (B, H, T_q, T_k) → (B, H, T_q).
 
     It is 0 on one key, and log T_k when spread over all.
     """
@@ -68,7 +69,7 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def similarity(weights: Tensor) -> Tensor:
-    """Computes the mean similarity of pairs of heads: (B, H, T_q, T_k) → (B, T_q); H is at least 2.
+    """Returns the mean similarity of pairs of heads, 0 to 1: weights (B, H, T_q, T_k) → (B, T_q); H is at least 2.
 
     Similarity is 1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric
     (Endres and Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019
@@ -84,9 +85,10 @@ def similarity(weights: Tensor) -> Tensor:
 
 
 def cut(split: Batch, weights: int) -> Iterator[Batch]:
-    """Yields the examples of a split in order, as many at a time as `weights` allows, at least one.
+    """Yields a split's examples in order, in batches on which one head has at most `weights` attention weights, or of
+    one example where that has more.
 
-    weights: how many attention weights one head has on all of them, about.
+    A batch has `weights` // L² examples, L being the longer of input and source.
     """
     lengths = [tensor.shape[1] for tensor in (split.inputs, split.source) if tensor is not None]
     return split.chunks(max(1, weights // max(lengths) ** 2))
@@ -94,15 +96,15 @@ def cut(split: Batch, weights: int) -> Iterator[Batch]:
 
 @torch.no_grad()
 def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttention]:
-    """Returns each attention module's weights, logits and real positions by path, in order of use.
+    """Returns each attention module's `LayerAttention` (weights, logits, real positions) by path, in order of use.
 
-    One forward pass, as in `attention_maps`. An attention module is one with a method `weights`.
+    One forward pass in evaluation mode, as in `attention_maps`. An attention module is one with a method `weights`.
     """
     layers: dict[str, LayerAttention] = {}
     logits: list[Tensor] = []
 
     def record(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Keeps weights, logits and real positions of a module that is about to be called."""
+        """Puts the `LayerAttention` of an attention module that is about to be called into `layers`, under its path."""
         logits.clear()
         # The fused kernel forms no logits, and the method `weights` always does.
         weights = module.weights(*args, **kwargs)
@@ -119,7 +121,7 @@ def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttenti
         )
 
     def record_logits(weighting: Weighting, args: tuple[Tensor]) -> None:
-        """Keeps the logits that a weighting is about to be given."""
+        """Appends to `logits` the masked logits that a weighting is about to be given."""
         logits.append(args[0])
 
     with ExitStack() as hooks, evaluating(model):
@@ -133,14 +135,14 @@ def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttenti
 
 
 def _real_queries(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """Returns (B, T_q), True for queries that are not padding and may attend to some key."""
+    """Returns booleans (B, T_q) from weights (B, H, T_q, T_k), True for queries that attend and are not padding."""
     attends_bq = weights.sum(-1).amax(1) > 0
     real = real_positions(mask, weights.shape[2])
     return attends_bq if real is None else attends_bq & real
 
 
 def _real_keys(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """Returns (B, T_k), True for keys that are not padding."""
+    """Returns booleans (B, T_k), True for keys that are not padding; weights (B, H, T_q, T_k) give only the shape."""
     all_bk = torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
     real = real_positions(mask, weights.shape[3])
     return all_bk if real is None else all_bk & real
@@ -148,7 +150,9 @@ def _real_keys(weights: Tensor, mask: Tensor | None) -> Tensor:
 
 @contextmanager
 def without_head(attention: Attention, head: int) -> Iterator[None]:
-    """Leaves out one head while the context is open: its columns of W_O are zero."""
+    """Sets the columns of W_O that read head number `head`, from 0, to zero in place while the context is open;
+    then restores them.
+    """
     weight = attention.output.weight.data
     width = weight.shape[1] // attention.num_heads
     columns = weight[:, head * width : (head + 1) * width]
@@ -161,7 +165,7 @@ def without_head(attention: Attention, head: int) -> Iterator[None]:
 
 
 def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
-    """Returns metrics of the layers by name, over the real positions of all batches.
+    """Returns four metrics of a model's layers over all batches' real positions: NAME for all, NAME/PATH for one.
 
     attention_entropy     in nats, the mean over heads and queries; low: Zhai et al. 2023
     head_similarity       the mean over pairs of heads and queries (`similarity`); absent for a single head
@@ -193,33 +197,30 @@ def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float
 
 
 def _add_queries(sums: dict[str, Tensor], path: str, value_bq: Tensor, real_bq: Tensor) -> None:
-    """Adds the values of a layer's real queries to its sum, and their number to its number."""
+    """Adds to `sums[path]`, in place, the tensor (2) of the sum of `value_bq` over real queries and their number."""
     total = torch.stack([(value_bq * real_bq).sum(), real_bq.sum()])
     sums[path] = sums.get(path, 0) + total
 
 
 def _means(sums: Mapping[str, Tensor]) -> dict[str, float]:
-    """Returns the mean of each layer, from the sum and the number of its queries."""
+    """Returns each layer's mean by path, from the sum and the number of its queries."""
     return {path: (total / number).item() for path, (total, number) in sums.items()}
 
 
 def _largest_logit(logits: Tensor, real_bq: Tensor) -> Tensor:
-    """Returns the largest logit of real queries, as a tensor without axes."""
+    """Returns the largest of the logits (B, H, T_q, T_k) at real queries, as a tensor without axes; −∞ without any."""
     return logits.amax((1, 3)).masked_fill(~real_bq, -torch.inf).max()
 
 
 def _share_dead(active_n: Tensor) -> float:
-    """Returns the share of units that are not active."""
+    """Returns the share, 0 to 1, of units (N) that are False in `active_n`."""
     return 1 - active_n.double().mean().item()
 
 
 def _summarised(
     name: str, by_path: Mapping[str, float], summary: Callable[[Iterable[float]], float]
 ) -> dict[str, float]:
-    """Returns NAME with the summary of the layers, and NAME/PATH with the value of each layer.
-
-    Returns nothing without layers.
-    """
+    """Returns `name` → summary of all layers' values, and `name`/PATH → value of each layer; empty without layers."""
     if not by_path:
         return {}
     layers = {f"{name}/{path}": value for path, value in by_path.items()}
@@ -227,7 +228,7 @@ def _summarised(
 
 
 def measurable(model: nn.Module) -> set[str]:
-    """Returns which of `dead_units` and `attention_logit_max` `layer_metrics` has for a model."""
+    """Returns those names of `dead_units` and `attention_logit_max` that `layer_metrics` gives for a model."""
     names: set[str] = set()
     for module in model.modules():
         if _relu_in(module) is not None:
@@ -238,7 +239,7 @@ def measurable(model: nn.Module) -> set[str]:
 
 
 def _relu_in(module: nn.Module) -> Activation | None:
-    """Returns the ReLU of a feed-forward, unless it has a gate; None for any other module."""
+    """Returns the activation of a feed-forward where it is a ReLU without a gate; None for all else."""
     activation = getattr(module, "activation", None) if isinstance(module, FeedForward) else None
     if not isinstance(activation, Activation) or activation.gated:
         return None
@@ -250,21 +251,21 @@ def _relu_in(module: nn.Module) -> Activation | None:
 
 @contextmanager
 def _active_units(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Yields by path which ReLU units of a feed-forward have been above 0: booleans (N).
+    """Yields path → booleans (N), True for the ReLU units of a feed-forward that were above 0 at a real position.
 
-    It looks while the context is open, at real positions alone.
+    The dict grows while the context is open, with each pass of the model.
     """
     active: dict[str, Tensor] = {}
     # The mask of the block that is being called.
     real_bt: Tensor | None = None
 
     def enter(block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Keeps the mask that a block is about to be given."""
+        """Sets `real_bt` to the one that a block is about to be given; None without one."""
         nonlocal real_bt
         real_bt = inspect.signature(block.forward).bind(*args, **kwargs).arguments.get("real_bt")
 
     def record(path: str, activation: nn.Module, args: Any, hidden_btn: Tensor) -> None:
-        """Notes the units that an activation has just woken."""
+        """Sets to True, in `active[path]`, the units of an activation's output above 0 at a real position."""
         on_btn = hidden_btn > 0
         if real_bt is not None:
             on_btn = on_btn & real_bt.unsqueeze(-1)

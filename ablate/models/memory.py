@@ -17,7 +17,7 @@ from ablate.models.attention import Attention, KeysAndValues
 
 @dataclass(frozen=True)
 class Memory:
-    """An encoded source."""
+    """A source as the encoder returns it, and which of its positions are not padding."""
 
     encoded_bsd: Tensor  # (B, S, D).
     real_bs: Tensor | None = None  # (B, S), False at padding; None: no padding.
@@ -30,11 +30,11 @@ class CrossReader(Part):
     "Whether its output depends on the decoder's position; if not, no norm comes before it."
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """Returns what the decoder's positions (B, T, D) read from the source, (B, T, D)."""
+        """Returns what the decoder's positions (B, T, D) read from the encoded source, (B, T, D)."""
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:
-        """Returns what one more position (B, 1, D) reads, (B, 1, D), and the state for the next one."""
+        """Returns what one more decoder position (B, 1, D) reads, (B, 1, D), and the next `state`; here, None."""
         return self(x_b1d, memory), None
 
 
@@ -52,11 +52,13 @@ class CrossAttention(CrossReader):
         self.no_position = NoPosition(PartConfig(), sizes)
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """Returns the attention's output (B, T, D) for the decoder's positions (B, T, D)."""
+        """Returns the output (B, T, D) of the decoder's positions (B, T, D) that attend to the encoded source."""
         return self.step(x_btd, memory)[0]
 
     def weights(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """Returns the attention weights (B, H, T, S), before dropout; those on padding are exactly zero."""
+        """Returns the weights (B, H, T, S) with which decoder positions (B, T, D) attend to the source,
+        before dropout; 0 on its padding.
+        """
         source = self.attention.read(memory.encoded_bsd)
         q = self.attention.queries(x_btd)
         return self.attention.attend_weights(q, source, self.no_position, _mask(memory))
@@ -64,9 +66,8 @@ class CrossAttention(CrossReader):
     def step(
         self, x_b1d: Tensor, memory: Memory, state: KeysAndValues | None = None
     ) -> tuple[Tensor, KeysAndValues]:
-        """Returns the output (B, 1, D) at one more position, and the source's keys and values.
-
-        They are computed at the first position, where `state` is None.
+        """Returns the output (B, 1, D) at one more position, and the source's keys and values:
+        computed where `state` is None, else reused.
         """
         source = self.attention.read(memory.encoded_bsd) if state is None else state
         q = self.attention.queries(x_b1d)
@@ -84,7 +85,7 @@ class MeanPooled(CrossReader):
         self.projection = nn.Linear(sizes.d_model, sizes.d_model, bias=sizes.bias)
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """Returns the projected mean of the source at every position of the decoder, (B, T, D)."""
+        """Returns the projected mean of the source's real positions, the same at every decoder position, (B, T, D)."""
         mean_bd = mean_of_real(memory.encoded_bsd, memory.real_bs)
         return self.projection(mean_bd.unsqueeze(1)).expand_as(x_btd)
 
@@ -95,7 +96,9 @@ class NoSource(CrossReader):
 
 
 def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Averages over positions that are no padding, (B, T, D) → (B, D); zeros without any."""
+    """Returns the mean over positions where `real_bt` (B, T) is True, or over all if it is None:
+    (B, T, D) → (B, D); zeros where none is.
+    """
     if real_bt is None:
         return x_btd.mean(1)
     return zero_padding(x_btd, real_bt).sum(1) / real_bt.sum(1, keepdim=True).clamp(min=1)

@@ -23,9 +23,10 @@ from ablate.models.section import ModelSection
 
 
 class Model(nn.Module):
-    """A sequence model as a study's `model:` section describes it; made by `build_model`.
+    """A sequence model as a study's `model:` section describes it, made by `build_model`.
+    Raises `Invalid` with paths from the section.
 
-    `seed` and `stream` name its dropout streams. Raises `Invalid` with paths from the section.
+    `seed` and `stream` name its dropout streams; initial values are not set here.
     """
 
     def __init__(self, section: ModelSection, signature: Signature, seed: int = 0, stream: str = "") -> None:
@@ -65,7 +66,7 @@ class Model(nn.Module):
     def _build_embeddings(
         self, section: ModelSection, signature: Signature, source: Signature | None
     ) -> None:
-        """Builds the embeddings of the input and, unless it is None, of the source."""
+        """Sets `embedding`, `source_embedding` (None without a source), and `segment_embedding` to None."""
         scaled = section.embedding.scaled
         self.source_embedding: nn.Module | None = None
         self.segment_embedding: nn.Module | None = None
@@ -74,7 +75,7 @@ class Model(nn.Module):
             self.source_embedding = embedding_of(source, section.d_model, scaled)
 
     def _build_positions(self, at: Gather, section: ModelSection, sizes: Sizes) -> None:
-        """Builds the positions of the input and, where the model reads one, of the source."""
+        """Sets `position` and `source_position` (None without a source); collects their problems in `at`."""
         self.source_position: Position | None = None
         with at("position"):
             _check_position(section)
@@ -84,7 +85,9 @@ class Model(nn.Module):
                 self.source_position = section.position.build(sizes.source)
 
     def _tie_output(self, at: Gather, signature: Signature) -> None:
-        """Ties the output layer to the embedding; refuses outputs that are not the input's tokens."""
+        """Makes the output layer share the embedding's weight; collects a problem in `at`
+        where outputs and input tokens differ in number.
+        """
         has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
         at.refuse(
             signature.num_outputs != signature.vocab_size,
@@ -96,7 +99,7 @@ class Model(nn.Module):
         self.output.weight = self.embedding.get_parameter("weight")
 
     def _embed_segments(self, at: Gather, signature: Signature, d_model: int) -> None:
-        """Builds the embedding of segments; refuses a task that tells none apart."""
+        """Sets `segment_embedding`; collects a problem in `at` where the task's inputs have no segments."""
         at.refuse(
             signature.num_segments is None,
             "embedding.segment",
@@ -114,11 +117,12 @@ class Model(nn.Module):
         source_mask: Tensor | None = None,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """Returns the logits (B, num_outputs), or (B, T, num_outputs) where the task reads every position.
+        """Returns the logits (B, num_outputs), or (B, T, num_outputs) where the task reads every position, of tokens
+        (B, T) or vectors (B, T, num_features).
 
-        `inputs` are tokens (B, T) or vectors (B, T, num_features); `mask` is boolean, broadcastable to
-        (B, 1, T_q, T_k), True where a query may attend; a position that none may attend to is padding.
-        `source` and `source_mask` are the same for what a decoder reads; `segments` is (B, T).
+        `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a position that none may
+        attend to is padding. `source` and `source_mask` are the same for what a decoder reads; `segments` is (B, T).
+        Raises `ValueError` where the model reads a source or segments and is given none.
         """
         x_btd = self.embed(inputs, segments=segments)
         memory = None if self.source_embedding is None else self.encode(source, source_mask)
@@ -126,7 +130,7 @@ class Model(nn.Module):
         return self._logits(self._read_out(x_btd, mask))
 
     def _read_out(self, x_btd: Tensor, mask: Tensor | None) -> Tensor:
-        """Returns what the output layer reads of the last layer: (B, D), or (B, T, D) for every position."""
+        """Returns what the output layer reads of (B, T, D): all, or the mean of real positions, or the last, (B, D)."""
         match self.signature.readout:
             case "all":
                 return x_btd
@@ -138,10 +142,10 @@ class Model(nn.Module):
                 assert_never(self.signature.readout)
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
-        """Returns the embedded input (B, T, D), with positions from `start` on.
+        """Returns the embedded input (B, T, D) of tokens (B, T) or vectors (B, T, num_features), with segments,
+        positions from `start` on, and dropout.
 
-        `inputs` are tokens (B, T) or vectors (B, T, num_features). Raises `ValueError` where the model
-        embeds segments and none are given.
+        Raises `ValueError` where the model embeds segments and none are given.
         """
         x_btd = self.embedding(inputs)
         if self.segment_embedding is not None:
@@ -151,9 +155,8 @@ class Model(nn.Module):
         return self.embedding_dropout(self.position.embed(x_btd, start))
 
     def encode(self, source: Tensor | None, mask: Tensor | None = None) -> Memory:
-        """Returns the encoded source, for the decoder.
-
-        Raises `ValueError` where the source is missing, or the model reads none.
+        """Returns the `Memory` of a source, tokens (B, S) or vectors (B, S, num_features). Raises `ValueError` where it
+        is None or the model reads none.
         """
         if self.source_embedding is None or self.source_position is None or source is None:
             raise ValueError("a model that reads a source needs one, and only such a model can take it")
@@ -163,9 +166,11 @@ class Model(nn.Module):
     def step(
         self, inputs: Tensor, start: int, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the logits (B, num_outputs) at one more position of a causal model, and its new state.
+        """Returns the logits (B, num_outputs) at position `start` of a causal model, and its new state. Raises
+        `ValueError` where it needs a `memory` and has none.
 
-        `inputs` are those at the position `start`, (B, 1). `memory` is what `encode` returned.
+        `inputs` are those at this position, (B, 1) or (B, 1, num_features). `state` is what the step before returned,
+        None at first. `memory` is what `encode` returned.
         """
         if self.source_embedding is not None and memory is None:
             raise ValueError("a model that reads a source needs it encoded: `memory = model.encode(source)`")
@@ -177,7 +182,9 @@ class Model(nn.Module):
         return self.output(x * self.output_scale)
 
     def start_step(self, step: int) -> None:
-        """Seeds every dropout site for `step`; call it before the forward pass of each training step."""
+        """Reseeds every dropout site of a rate above 0 for the training step number `step`, in place;
+        call it before each step's forward pass.
+        """
         for path, site in self._sites.items():
             site.reseed(stream_seed(self.seed, "dropout", self.stream, path, step), self.device)
 
@@ -187,7 +194,9 @@ class Model(nn.Module):
         return self.output.weight.device
 
     def parameters_by_part(self) -> dict[str, int]:
-        """Counts the trainable parameters by part, in the order of the model; leaves out zeros."""
+        """Returns the number of trainable parameters of each part by name (`mixer`, `norm`, `other`), in the model's
+        order; leaves out parts with none.
+        """
         counts: Counter[str] = Counter()
         for path, parameter in self.named_parameters():
             counts[_part_at(path)] += parameter.numel() if parameter.requires_grad else 0
@@ -196,7 +205,7 @@ class Model(nn.Module):
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Puts a model into evaluation mode while the context is open; its former mode comes back."""
+    """Puts a model into evaluation mode while the context is open; then its former mode is restored."""
     was_training = model.training
     model.eval()
     try:
@@ -206,7 +215,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Takes the last position that is no padding, (B, T, D) → (B, D)."""
+    """Returns the vector at the last position where `real_bt` (B, T) is True, at the last of all if it is None, and at
+    the first where none is: (B, T, D) → (B, D).
+    """
     if real_bt is None:
         return x_btd[:, -1]
     last = torch.where(real_bt, torch.arange(x_btd.shape[1], device=x_btd.device), 0).amax(1)
@@ -214,13 +225,13 @@ def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
 
 
 def _reads_source(section: ModelSection) -> bool:
-    """Returns whether the decoder of a model reads a source."""
+    """Returns whether a section's topology reads a source, and does so by a cross-reader other than `none`."""
     topology = section.topology
     return bool(topology.part.reads_source and topology.cross.name != "none")
 
 
 def _sizes(section: ModelSection, signature: Signature) -> Sizes:
-    """Returns the sizes that parts are built with.
+    """Returns the sizes that a section's parts are built with; a mixer without heads has one head, d_model wide.
 
     Heads and widths of a head are those that a position inside attention acts on.
     """
@@ -242,14 +253,16 @@ def _sizes(section: ModelSection, signature: Signature) -> Sizes:
 
 
 def _can_extrapolate(section: ModelSection) -> bool:
-    """Returns whether position and mixer take any length; parts that do not say so do."""
+    """Returns whether a section's position and mixer take sequences longer than `max_len`;
+    a part that states nothing counts as one that does.
+    """
     position_can = getattr(section.position.part, "any_length", True)
     mixer_can = getattr(section.mixer.part, "any_length", True)
     return bool(position_can and mixer_can)
 
 
 def _active_sites(model: nn.Module) -> dict[str, Dropout]:
-    """Returns the dropout sites of a model that drop something, by path."""
+    """Returns the dropout sites of a model whose rate is above 0, by path."""
     sites: dict[str, Dropout] = {}
     for path, module in model.named_modules():
         if isinstance(module, Dropout) and module.rate > 0:
@@ -258,7 +271,9 @@ def _active_sites(model: nn.Module) -> dict[str, Dropout]:
 
 
 def _check_position(section: ModelSection) -> None:
-    """Raises `Invalid` for a position inside attention where the mixer gives it nothing to act on."""
+    """Raises `Invalid` where the position acts inside attention,
+    and the mixer is not attention or its weighting reads no scores.
+    """
     if not section.position.part.inside_attention:
         return
     weighting = getattr(section.mixer, "weighting", None)
@@ -274,7 +289,7 @@ def _check_position(section: ModelSection) -> None:
 
 
 def _check_source(at: Gather, section: ModelSection, signature: Signature) -> None:
-    """Refuses a topology that reads a source for a task that gives none."""
+    """Collects in `at` a problem where the topology reads a source and the task gives none."""
     at.refuse(
         section.topology.part.reads_source and signature.source is None,
         "topology",
@@ -285,7 +300,7 @@ def _check_source(at: Gather, section: ModelSection, signature: Signature) -> No
 
 
 def _check_dropout(at: Gather, section: ModelSection, sites: Iterable[Dropout]) -> None:
-    """Refuses a rate for a placement that the model does not have."""
+    """Collects in `at` a problem for each dropout rate above 0 whose placement none of `sites` has."""
     placements = {site.placement for site in sites}
     for placement, rate in section.dropout.model_dump().items():
         unused = rate and placement not in placements
@@ -317,7 +332,7 @@ TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._Nor
 
 
 def _part_at(path: str) -> str:
-    """Returns the part to which the parameter at a path belongs, `other` without one."""
+    """Returns the name, from `PARTS`, of the part that a parameter's path belongs to; `other` where none is listed."""
     for step in path.split("."):
         if step in PARTS:
             return PARTS[step]
@@ -325,9 +340,10 @@ def _part_at(path: str) -> str:
 
 
 def decay_groups(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Returns the parameters that weight decay acts on, and those that are exempt.
+    """Returns two lists of a model's parameters: those that weight decay acts on, and the exempt ones, of norms,
+    biases and logarithms of scales.
 
-    Exempt are those of norms, biases, and logarithms of scales.
+    A bias has `bias` in its name, a logarithm a name that begins with `log_`.
     """
     exempt: set[nn.Parameter] = set()
     for module in model.modules():

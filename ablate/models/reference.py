@@ -24,10 +24,9 @@ class Place:
 
 
 def places() -> dict[str, Place]:
-    """Returns for each slot the shortest path to it from the model section.
+    """Returns by slot its `Place`: the shortest path to the slot from the model section, and the default part.
 
-    Below one slot, the paths through its default part are tried before those of its other parts. With the path comes
-    the part that a model has there by default.
+    Below one slot, the paths through its default part are tried before those of its other parts.
     """
     places_by_slot: dict[str, Place] = {}
     queue: deque[tuple[type[StrictModel], FieldPath]] = deque([(ModelSection, ())])
@@ -49,7 +48,7 @@ def places() -> dict[str, Place]:
 
 
 def _section_of(field: FieldInfo) -> type[StrictModel] | None:
-    """Returns the class of the section that a field holds; None where it holds none."""
+    """Returns the class of the section, or other strict model, that a field holds; None where it holds none."""
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, StrictModel) else None
 
@@ -66,9 +65,10 @@ def _default_first(slot: str, default: str | None) -> list[Any]:
 
 
 def settings_for(config: type[PartConfig], files: Sequence[str] = ()) -> dict[str, Any]:
-    """Returns a value for each parameter without a default: the first candidate that its type accepts.
+    """Returns, by name, a value for each parameter that a part requires: the first candidate that its type accepts.
 
-    Candidates are `CANDIDATES` and then `files`; where none is accepted, the parameter's name stands for its value.
+    Candidates are `CANDIDATES` and then `files`; where none is accepted, the parameter's name in capitals stands for
+    its value.
     """
     settings: dict[str, Any] = {}
     for key, field in config.model_fields.items():
@@ -82,7 +82,7 @@ def settings_for(config: type[PartConfig], files: Sequence[str] = ()) -> dict[st
 
 
 def _accepts(config: type[PartConfig], settings: dict[str, Any], key: str) -> bool:
-    """Returns whether a config accepts the value of `key` in `settings`, whatever is wrong elsewhere."""
+    """Returns whether a config's class accepts `settings[key]`, whatever is wrong or missing elsewhere."""
     try:
         config.model_validate(settings)
     except ValidationError as error:

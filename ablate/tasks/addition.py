@@ -80,7 +80,8 @@ class Addition(Transduction, Generated):
         self.set_support(sum(100**digits for digits in self.lengths))
 
     def _answers(self, digits: int) -> Answers:
-        """Returns the distribution of the sums of two numbers of some digits.
+        """Returns the distribution of the sums of two numbers of `digits` digits each,
+        zeros in front included; `shares` is (digits + 1, 1).
 
         The sum has a triangular distribution; all its digits but the first are uniform, given no other. The entropy is
         exact in the limit, and to 1e-4 from two digits on.
@@ -92,7 +93,8 @@ class Addition(Transduction, Generated):
         return Answers(nats=digits * math.log(10) + 0.5, likeliest=10.0**-digits, shares=shares)
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `without_carrying`, which adds the two digits of each place by themselves.
+        """Returns `without_carrying` → `accuracy`: the expected accuracy of adding the two digits
+        of each place by themselves.
 
         It is right where no place but the first carries.
         """
@@ -100,9 +102,8 @@ class Addition(Transduction, Generated):
         return {"without_carrying": {"accuracy": sum(accuracies) / len(accuracies)}}
 
     def slices(self) -> Slices:
-        """Returns `longer`, where lengths vary: numbers of more digits than in training.
-
-        They have up to twice as many.
+        """Returns `longer` → fields, numbers of more digits than in training, up to twice as many;
+        nothing where all have one length.
         """
         if len(self.lengths) == 1:
             return {}
@@ -126,7 +127,7 @@ class Addition(Transduction, Generated):
 
 
 def _sums(digits: Integers) -> Integers:
-    """Returns the digits of the sum of two numbers, the units first: (B, 2, n) → (B, n + 1)."""
+    """Returns the digits of the sum of two numbers, (B, n + 1), from those of both, (B, 2, n); the units come first."""
     total = np.pad(digits.sum(1), ((0, 0), (0, 1)))
     for place in range(digits.shape[2]):
         total[:, place + 1] += total[:, place] // 10
@@ -134,10 +135,10 @@ def _sums(digits: Integers) -> Integers:
 
 
 def _problems(digits: Integers, lengths: Integers) -> Integers:
-    """Returns the tokens of both numbers as we write them, with the plus between them.
+    """Returns the tokens of both numbers as we write them, with the plus between them, (B, 2n + 1).
 
-    The result has shape (B, 2n + 1); what follows the second number means nothing.
-    digits: (B, 2, n), the units first. lengths: the digits of each number that count, (B, 1).
+    digits: (B, 2, n), the units first. lengths: the digits of each number that count, (B, 1). What follows the second
+    number in a row means nothing.
     """
     most = digits.shape[2]
     first = FIRST_SYMBOL + backwards(digits[:, 0], lengths)

@@ -15,7 +15,7 @@ TOPICS = "pydoc_data.topics"  # What `help("for")` shows.
 
 
 def _files() -> tuple[str, ...]:
-    """Returns the file of the text; none where this Python comes without it."""
+    """Returns a tuple of the path of the text's file; an empty one where this Python comes without it."""
     try:
         spec = importlib.util.find_spec(TOPICS)
     except ModuleNotFoundError:
@@ -55,7 +55,9 @@ class Characters(Language):
 
     @classmethod
     def pieces(cls, file: DataFile, config: Any) -> Iterator[str]:
-        """Yields the paragraphs of all topics, in the order of their names, with single spaces."""
+        """Yields the paragraphs of all topics, in the order of their names, with single spaces;
+        reads neither argument.
+        """
         topics: Mapping[str, str] = importlib.import_module(TOPICS).topics
         for name in sorted(topics):
             for paragraph in re.split(r"\n\s*\n", topics[name]):

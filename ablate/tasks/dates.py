@@ -77,7 +77,7 @@ FORMS = {"named": NAMED, "numeric": NUMERIC, "all": NAMED + NUMERIC}
 
 
 def _characters() -> list[str]:
-    """Returns every character that a written date may have, in their order."""
+    """Returns every character that a written date may have, each once, sorted."""
     characters = set("".join(FORMS["all"])) - set("{}")
     for _, texts in FIELDS.values():
         characters.update("".join(texts))
@@ -135,11 +135,15 @@ class Dates(Transduction, Generated):
         self.set_support(num_days * len(self.forms))
 
     def hashed_tensors(self, examples: Batch) -> Iterable[Tensor | None]:
-        """Returns the day in ISO 8601: its part of the data does not depend on its form."""
+        """Returns a list of one tensor, the `inputs` (B, T) that spell the day in ISO 8601:
+        a day is in one part of the data, whatever its form.
+        """
         return [examples.inputs]
 
     def slices(self) -> Slices:
-        """Returns `named` and `numeric`, where the task has both kinds of forms."""
+        """Returns `named` and `numeric`, each → its value of `forms`;
+        nothing unless the task has both kinds of forms.
+        """
         if self.config.forms != "all":
             return {}
         return {"named": {"forms": "named"}, "numeric": {"forms": "numeric"}}
@@ -161,9 +165,10 @@ class Dates(Transduction, Generated):
 
 @functools.cache
 def _calendar() -> Mapping[str, Integers]:
-    """Returns the parts of all days in order: `year`, `month`, `day`, `weekday` (N), counted from 0.
+    """Returns arrays of all days of the calendar in order: `year`, `month`, `day` and `weekday` (N), from 0 on,
+    and `iso`, tokens (N, 10).
 
-    `iso` are the tokens of each day in ISO 8601, (N, 10).
+    Year 0 is 1900 and weekday 0 a Monday; `iso` spells the day in ISO 8601. The arrays are made once, and shared.
     """
     days = np.arange(f"{YEARS[0]}-01-01", f"{YEARS[-1] + 1}-01-01", dtype="datetime64[D]")
     months = days.astype("datetime64[M]")
@@ -177,15 +182,14 @@ def _calendar() -> Mapping[str, Integers]:
 
 
 def _tokens(texts: Sequence[str] | NDArray[np.str_]) -> Integers:
-    """Returns the tokens of the characters of each text, and padding, (N, longest)."""
+    """Returns the tokens of the characters of each of N texts, filled up with padding at the end, (N, longest)."""
     array = np.array(texts, dtype="S")
     return CODES[array.view(np.uint8).reshape(len(array), -1)]
 
 
 def _written(form: str, days: Integers) -> Integers:
-    """Returns the tokens of days that are written in one form, padding after each, (B, longest).
-
-    days: the number of each in the calendar, (B).
+    """Returns the tokens of days written in one form, (B, longest), with padding after each;
+    `days` (B) are their numbers in the calendar.
     """
     pieces = []
     for literal, name, _, _ in string.Formatter().parse(form):

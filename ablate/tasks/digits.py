@@ -83,11 +83,14 @@ class Digits(Pool, Classification):
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.98)
 
     def coverage(self, draws: int) -> float:
-        """Returns 0: the splits of a seed are disjoint."""
+        """Returns 0: no test example is among the training examples, whose splits are disjoint."""
         return 0.0
 
     def indices(self, seed: int) -> Parts:
-        """Returns the rows of the data set that each split holds, disjoint and stratified."""
+        """Returns the rows of the data set in `train`, `validation` and `test`, disjoint and stratified by digit.
+
+        With `split: per_seed` all three depend on the seed, with `held_out` the first two, with `fixed` none.
+        """
         config = self.config
         _, labels = load_digits()
         if config.split == "per_seed":
@@ -101,7 +104,7 @@ class Digits(Pool, Classification):
         return {"train": train, "validation": validation, "test": test}
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Returns the images of some rows, (B, T, F), with their digits, (B)."""
+        """Returns some rows as a batch on `device`: pixels (B, T, F), scaled to 0 … 1, and digits (B)."""
         images, digits = load_digits()
         height, width = self._cell()
         cells = images[rows].reshape(len(rows), SIDE // height, height, SIDE // width, width)
@@ -109,9 +112,8 @@ class Digits(Pool, Classification):
         return Batch.of((features / MAX_VALUE).astype(np.float32), digits[rows]).to(device)
 
     def _check_sizes(self) -> None:
-        """Raises `Invalid` for a wrong patch size or too large a training set.
-
-        Patches need a size, and nothing else has one.
+        """Raises `Invalid` where patches lack a `patch_size`, where another representation has one, and where
+        `train_size` leaves too few images for the other splits.
         """
         config = self.config
         has_patches = config.representation == "patches"
@@ -134,7 +136,7 @@ class Digits(Pool, Classification):
             )
 
     def _cell(self) -> tuple[int, int]:
-        """Returns height and width, in pixels, of the part of an image at one position."""
+        """Returns the height and the width, in pixels, of the part of an image that one position holds."""
         match self.config.representation:
             case "rows":
                 return 1, SIDE
@@ -150,7 +152,8 @@ class Digits(Pool, Classification):
 
 @functools.cache
 def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Reads the images, (1797, 8, 8), integers 0 … 16, and their digits, (1797).
+    """Returns the images (1797, 8, 8), integers 0 … 16, and their digits (1797), read once from scikit-learn's file.
+    Raises `AblateError` where it is missing.
 
     The file is read without importing `sklearn.datasets`, which takes longer than training on it.
     """
@@ -164,10 +167,11 @@ def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.intp]:
-    """Returns a random order of examples, every stretch of which has the same share of each class.
+    """Returns a random permutation (N) of the examples with `labels` (N),
+    every stretch of which has each class's share, up to rounding.
 
-    labels: the class of each example, (N). The members of a class are shuffled and spread evenly over [0, 1), from a
-    random offset; the order is the order of their places. A stretch therefore holds each class's share, up to rounding.
+    The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is the order of
+    their places.
     """
     places = np.empty(len(labels))
     for label in np.unique(labels):

@@ -37,10 +37,11 @@ Result = TypeVar("Result")
 
 
 def kept_per_file(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Returns a function that keeps its results until its first argument, a file, changes.
+    """Decorates a function of a file: its last 8 results are kept,
+    and returned again for equal arguments until the file's time or size changes.
 
-    Tasks are built many times. Other arguments are compared by their representation. The function raises `Invalid`
-    for a file that cannot be read.
+    Tasks are built many times. Arguments beside the first, the file, are compared by their representation. The function
+    raises `Invalid` for a file that cannot be read.
     """
     results: dict[object, Result] = {}
 
@@ -63,9 +64,8 @@ def kept_per_file(function: Callable[..., Result]) -> Callable[..., Result]:
 
 @kept_per_file
 def read_text(file: DataFile) -> str:
-    """Reads a whole text in UTF-8, with line feeds at the ends of lines.
-
-    Raises `Invalid` for a file without text, and with the line of a byte that is not UTF-8.
+    """Returns a whole file as text, with line feeds at the ends of lines.
+    Raises `Invalid` where it is blank or not UTF-8, with the line.
     """
     try:
         text = Path(file).read_bytes().decode("utf-8-sig")
@@ -79,10 +79,11 @@ def read_text(file: DataFile) -> str:
 
 
 def read_rows(file: DataFile, delimiter: str, *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
-    """Yields the line on which each row of a text ends, and the row's cells.
+    """Yields (line on which a row ends, its cells) for each row of a text that is not blank. Raises `Invalid` for a row
+    with more or fewer cells than the first.
 
-    Blank lines are left out. quoted: whether a cell may stand in quotation marks, and then hold the delimiter and line
-    feeds. Raises `Invalid` for a row that has not as many cells as the first.
+    quoted: whether a cell may stand in quotation marks, and then hold the delimiter and line feeds. Raises it too for
+    text that is no table.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     rows = csv.reader(io.StringIO(read_text(file)), delimiter=delimiter, quoting=quoting, strict=True)
@@ -101,7 +102,9 @@ def read_rows(file: DataFile, delimiter: str, *, quoted: bool = True) -> Iterato
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose columns have names; a cell without a value is empty text."""
+    """A table as text: columns of cells by name, each in the order of the rows;
+    a cell without a value is empty text.
+    """
 
     file: DataFile
     columns: Mapping[str, Sequence[str]]
@@ -110,7 +113,9 @@ class Table:
     "The place of each row in the file: `line 17`."
 
     def column(self, field: str, name: str) -> Sequence[str]:
-        """Returns the cells of a column, or raises `Invalid` for the field of a config that names it."""
+        """Returns the cells of the column `name`; raises `Invalid` at `field`,
+        the field of a config that names it, where there is none.
+        """
         if name not in self.columns:
             rule = f"is no column of {self.file.written}"
             raise Invalid(field, rule, name, allowed=listed(self.columns), hint=nearest(name, self.columns))
@@ -119,9 +124,11 @@ class Table:
 
 @kept_per_file
 def read_table(file: DataFile) -> Table:
-    """Reads a table from a parquet file (`.parquet`), or from text with a header.
+    """Returns the table of a parquet file (`.parquet`), or of text with a header.
+    Raises `Invalid` where two columns have one name.
 
-    The cells of a `.tsv` are parted by tabs, those of any other text by commas, semicolons, tabs or bars.
+    It raises it too where a column of a text has no name. The cells of a `.tsv` are parted by tabs, those of any other
+    text by commas, semicolons, tabs or bars. A file is read once, until it changes.
     """
     if file.lower().endswith(".parquet"):
         return _read_parquet(file)
@@ -139,7 +146,7 @@ def read_table(file: DataFile) -> Table:
 
 
 def _read_parquet(file: DataFile) -> Table:
-    """Reads a table from a parquet file; raises `Invalid` for any other file."""
+    """Returns the table of a parquet file, each value as text; raises `Invalid` for any other file."""
     # Studies of other tasks need not wait for it.
     import pyarrow.parquet
 
@@ -152,18 +159,19 @@ def _read_parquet(file: DataFile) -> Table:
 
 
 def _as_text(value: object) -> str:
-    """Returns a value of a parquet file as text, empty for a missing value or NaN."""
+    """Returns a value of a parquet file as text without space around it; empty for a missing value or NaN."""
     # Only NaN differs from itself.
     is_missing = value is None or value != value
     return "" if is_missing else str(value).strip()
 
 
 def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
-    """Returns the rows of each part of the data, by a hash of their keys.
+    """Returns the rows (indices from 0) of `train`, `validation` and `test`, by a hash of their `keys`, (N). Raises
+    `Invalid` for fewer than 50 different keys.
 
-    keys: the input of each row, (N). Equal keys are never in two parts. A fifth of all hashes is for test, whatever the
+    keys: the input of each row; equal ones are never in two parts. A fifth of all hashes is for test, whatever the
     seed, and stays there when other rows are added. Of the other rows every seed draws an eighth for validation. Raises
-    `Invalid` for too few keys.
+    it too where none is for test.
     """
     digests = [hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys]
     hashes = np.frombuffer(b"".join(digests), dtype="<u8")
@@ -192,18 +200,18 @@ def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
 
 
 def symbols(text: str, unit: Unit) -> Sequence[str]:
-    """Returns the characters of a text; or its words, each sign of punctuation as a word."""
+    """Returns the characters of a text, or a list of its words, each sign of punctuation as a word."""
     return text if unit == "characters" else WORD.findall(text)
 
 
 class Vocabulary:
-    """A code for each of the most frequent symbols of training data; all others are `UNKNOWN`."""
+    """Codes, counted from `marks`, for the most frequent symbols of training data; all others are `UNKNOWN`, 0."""
 
     def __init__(self, texts: Iterable[Sequence[str]], limit: int, marks: int = 2) -> None:
-        """Counts the symbols of texts.
+        """Gives codes to the `limit` most frequent symbols of texts, the most frequent first,
+        ties in the order of the symbols.
 
-        limit: the most symbols that get a code. marks: how many codes stand before those of symbols, for unknown ones,
-        padding, and so on.
+        marks: how many codes stand before those of symbols, for unknown ones, padding, and so on.
         """
         counts = Counter(chain.from_iterable(texts))
         self.symbols = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))[:limit]
@@ -214,7 +222,7 @@ class Vocabulary:
         return self.marks + len(self.symbols)
 
     def encode(self, text: Iterable[str]) -> list[int]:
-        """Returns the code of each symbol of a text."""
+        """Returns a list of the code of each symbol of a text; `UNKNOWN` for a symbol that has none."""
         return [self.codes.get(symbol, UNKNOWN) for symbol in text]
 
     def digest(self) -> str:
@@ -224,6 +232,6 @@ class Vocabulary:
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int = PADDING) -> NDArray[np.int64]:
-    """Returns rows of codes as one array, (N, T), filled up to the longest of them."""
+    """Returns rows of codes as one array (N, T), T the longest of them; each is filled up at its end with `fill`."""
     longest = max(map(len, rows))
     return np.array([[*row, *[fill] * (longest - len(row))] for row in rows])

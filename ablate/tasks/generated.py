@@ -48,7 +48,7 @@ WARMUP_TRAINING: Mapping[str, Any] = {
 
 
 class Generated(Task):
-    """A task that can draw any number of examples.
+    """A task that can draw any number of examples, none of which is for both training and evaluation.
 
     A subclass defines `examples`, and calls `set_support` in its constructor.
     """
@@ -72,7 +72,9 @@ class Generated(Task):
     "Evaluation slices in which a field of the config has twice its value: slice → field."
 
     def set_support(self, support: float) -> None:
-        """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
+        """Sets `support`, the number of distinct examples, and `sampling`;
+        raises `Invalid` for fewer than 400 distinct examples.
+        """
         if support < MIN_SUPPORT:
             raise Invalid(
                 "",
@@ -86,37 +88,42 @@ class Generated(Task):
 
     @abstractmethod
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """Draws the next `count` examples of a stream, on the CPU.
+        """Returns the next `count` examples of a stream as a batch on the CPU, drawn from `generator`.
 
-        Each example takes the same number of draws, one after the other, so that examples do not depend on
-        how many are asked for at a time.
+        Each example takes the same number of draws, one after the other, so that examples do not depend on how many are
+        asked for at a time.
         """
 
     def hashed_tensors(self, examples: Batch) -> Iterable[Tensor | None]:
-        """Returns the tensors whose hash decides the part of the data that each example is for.
+        """Returns the tensors, with a row for each example, whose hash decides the part of the data
+        that an example is for; here, all inputs.
 
-        Targets are not among them, for they may be noisy.
+        Targets are not among them, for they may be noisy. Missing ones are None.
         """
         return examples.model_inputs().values()
 
     def laid_out(self, examples: Batch) -> Batch:
-        """Returns the examples as a model reads them; here, as they are drawn.
+        """Returns examples as the model reads them; here, unchanged, as they are drawn.
 
         Which part of the data an example is for does not depend on it.
         """
         return examples
 
     def for_seed(self, seed: int) -> Generated:
-        """Returns the task with what is drawn once for each seed, beside its examples; here, itself."""
+        """Returns the task with what a seed draws once beside its examples, such as the value of each key;
+        here, itself.
+        """
         return self
 
     def sliced(self, name: str) -> Task:
-        """Returns the task whose test split is a slice of `slice_size` examples."""
+        """Returns a new task for the slice called `name`, whose test split has `slice_size` examples."""
         changes = {"test_size": self.config.slice_size, **self.slices()[name]}
         return self.config.model_copy(update=changes).build()
 
     def slices(self) -> Slices:
-        """Returns the slices of `changed` and `doubled` that exist: those whose config the task accepts."""
+        """Returns slice → field → value for those of `changed` and `doubled` whose config the task accepts;
+        a field of 0 is not doubled.
+        """
         values = self.config.model_dump()
         candidates = dict(self.changed)
         for name, field in self.doubled.items():
@@ -132,11 +139,15 @@ class Generated(Task):
         return slices
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Returns endless batches of fresh examples; the n-th example does not depend on the batch size."""
+        """Returns endless batches of `batch_size` new examples on `device`;
+        the n-th example does not depend on the batch size.
+        """
         return example_stream(self._chunks(seed, "train", device), batch_size)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """Returns `validation_size` or `test_size` examples, which are drawn once."""
+        """Returns a seed's `validation_size` or `test_size` examples as one batch on `device`;
+        they are drawn once, and kept.
+        """
         if (seed, name) not in self._splits:
             sizes = {"validation": self.config.validation_size, "test": self.config.test_size}
             batches = example_stream(self._chunks(seed, name, "cpu"), sizes[name])
@@ -145,15 +156,16 @@ class Generated(Task):
 
     @cached_property
     def _splits(self) -> dict[tuple[int, Split], Batch]:
-        """The splits that have been drawn, by seed and name, on the CPU."""
+        """The splits that have been drawn, by (seed, name), on the CPU; a dict that `split` fills."""
         return {}
 
     def coverage(self, draws: int) -> float:
-        """Returns 0: no test example is trained on."""
+        """Returns 0: no test example is ever drawn for training."""
         return 0.0
 
     def _chunks(self, seed: int, part: DataPart, device: str) -> Iterator[Batch]:
-        """Yields endless examples of one part of the data, in chunks of any size.
+        """Yields endless batches, of any size, of the examples for one part of the data:
+        laid out, on `device`, with label noise in training.
 
         Each part has a stream of random numbers of its own.
         """
@@ -167,7 +179,9 @@ class Generated(Task):
             yield self.laid_out(examples).to(device)
 
     def _selected(self, seed: int, part: DataPart, drawn: Batch) -> Batch:
-        """Returns the examples that are for one part of the data; raises `AblateError` where none is."""
+        """Returns those of the examples drawn that a seed's hash assigns to `part`;
+        raises `AblateError` where none is.
+        """
         eighths = _hashes(seed, self.hashed_tensors(drawn)) >> np.uint64(61)
         limits = EIGHTHS[part]
         rows = np.flatnonzero((limits.start <= eighths) & (eighths < limits.stop))
@@ -180,7 +194,9 @@ class Generated(Task):
 
 
 def _with_noise(batch: Batch, share: float, generator: np.random.Generator) -> Batch:
-    """Returns a batch with a share of its targets replaced by others, drawn from all of them."""
+    """Returns a copy of a batch in which each target, where one is asked,
+    is replaced with probability `share` by one drawn from all of them.
+    """
     targets = batch.targets.numpy()
     asked = targets != IGNORED
     right = targets[asked]
@@ -191,7 +207,9 @@ def _with_noise(batch: Batch, share: float, generator: np.random.Generator) -> B
 
 
 def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
-    """Returns a hash of each example, from its rows in all tensors that are not None, (B)."""
+    """Returns a 64-bit hash of each example, (B), from its rows in all tensors that are not None;
+    multipliers depend on the seed.
+    """
     generator = numpy_stream(seed, "data", "parts")
     present = [tensor for tensor in tensors if tensor is not None]
     hashes = np.zeros(len(present[0]), dtype=np.uint64)
@@ -206,12 +224,15 @@ def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
 
 
 def below(uniform: NDArray[np.float64], limit: int | Integers) -> Integers:
-    """Returns integers 0 … limit − 1 from draws in [0, 1), each as likely."""
+    """Returns, for each draw in [0, 1), an integer 0 … limit − 1, each as likely. `limit` is a number or an array of
+    which each draw has its own.
+    """
     return (uniform * limit).astype(np.int64)
 
 
 def distinct(uniform: NDArray[np.float64], limit: int) -> Integers:
-    """Returns distinct integers 0 … limit − 1 in each row, from draws in [0, 1): (N, n) → (N, n).
+    """Returns distinct integers 0 … limit − 1 in each row, from draws in [0, 1): (N, n) → (N, n). `limit` must be at
+    least n, which is not checked.
 
     Every ordered choice of n integers is equally likely.
     """
@@ -227,7 +248,9 @@ def distinct(uniform: NDArray[np.float64], limit: int) -> Integers:
 
 
 def share_of_most_frequent(draws: int, values: int) -> float:
-    """Returns the expected share of the most frequent value among `draws` draws of `values` equally likely values."""
+    """Returns the expected share, 0 to 1, of the most frequent value among `draws` draws
+    of `values` equally likely values.
+    """
     rate = draws / values
     # Counts are independent Poisson variables given their sum. Without a limit, the sum is Poisson itself.
     chance_of_sum = math.exp(draws * math.log(draws) - draws - math.lgamma(draws + 1))

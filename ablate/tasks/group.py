@@ -73,7 +73,8 @@ class Group(Generated, Labelling):
         self.set_support(self.order**config.seq_len)
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `without_memory`, which answers with the product of the last two elements.
+        """Returns `without_memory` → `accuracy`: the expected accuracy of answering with the product
+        of the last two elements.
 
         It is right at the second position, and elsewhere a guess.
         """
@@ -94,9 +95,9 @@ class Group(Generated, Labelling):
 
 @cache
 def _products(things: int) -> Integers:
-    """Returns the product of each two permutations i and j of n things, (n!, n!).
+    """Returns the number of the product of permutations i and j of n things, j applied first, at [i, j]: (n!, n!).
 
-    The product applies j first. Permutations are numbered in lexicographic order.
+    Permutations are numbered from 0 in lexicographic order. things: n.
     """
     elements = np.array(list(itertools.permutations(range(things))))
     digits = things ** np.arange(things)[::-1]

@@ -66,7 +66,9 @@ class Induction(Generated, Classification):
         self.set_support(len(self.places) * (config.vocab_size - 1) ** places)
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `without_order`, the token that the sequence shows most often."""
+        """Returns `without_order` → `accuracy`: the expected accuracy of answering with the token
+        that the sequence shows most often.
+        """
         accuracy = share_of_most_frequent(self.config.seq_len - 2, self.config.vocab_size - 1)
         return {"without_order": {"accuracy": accuracy}}
 

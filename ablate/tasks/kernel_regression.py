@@ -70,14 +70,15 @@ class KernelRegression(Generated, Regression):
         self.set_support(np.inf)
 
     def constants(self) -> Constants:
-        """Returns r2 and loss of three estimators, expected over places, functions and noise."""
+        """Returns the expected `r2` and `loss` of three estimators:
+        `bayes`, `nadaraya_watson` and `mean`, each → metric → value.
+        """
         errors = expected_errors(self.config.num_pairs, self.config.noise)
         return {name: {"r2": 1 - error / VARIANCE, "loss": error} for name, error in errors.items()}
 
     def slices(self) -> Slices:
-        """Returns `noisier`, twice the noise, `fewer`, half of the pairs, and `more`, twice as many.
-
-        One pair has no half.
+        """Returns slice → field → value: `noisier`, twice the noise, `fewer`, half of the pairs, unless there is only
+        one, and `more`, twice as many.
         """
         num_pairs = self.config.num_pairs
         slices: dict[str, Mapping[str, float]] = {"noisier": {"noise": 2 * self.config.noise}}
@@ -102,9 +103,11 @@ class KernelRegression(Generated, Regression):
 
 @functools.cache
 def expected_errors(num_pairs: int, noise: float) -> Mapping[str, float]:
-    """Returns the mean squared error of each estimator; all are linear in the values.
+    """Returns the expected mean squared error of `bayes`, `nadaraya_watson` and `mean`, given `num_pairs` values with
+    noise of this standard deviation.
 
-    Over functions and noise it is exact, over places it is the average of a fixed sample.
+    All are linear in the values. Over functions and noise the error is exact, over places it is the average of a fixed
+    sample.
     """
     size = (max(256, SAMPLES // num_pairs), num_pairs + 1)
     places = numpy_stream(0, "kernel regression").uniform(-np.pi, np.pi, size)
@@ -127,17 +130,17 @@ def expected_errors(num_pairs: int, noise: float) -> Mapping[str, float]:
 
 
 def _linear_error(waves: NDArray[np.float64], weights: NDArray[np.float64], noise: float) -> float:
-    """Returns the expected squared error of answering with a weighted sum of the values, Σ w_i y_i.
+    """Returns the expected squared error of answering with a weighted sum of the values, the mean over N sequences.
 
-    |φ_q − Σ w_i φ_i|² + noise² Σ w_i², φ(x) being the waves, whose coefficients are independent and standard normal.
-    waves: (N, T, 2K), the last of T those of the query. weights: w, (N, T − 1).
+    That is |φ_q − Σ w_i φ_i|² + noise² Σ w_i², φ(x) being the waves, whose coefficients are independent and standard
+    normal. waves: (N, T, 2K), the last of T those of the query. weights: w, (N, T − 1).
     """
     missed = waves[:, -1] - np.einsum("nt,ntk->nk", weights, waves[:, :-1])
     return float(np.mean((missed**2).sum(1) + noise**2 * (weights**2).sum(1)))
 
 
 def _waves(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns sin kx / k for each frequency k, then cos kx / k: (N, T) → (N, T, 2K).
+    """Returns sin kx / k for each of K frequencies, then cos kx / k, at places x in radians: (N, T) → (N, T, 2K).
 
     f(x) is their sum, each times a standard normal number.
     """

@@ -11,7 +11,8 @@ from ablate.tasks.task import IGNORED, Batch, Task, Topology
 
 
 class Labelling(Task):
-    """A task with a class at each position, `readout: all`: logits (B, T, num_outputs), targets (B, T).
+    """A task with a class at each position, `readout: all`:
+    logits (B, T, num_outputs), targets (B, T), `IGNORED` where nothing is asked.
 
     Targets are `IGNORED` where nothing is asked.
     """
@@ -19,7 +20,8 @@ class Labelling(Task):
     topologies: tuple[Topology, ...] = ("decoder", "encoder")
 
     def set_labels(self, *, num_classes: int, num_asked: int, num_test: int, solved: float) -> None:
-        """Sets `metrics` and `chance_loss` for classes that are equally likely.
+        """Sets `metrics` (`accuracy`, `sequence_accuracy`, `loss`) and `chance_loss` for classes
+        that are equally likely.
 
         num_classes: classes that a guess chooses from.
         num_asked: labels of an example, at least one; where examples differ in it, their mean.
@@ -35,11 +37,13 @@ class Labelling(Task):
         }
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Returns the cross-entropy in nats: the mean over the labels of each example, then over examples."""
+        """Returns the cross-entropy in nats, a scalar: the mean over the labels of each example, then over examples."""
         return _losses(logits, batch.targets).mean()
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `accuracy`, the share of right labels, `sequence_accuracy`, 1 where all are right, and `loss`."""
+        """Returns, each (B), `accuracy`, the share of right labels, `sequence_accuracy`, 1 where all are right,
+        and `loss` in nats.
+        """
         is_asked = batch.targets != IGNORED
         is_right = (logits.argmax(-1) == batch.targets) & is_asked
         return {
@@ -50,7 +54,9 @@ class Labelling(Task):
 
 
 def _losses(logits_btv: Tensor, targets_bt: Tensor) -> Tensor:
-    """Returns the cross-entropy of each example in nats, the mean over its labels, (B)."""
+    """Returns the cross-entropy of each example in nats, (B), the mean over its labels, from logits (B, T, V) and
+    targets (B, T).
+    """
     losses = functional.cross_entropy(
         logits_btv.flatten(0, 1), targets_bt.flatten(), ignore_index=IGNORED, reduction="none"
     )

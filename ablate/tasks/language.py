@@ -35,16 +35,17 @@ HASH_BASE = -0x61C8864680B583EB  # The base of a hash of windows, an odd number.
 
 @dataclass(frozen=True)
 class Text:
-    """A text in its parts: train, validation and test."""
+    """A text as codes of its characters, in three parts, `train`, `validation` and `test`, with their vocabulary."""
 
     codes: Mapping[str, NDArray[np.int64]]
     "A code for every character of each part, (N)."
     vocabulary: Vocabulary
 
     def windows(self, part: str, width: int) -> NDArray[np.int64]:
-        """Returns a part of the text cut into windows, (N, width + 1).
+        """Returns a part of the text cut into windows of codes, (N, width + 1);
+        each begins with the character that ends the one before.
 
-        A window ends with the character with which the next one begins.
+        What is left at the end of the part is not in any.
         """
         codes = self.codes[part]
         starts = np.arange(0, len(codes) - width, width)
@@ -52,7 +53,8 @@ class Text:
 
 
 class Language(Labelling):
-    """A task on a text that is made of pieces; a subclass defines which they are.
+    """A task on a text, whose target at each position of a window is the next character;
+    a subclass defines the pieces that are split.
 
     A piece that occurs twice counts once, and a hash of it decides which part it is for, the same for every seed; the
     pieces of a part stand in their order. Training draws windows from anywhere in its part; those for validation and
@@ -79,10 +81,11 @@ class Language(Labelling):
     @classmethod
     @abstractmethod
     def pieces(cls, file: DataFile, config: Any) -> Iterable[str]:
-        """Returns the pieces of the text, in order."""
+        """Returns the pieces of a text as strings, in order; pieces are what is split into the parts of the data."""
 
     def __init__(self, config: Any, file: DataFile | None = None, solved: float | None = None) -> None:
-        """Reads the text.
+        """Reads and codes the text, and sets the task's metrics, signature and sampling.
+        Raises `Invalid` where a part has too few windows.
 
         file: the text, where it is not the file of the config. solved: the loss at which the task counts as learned.
         """
@@ -106,7 +109,7 @@ class Language(Labelling):
         self.signature = Signature(config.seq_len, num_outputs=size, vocab_size=size, readout="all")
 
     def _check_windows(self) -> None:
-        """Raises `Invalid` where a part of the text has too few windows."""
+        """Raises `Invalid` where a part of the text has fewer than `MIN_WINDOWS` windows of `seq_len`."""
         width = self.config.seq_len
         too_few: list[str] = []
         for part in self.text.codes:
@@ -119,9 +122,10 @@ class Language(Labelling):
             raise Invalid("seq_len", rule, width, hint="Use a longer text, or a smaller seq_len")
 
     def _set_metrics(self, train: NDArray[np.int64], asked: NDArray[np.int64], solved: float | None) -> None:
-        """Sets `metrics` and `chance_loss` for guessing by the frequencies of training.
+        """Sets `metrics` and `chance_loss`, whose floors are those
+        of guessing each character by its frequency in training.
 
-        train: the characters of training. asked: the characters for test that are asked for.
+        train: the codes of training, (N). asked: the codes for test that are asked for, (N, 1) or (N, T).
         """
         counts = np.bincount(train, minlength=len(self.text.vocabulary)) + 1
         chance = float(-np.log(counts / counts.sum())[asked].mean())
@@ -135,13 +139,14 @@ class Language(Labelling):
 
     @property
     def _first(self) -> int:
-        """The first character of a window that is asked for."""
+        """The index of the first character of a window, of T + 1, that is asked for: T with `asked: last`, else 1."""
         return self.config.seq_len if self.config.asked == "last" else 1
 
     def for_topology(self, topology: Topology) -> Language:
-        """Returns a copy for a topology; `sees_target` is True where the model reads what it predicts.
+        """Returns a copy for a topology; `sees_target` is True in an encoder with `asked: all`:
+        it reads the characters that it predicts.
 
-        That is so in an encoder, which has no causal mask, with `asked: all`.
+        An encoder has no causal mask.
         """
         task = copy.copy(self)
         task.sees_target = topology == "encoder" and self.config.asked == "all"
@@ -152,11 +157,17 @@ class Language(Labelling):
             yield f"an encoder sees its target: what it has learned to tell, loss@{PREFIX} alone says"
 
     def slices(self) -> Slices:
-        """Returns the slice `prefix`: the last position of each window, whose target no model sees."""
+        """Returns `prefix` → `asked: last`: the last position of each window, whose target no model sees;
+        nothing where this is all that is asked.
+        """
         return {} if self.config.asked == "last" else {PREFIX: {"asked": "last"}}
 
     def constants(self) -> Constants:
-        """Returns the losses of `ngram`, a smoothed n-gram model of training, its order chosen by validation."""
+        """Returns `ngram` → `loss`, `bits_per_character` and `loss@prefix` of a smoothed n-gram model of training,
+        its order chosen by validation.
+
+        `loss@prefix` is there only where the task has this slice.
+        """
         every_loss, last_loss = _losses_of_ngrams(self.file, self.config)
         loss = last_loss if self.config.asked == "last" else every_loss
         values = {"loss": loss, "bits_per_character": BITS * loss}
@@ -165,16 +176,20 @@ class Language(Labelling):
         return {"ngram": values}
 
     def coverage(self, draws: int) -> float:
-        """Returns the expected share of test windows that equal one of `draws` training windows."""
+        """Returns the expected share of test windows, 0 to 1, whose inputs equal those of one
+        of `draws` training windows.
+        """
         counts, num_windows = _recurring(self.file, self.config)
         return float((1 - (1 - counts / num_windows) ** draws).mean())
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Returns batches of windows from anywhere in training; the n-th does not depend on the batch size."""
+        """Returns endless batches of windows from anywhere in training, on `device`;
+        the n-th window does not depend on the batch size.
+        """
         return example_stream(self._drawn(seed, device), batch_size)
 
     def _drawn(self, seed: int, device: str) -> Iterator[Batch]:
-        """Yields endless windows from anywhere in the training part, in chunks."""
+        """Yields endless batches of `CHUNK` windows, each from a random place in the training part, on `device`."""
         generator = numpy_stream(seed, "data", "order")
         text = self.text.codes["train"]
         places = np.arange(self.config.seq_len + 1)
@@ -183,22 +198,28 @@ class Language(Labelling):
             yield self._batch(text[starts + places], device)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """Returns the windows of a part, the same for every seed."""
+        """Returns the windows of `validation` or `test`, which do not overlap, as one batch on `device`,
+        the same for every seed.
+        """
         return self._batch(self.text.windows(name, self.config.seq_len), device)
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Returns a digest of each of the three parts, and of the vocabulary."""
+        """Returns digests by name: of `train`, `validation`, `test` and of the `vocabulary`."""
         train = digest(self._batch(self.text.codes["train"][None], "cpu"))
         return {**super().digests(seed), "train": train, "vocabulary": self.text.vocabulary.digest()}
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `loss` in nats and `bits_per_character`, means over what is asked, and the `accuracy` of it."""
+        """Returns, each (B), `loss` in nats and `bits_per_character`, means over what is asked,
+        and the `accuracy` of it.
+        """
         labels = super().measure(logits, batch)
         bits = BITS * labels["loss"]
         return {"loss": labels["loss"], "bits_per_character": bits, "accuracy": labels["accuracy"]}
 
     def _batch(self, windows: NDArray[np.int64], device: str) -> Batch:
-        """Returns characters (B, T), with the next one at each position as its target, (B, T)."""
+        """Returns windows (N, T + 1) as a batch on `device`: inputs (N, T) and, as targets,
+        the next characters, `IGNORED` where not asked.
+        """
         targets = windows[:, 1:].copy()
         targets[:, : self._first - 1] = IGNORED
         return Batch.of(windows[:, :-1], targets).to(device)
@@ -206,7 +227,9 @@ class Language(Labelling):
 
 @kept_per_file
 def _text(file: DataFile, kind: type[Language], config: Language.Config) -> Text:
-    """Reads a text as a task reads it, split into its parts and coded."""
+    """Returns the text that a kind of task reads from a file, split into its parts and coded;
+    equal pieces count once.
+    """
     pieces = list(dict.fromkeys(filter(None, kind.pieces(file, config))))
     parts = {}
     for part, rows in split_rows(file, pieces).items():
@@ -218,7 +241,9 @@ def _text(file: DataFile, kind: type[Language], config: Language.Config) -> Text
 
 @kept_per_file
 def _losses_of_ngrams(file: DataFile, config: Language.Config) -> tuple[float, float]:
-    """Returns two losses of an n-gram model: on the windows for test, and on their last characters."""
+    """Returns two mean losses in nats of an n-gram model: on all characters that test windows ask for,
+    and on their last ones.
+    """
     text: Text = config.build().text
     train = text.codes["train"]
     size = len(text.vocabulary)
@@ -231,7 +256,9 @@ def _losses_of_ngrams(file: DataFile, config: Language.Config) -> tuple[float, f
 
 @kept_per_file
 def _recurring(file: DataFile, config: Language.Config) -> tuple[NDArray[np.int64], int]:
-    """Returns how many training windows equal each window for test, (N), and the number of training windows."""
+    """Returns how many training windows equal each test window, without its last character, (N),
+    and the number of training windows.
+    """
     text: Text = config.build().text
     width = config.seq_len
     train = ngram_codes(text.codes["train"][:-1], width, HASH_BASE)

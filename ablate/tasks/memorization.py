@@ -72,13 +72,13 @@ class Memorization(Generated, Labelling):
         self.facts = np.arange(config.num_facts) % config.num_values
 
     def for_seed(self, seed: int) -> Generated:
-        """Returns the task with the facts of a seed."""
+        """Returns a copy of the task whose `facts`, the value of each key, (num_facts), are those of a seed."""
         task = copy.copy(self)
         task.facts = numpy_stream(seed, "data", "facts").permutation(self.facts)
         return task
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """Draws the next `count` examples of a stream, with the facts that `for_seed` has drawn."""
+        """Returns the next `count` examples of a stream as a batch, with the `facts` that `for_seed` has drawn."""
         keys = below(generator.random((count, self.num_asked)), self.config.num_facts)
         tokens = np.full((count, self.config.seq_len), SLOT, dtype=np.int64)
         targets = np.full_like(tokens, IGNORED)

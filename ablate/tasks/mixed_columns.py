@@ -19,7 +19,8 @@ MAX_SHARE = 0.1
 
 
 def mixed_columns(task: PartConfig) -> Sequence[str]:
-    """Returns a sentence for each column of numbers that a table task reads as names, because of a few words in it.
+    """Returns a sentence for each column of a table task that is read as names,
+    because of a few words among its numbers.
 
     Returns nothing for other tasks. Raises `Invalid` for a file that cannot be read.
     """
@@ -28,12 +29,14 @@ def mixed_columns(task: PartConfig) -> Sequence[str]:
 
 @kept_per_file
 def _sentences(file: DataFile, task: Columns.Config) -> list[str]:
-    """Returns the sentences on the target and on the given columns of a table task."""
+    """Returns the sentences on the target and on the given columns of a table task, kept until the file changes."""
     return [*_on_target(read_table(file), task), *_on_columns(read_table(file), task)]
 
 
 def _on_target(table: Table, task: Columns.Config) -> Iterator[str]:
-    """Yields a sentence on the target, where it is read as labels."""
+    """Yields a sentence where a few words make a target of numbers one of labels;
+    none where the config states what to `predict`.
+    """
     if task.predict is not None:
         return
     word = _first_word(table, task.target, has_gaps=False)
@@ -45,7 +48,9 @@ def _on_target(table: Table, task: Columns.Config) -> Iterator[str]:
 
 
 def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
-    """Yields a sentence on each of the columns that are given and read as categories."""
+    """Yields a sentence for each given column of numbers that a few words make one of categories,
+    unless it is stated as `categorical`.
+    """
     others = [name for name in table.columns if name != task.target]
     for name in task.columns or others:
         if name in task.categorical:
@@ -59,11 +64,11 @@ def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
 
 
 def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
-    """Returns a clause that counts the numbers and the words of a column, and names the first word; else nothing.
+    """Returns a clause that counts the numbers and the words of the column `name`, and names the first word;
+    else empty.
 
-    Returns nothing without words, with more of them than `MAX_SHARE` of the cells, or with at most
-    `MAX_NUMBERS_AS_LABELS` different numbers. has_gaps: whether `nan` stands for a number that is missing; else it is a
-    word too.
+    Empty without words, with more of them than `MAX_SHARE` of the filled cells, or with at most `MAX_NUMBERS_AS_LABELS`
+    different numbers. has_gaps: whether `nan` stands for a number that is missing; else it is a word too.
     """
     filled = [(place, cell) for place, cell in zip(table.places, table.columns[name], strict=True) if cell]
     words = [(place, cell) for place, cell in filled if not _is_number(cell, has_gaps=has_gaps)]
@@ -79,10 +84,7 @@ def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
 
 
 def _is_number(cell: str, *, has_gaps: bool) -> bool:
-    """Returns whether a cell is a finite number or, with `has_gaps`, also nan or infinite.
-
-    An empty cell is none.
-    """
+    """Returns whether a cell is a finite number or, with `has_gaps`, also nan or infinite; False for an empty cell."""
     try:
         return math.isfinite(float(cell)) or has_gaps
     except ValueError:

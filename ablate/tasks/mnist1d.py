@@ -62,12 +62,16 @@ class MNIST1D(Generated, Classification):
         self.sampling = replace(self.sampling, train=config.train_size)
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """Returns the next examples of a stream, their points in order."""
+        """Returns the next `count` examples of a stream as a batch:
+        signals (B, 40, 1), their points in order, and digits (B).
+        """
         signals, digits = mnist1d(generator, count)
         return Batch.of(signals[:, :, None], digits)
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Returns batches of the training set, each example once an epoch; without one, of new examples."""
+        """Returns endless batches of the training set, each example once an epoch or, where `train_size` is None,
+        of new examples.
+        """
         train_size = self.config.train_size
         if train_size is not None:
             return example_stream(self._epochs(seed, train_size, device), batch_size)
@@ -75,11 +79,13 @@ class MNIST1D(Generated, Classification):
         return (self._placed(batch, seed) for batch in batches)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """Returns the validation or test examples of a seed, their points where `shuffled` has them."""
+        """Returns the validation or test examples of a seed as one batch on `device`;
+        with `shuffled`, points are in the seed's order.
+        """
         return self._placed(super().split(seed, name, device), seed)
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Returns a digest of each split, and of the training set where it is finite."""
+        """Returns digests by name: of `validation`, `test` and, where `train_size` is given, `train`."""
         digests = dict(super().digests(seed))
         train_size = self.config.train_size
         if train_size is not None:
@@ -87,18 +93,22 @@ class MNIST1D(Generated, Classification):
         return digests
 
     def _training_set(self, seed: int, train_size: int, device: str) -> Batch:
-        """Returns the first training examples of a seed, as many as `train_size`."""
+        """Returns the first `train_size` training examples of a seed as one batch on `device`."""
         return self._placed(next(super().train_batches(seed, train_size, device)), seed)
 
     def _epochs(self, seed: int, train_size: int, device: str) -> Iterator[Batch]:
-        """Yields the training set in one random order after another, without end."""
+        """Yields the whole training set as one batch, without end,
+        each time in a new random order that the seed decides.
+        """
         examples = self._training_set(seed, train_size, device)
         generator = numpy_stream(seed, "data", "order")
         while True:
             yield examples[torch.from_numpy(generator.permutation(len(examples)))]
 
     def _placed(self, batch: Batch, seed: int) -> Batch:
-        """Returns examples with their points in the order of a seed where they are shuffled, else as they are."""
+        """Returns a batch with the points of each signal in the seed's order, the same for all;
+        with `shuffled` off, as it is.
+        """
         if not self.config.shuffled:
             return batch
         order = numpy_stream(seed, "data", "positions").permutation(LENGTH)

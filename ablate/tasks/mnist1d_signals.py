@@ -47,7 +47,7 @@ DEVIATION = 0.1547
 
 @dataclass(frozen=True)
 class Draws:
-    """The random numbers from which signals are made."""
+    """The random numbers from which N signals are made."""
 
     # (N), 0 … 9.
     digits: NDArray[np.int64]
@@ -63,7 +63,8 @@ class Draws:
 
 
 def mnist1d(generator: np.random.Generator, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Returns the next signals of a stream, shape (count, 40), and their digits, shape (count,).
+    """Returns the next `count` signals of a stream, (count, 40), of mean 0 and variance 1,
+    and their digits 0 … 9, (count).
 
     All digits are equally likely; points have mean 0 and variance 1. The signals of a stream do not depend on how many
     are asked for at a time.
@@ -74,7 +75,9 @@ def mnist1d(generator: np.random.Generator, count: int) -> tuple[NDArray[np.floa
 
 
 def draw(generator: np.random.Generator, count: int) -> Draws:
-    """Returns the random numbers of the next signals of a stream, as many normal ones for each signal."""
+    """Returns the random numbers of the next `count` signals of a stream;
+    each signal takes the same number of normal draws.
+    """
     from scipy.special import ndtr
 
     normal = generator.standard_normal((count, 5 + 2 * NUM_POINTS))
@@ -92,7 +95,7 @@ def draw(generator: np.random.Generator, count: int) -> Draws:
 
 
 def signals_of(draws: Draws) -> NDArray[np.float64]:
-    """Returns the signals that random numbers give, before they are standardised, shape (N, 40)."""
+    """Returns the signals (N, 40) that random numbers give, before they are standardised."""
     from scipy.ndimage import gaussian_filter1d
 
     padded = _padded(digit_curves()[draws.digits] + NONZERO, draws.padding)
@@ -108,14 +111,16 @@ def signals_of(draws: Draws) -> NDArray[np.float64]:
 
 
 def digit_curves() -> NDArray[np.float64]:
-    """Returns the curve of each digit, which begins at 0, shape (10, 12)."""
+    """Returns the curve of each digit at 12 points, (10, 12), standardised, moved to begin at 0 and divided by 6."""
     curves = HEIGHTS - HEIGHTS.mean(axis=1, keepdims=True)
     curves /= curves.std(axis=1, keepdims=True)
     return (curves - curves[:, :1]) / 6
 
 
 def _padded(curves: NDArray[np.float64], padding: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Appends 36 to 60 zeros to each curve, and stretches it to 72 points, shape (N, 72)."""
+    """Returns the N curves (N, 12), each with 36 to 60 zeros after it, stretched to 72 points: (N, 72). `padding` (N),
+    in [0, 1), decides how many zeros.
+    """
     num_zeros = LEAST_PADDING + (padding * (MOST_PADDING - LEAST_PADDING + 1)).astype(np.int64)
     last = curves.shape[1] + num_zeros - 1
     places = np.arange(NUM_POINTS) * last[:, None] / (NUM_POINTS - 1)
@@ -123,13 +128,17 @@ def _padded(curves: NDArray[np.float64], padding: NDArray[np.float64]) -> NDArra
 
 
 def _moved(signals: NDArray[np.float64], shift: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Moves each signal to the right by its number of points; what leaves at the end enters at the beginning."""
+    """Returns each signal, (N, 72), moved to the right by its number of points, (N);
+    what leaves at the end enters at the beginning.
+    """
     sources = (np.arange(NUM_POINTS) - shift[:, None]) % NUM_POINTS
     return np.take_along_axis(signals, sources, axis=1)
 
 
 def _between(signals: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Interpolates signals linearly at places, shape (N, P) or, for all signals alike, (1, P)."""
+    """Returns signals (N, L) interpolated linearly at places, in points from 0:
+    (N, P) or, for all signals alike, (1, P).
+    """
     places = np.broadcast_to(places, (len(signals), places.shape[1]))
     left = np.minimum(places.astype(np.int64), signals.shape[1] - 2)
     share = places - left

@@ -86,7 +86,9 @@ class MQAR(Generated, Labelling):
         self.set_support(contents * math.perm(self.num_gaps, pairs) * with_noise)
 
     def _check_sizes(self) -> None:
-        """Raises `Invalid` where sequences are too short or odd, or keys too few for the pairs."""
+        """Raises `Invalid` where `seq_len` is odd or too short for pairs, queries and noise,
+        or the keys are fewer than the pairs.
+        """
         config = self.config
         pairs = config.num_pairs
         needed = 4 * pairs + config.noise
@@ -103,7 +105,9 @@ class MQAR(Generated, Labelling):
             at.refuse(half <= pairs, "vocab_size", rule, config.vocab_size, allowed=f"at least {least}")
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `guessing_among_the_pairs`, any of the distinct values of the sequence."""
+        """Returns `guessing_among_the_pairs` → `accuracy`: that of answering with any value of the sequence,
+        1 / num_pairs.
+        """
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:

@@ -22,10 +22,11 @@ CODE_BITS = 62  # Bits of a number that codes an n-gram.
 def ngram_losses(
     train: NDArray[np.int64], windows: NDArray[np.int64], num_symbols: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yields, for each order from 1, the loss in nats of every predicted symbol, (N, T).
+    """Yields, for each order from 1 to at most `MAX_ORDER`,
+    the loss in nats of every predicted symbol of windows (N, T + 1): (N, T).
 
-    windows: (N, T + 1). train: the coded text that is counted. The context of a symbol does not reach beyond its
-    window, as for any other model.
+    train: the coded text that is counted, (M). The context of a symbol does not reach beyond its window, as for any
+    other model.
     """
     num_windows, length = windows.shape
     chances = np.full((num_windows, length - 1), 1 / num_symbols)
@@ -46,9 +47,10 @@ def ngram_losses(
 
 
 def ngram_codes(text: NDArray[np.int64], order: int, num_symbols: int) -> NDArray[np.int64]:
-    """Returns a number for each n-gram of the last axis, whose digits are its symbols.
+    """Returns a number for each n-gram of `order` symbols along the last axis: (…, L) → (…, L − order + 1).
 
-    The first symbol is worth most.
+    Its digits in base `num_symbols` are the n-gram's symbols, the first of which is worth most; a number too large for
+    64 bits wraps around.
     """
     codes = np.zeros_like(text[..., : text.shape[-1] - order + 1])
     for place in range(order):
@@ -59,6 +61,8 @@ def ngram_codes(text: NDArray[np.int64], order: int, num_symbols: int) -> NDArra
 def values_at(
     keys: NDArray[np.int64], values: NDArray[np.int64], queries: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Returns the value of each queried key, 0 where it is none of the sorted `keys`."""
+    """Returns the value of each queried key, in the shape of `queries`;
+    0 where it is none of `keys`, which are sorted.
+    """
     places = np.searchsorted(keys, queries).clip(max=len(keys) - 1)
     return np.where(keys[places] == queries, values[places], 0)

@@ -15,34 +15,36 @@ CHUNK = 4096  # Training examples that are gathered at a time.
 
 
 class Pool(Task):
-    """A task whose examples are rows of a data set.
+    """A task whose examples are rows of a data set; a subclass decides which rows each split holds,
+    and makes a batch of some rows.
 
-    A subclass decides which rows each split holds, and makes a batch of some rows. Training data are shuffled anew
-    every epoch; batches cross the ends of epochs, so that all are full.
+    Training data are shuffled anew every epoch; batches cross the ends of epochs, so that all are full.
     """
 
     @abstractmethod
     def indices(self, seed: int) -> Parts:
-        """Returns the rows of the data set that each split holds."""
+        """Returns the rows of the data set, indices from 0, that a seed gives to `train`, `validation` and `test`."""
 
     @abstractmethod
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Returns some rows of the data set as a batch, on `device`."""
+        """Returns some rows of the data set, given by their indices, as a batch on `device`."""
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Returns endless batches in which every training example comes once an epoch."""
+        """Returns endless batches of `batch_size` training examples on `device`; every example comes once an epoch."""
         return example_stream(self._shuffled(seed, device), batch_size)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """Returns the examples of a split as one batch."""
+        """Returns the examples of a seed's validation or test split as one batch on `device`."""
         return self.examples(self.indices(seed)[name], device)
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Returns a digest of each split: training, validation and test."""
+        """Returns a digest of each of a seed's splits by name: `train`, `validation` and `test`."""
         return {name: digest(self.examples(rows, "cpu")) for name, rows in self.indices(seed).items()}
 
     def _shuffled(self, seed: int, device: str) -> Iterator[Batch]:
-        """Yields the training examples in chunks, epoch after epoch, each epoch in another order."""
+        """Yields endless batches of at most `CHUNK` training examples on `device`;
+        each epoch has a new order, and a batch may span several.
+        """
         rows = self.indices(seed)["train"]
         generator = numpy_stream(seed, "data", "order")
         num_epochs = math.ceil(CHUNK / len(rows))

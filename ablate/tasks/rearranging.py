@@ -42,21 +42,22 @@ class Rearranging(Transduction, Generated):
         self.set_support(sum(self.num_symbols**length for length in self.lengths))
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """Returns the target's symbols, (B, max_len), from those of the source; here, as they are.
+        """Returns the target's symbols, (B, max_len), for those of the source, (B, max_len); here, as they are.
 
-        symbols: (B, max_len). lengths: how many of each row count, (B, 1).
+        lengths: how many of each row count, (B, 1). What follows them means nothing, here and in the source.
         """
         return symbols
 
     def answers(self, length: int) -> Answers:
-        """Returns the distribution of targets of a length; here, every target is as likely as another."""
+        """Returns the distribution of targets of `length` symbols;
+        here, all sequences of symbols are equally likely.
+        """
         n = self.num_symbols
         return Answers(nats=length * math.log(n), likeliest=n**-length, shares=np.full((length, 1), 1 / n))
 
     def slices(self) -> Slices:
-        """Returns `longer`, where lengths vary: sources of more symbols than in training.
-
-        They have up to twice as many.
+        """Returns `longer` → fields, sources of more symbols than in training, up to twice as many;
+        nothing where all have one length.
         """
         if len(self.lengths) == 1:
             return {}

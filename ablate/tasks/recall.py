@@ -83,7 +83,9 @@ class Recall(Generated, Classification):
         self.set_support(filled * places * config.num_pairs)
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `without_matching_the_key`, the value that the sequence shows most often."""
+        """Returns `without_matching_the_key` → `accuracy`: the expected accuracy of answering with the value
+        that the sequence shows most often.
+        """
         accuracy = share_of_most_frequent(self.config.num_pairs, self.num_values)
         return {"without_matching_the_key": {"accuracy": accuracy}}
 

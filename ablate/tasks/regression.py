@@ -15,7 +15,8 @@ class Regression(Task):
     topologies: tuple[Topology, ...] = ("encoder", "decoder")
 
     def set_spread(self, variance: float, least: float = 0.0, solved: float | None = None) -> None:
-        """Sets `metrics` and `chance_loss`.
+        """Sets `metrics` (`r2`, `loss`) and `chance_loss`, from the variance of the targets and the least error
+        that is possible.
 
         variance: the variance of the targets, which is the mean squared error of always answering their mean.
         least: the mean squared error of the best answer that there is.
@@ -28,11 +29,12 @@ class Regression(Task):
         }
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Returns the mean squared error of a batch."""
+        """Returns the mean squared error of a batch, a scalar, from logits (B, 1)."""
         return functional.mse_loss(logits.squeeze(-1), batch.targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `loss`, error², and `r2`, 1 − error² / variance, of each example.
+        """Returns, each (B), `loss`, the squared error, and `r2`,
+        1 − squared error / variance of the targets (`chance_loss`).
 
         `r2` is the share of the variance that is explained. An example's share may be far below 0; the mean of many is
         between 0 and 1 wherever something was learned.

@@ -30,7 +30,9 @@ class Reverse(Rearranging):
     }
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """Returns the symbols of each source in reverse order: symbol L − 1 − t at place t."""
+        """Returns the first L symbols of each source, L from `lengths` (B, 1), in reverse order: (B, max_len);
+        the rest means nothing.
+        """
         return backwards(symbols, lengths)
 
     def slices(self) -> Slices:

@@ -22,7 +22,7 @@ from ablate.tasks.task import Batch, Classification, Constants, Outcomes
 
 @dataclass(frozen=True)
 class RowData:
-    """The rows of a file as inputs and targets of a model."""
+    """The rows of a file as inputs and targets of a model, in the order of the file."""
 
     keys: Sequence[str]
     "The text of each row whose hash decides its part of the data, (N)."
@@ -78,17 +78,21 @@ class Rows(Pool):
     @classmethod
     @abstractmethod
     def read(cls, file: DataFile, config: Any) -> RowData:
-        """Reads the rows of a file."""
+        """Returns the rows of a file as inputs and targets, as the config asks for them;
+        raises `Invalid` where they are not of its form.
+        """
 
     @abstractmethod
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        """Sets `metrics` and `chance_loss` from the targets for test and from the rest of the targets."""
+        """Sets `metrics` and `chance_loss` from the targets of the test rows, `test`,
+        and those of all other rows, `rest`.
+        """
 
     def indices(self, seed: int) -> Parts:
         return split_rows(self.config.file, self.rows.keys, seed)
 
     def constants(self) -> Constants:
-        """Returns the floors of the metrics under the name of guessing."""
+        """Returns one constant, under the name in `guess`: metric → floor, for each metric that has one."""
         floors: dict[str, float] = {}
         for name, metric in self.metrics.items():
             if metric.floor is not None:
@@ -99,11 +103,13 @@ class Rows(Pool):
         return self.rows.cautions
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Returns a digest of each of the three splits, and of each vocabulary."""
+        """Returns digests by name: of `train`, `validation`, `test`, and of each vocabulary."""
         return {**super().digests(seed), **self.rows.digests}
 
     def coverage(self, draws: int) -> float:
-        """Returns the share of test rows that, to a model, equal a row of `draws` training examples."""
+        """Returns the share of test rows whose inputs equal those of a training row of seed 0,
+        times draws / training rows where this is below 1.
+        """
         parts = self.indices(0)
         inputs = self.rows.inputs
         trained = {row.tobytes() for row in inputs[parts["train"]]}
@@ -112,7 +118,8 @@ class Rows(Pool):
 
 
 class Labelled(Rows, Classification):
-    """A task on rows that each have a label, measured against guessing the most frequent label.
+    """A task on rows that each have a label, measured against guessing the most frequent label
+    of all rows but those for test.
 
     The loss of guessing is the loss of the shares of all labels.
     """
@@ -131,18 +138,22 @@ class Labelled(Rows, Classification):
         }
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `accuracy` and `loss` of each example, and its `label` and `answer`, which `summarise` needs."""
+        """Returns, each (B), `accuracy` and `loss` of each example, and the codes of its `label` and `answer`,
+        which `summarise` needs.
+        """
         return {**super().measure(logits, batch), "label": batch.targets, "answer": logits.argmax(-1)}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns the mean of each metric, and `macro_f1`, the mean of F1 over labels asked for or answered."""
+        """Returns the mean of each metric by name, and `macro_f1`,
+        the mean of F1 over labels that are asked for or answered.
+        """
         metrics = super().summarise(outcomes)
         metrics["macro_f1"] = _macro_f1(outcomes["label"], outcomes["answer"])
         return {name: metrics[name] for name in self.metrics}
 
 
 class Numbered(Rows, Regression):
-    """A task on rows that each have a number, measured against guessing the mean of training.
+    """A task on rows that each have a number, measured against guessing the mean of all rows but those for test.
 
     Numbers have mean 0 and variance 1 in all rows but those for test.
     """
@@ -156,16 +167,17 @@ class Numbered(Rows, Regression):
         self.metrics = {**self.metrics, "error": error}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns the mean of each metric, and `error`, the root of the mean squared error.
-
-        `error` is in the unit of the user's column.
+        """Returns the mean of each metric by name, and `error`,
+        the root of the mean squared error in the unit of the user's column.
         """
         means = super().summarise(outcomes)
         return {**means, "error": self.rows.scale * means["loss"] ** 0.5}
 
 
 def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
-    """Returns the mean of F1 = 2 · both / (labels + answers) over all labels that occur in either."""
+    """Returns the mean of F1 = 2 · both / (labels + answers) over all labels
+    that occur in `labels` (N) or `answers` (N).
+    """
     scores = []
     for label in np.union1d(labels, answers):
         is_label = labels == label
@@ -176,17 +188,20 @@ def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
 
 @kept_per_file
 def row_data(file: DataFile, config: Any) -> RowData:
-    """Returns the rows of a file as the task of a config reads them."""
+    """Returns the rows of a file as the task of a config reads them; they are read once, until the file changes."""
     return config.part.read(file, config)
 
 
 def without_test(file: DataFile, keys: Sequence[str]) -> NDArray[np.intp]:
-    """Returns the rows that are not for test, of which scales and vocabularies are made."""
+    """Returns the indices of the rows that are not for test, of which scales and vocabularies are made;
+    `keys` are their inputs.
+    """
     return np.delete(np.arange(len(keys)), split_rows(file, keys)["test"])
 
 
 def filled(table: Table, field: str, column: str) -> Sequence[str]:
-    """Returns the cells of a column; raises `Invalid` with the place of an empty one.
+    """Returns the cells of a column; raises `Invalid` at `field`, which names the column,
+    where it is missing or has an empty cell.
 
     field: the field of a config that names the column.
     """
@@ -198,10 +213,10 @@ def filled(table: Table, field: str, column: str) -> Sequence[str]:
 
 
 def labels_of(table: Table, field: str, column: str) -> tuple[NDArray[np.int64], int]:
-    """Returns a code for each row's label in a column, (N), and the number of labels.
+    """Returns the code of each row's label in a column, (N), and the number of labels.
+    Raises `Invalid` for an empty cell or for one label alone.
 
-    Codes are in the order of the labels. field: the field of a config that names the column. Raises `Invalid` for an
-    empty cell, and where there is one label alone.
+    Codes are in the order of the labels, from 0. field: the field of a config that names the column.
     """
     cells = filled(table, field, column)
     codes = {label: code for code, label in enumerate(sorted({*cells}))}

@@ -56,7 +56,9 @@ class Segments(Generated, Classification):
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `without_telling_tokens_apart`, the likelier answer for each boundary."""
+        """Returns `without_telling_tokens_apart` → `accuracy`:
+        that of the likelier answer for each boundary between the segments.
+        """
         chances = np.zeros((self.config.seq_len, 2))  # Of each boundary with each target.
         for place, distances in self._places():
             chance = 1 / (2 * (self.config.seq_len - 2) * len(distances))
@@ -66,7 +68,10 @@ class Segments(Generated, Classification):
         return {"without_telling_tokens_apart": {"accuracy": float(chances.max(1).sum())}}
 
     def _places(self) -> list[tuple[int, range]]:
-        """Returns the places where the last token may stand before, each with the distances of the boundary."""
+        """Returns (place, distances) for each place where the last token may stand before: a list.
+
+        distances: how far from the place, 0 or more, the boundary of the segments may be on either side.
+        """
         last = self.config.seq_len - 1
         return [(place, range(min(place, last - place))) for place in range(1, last)]
 

@@ -74,7 +74,9 @@ class SelectiveCopy(Generated, Labelling):
         self.set_support(self.num_symbols**tokens * math.comb(config.seq_len - tokens, tokens))
 
     def constants(self) -> Constants:
-        """Returns the accuracy of `without_order`, in every slot the token that the sequence shows most often."""
+        """Returns `without_order` → `accuracy`: that of answering, in every slot,
+        with the token that the sequence shows most often.
+        """
         accuracy = share_of_most_frequent(self.config.num_tokens, self.num_symbols)
         return {"without_order": {"accuracy": accuracy}}
 

@@ -38,12 +38,15 @@ class Sort(Rearranging):
     }
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """Returns the symbols of each source in ascending order."""
+        """Returns the first L symbols of each source, L from `lengths` (B, 1), in ascending order: (B, max_len);
+        the rest means nothing.
+        """
         is_symbol = np.arange(symbols.shape[1]) < lengths
         return np.sort(np.where(is_symbol, symbols, self.config.vocab_size), axis=1)
 
     def answers(self, length: int) -> Answers:
-        """Returns the distribution of sorted targets of a length.
+        """Returns the distribution of sorted targets of `length` symbols, their sources drawn uniformly;
+        `shares` is (length, n).
 
         A target is a multinomial sample in order: its probability is the number of its arrangements / n^length. The
         likeliest target has every one of the n symbols as often as any other, or once more.
@@ -60,9 +63,8 @@ class Sort(Rearranging):
         return Answers(nats=nats, likeliest=math.exp(log_ways - rarest), shares=np.diff(at_most, axis=1))
 
     def _counts_among_smallest(self, length: int) -> NDArray[np.float64]:
-        """Returns the probability that k of a target's symbols are among the w smallest, (k, w).
-
-        The result has shape (length + 1, n + 1).
+        """Returns at [k, w] the probability that k of a target's `length` symbols are among the w smallest
+        of n: (length + 1, n + 1).
         """
         counts = np.arange(length + 1)[:, None]
         ways = np.array([[float(math.comb(length, k))] for k in range(length + 1)])

@@ -35,7 +35,9 @@ class Columns(Rows):
         "The given columns whose numbers are names."
 
         def build(self, *args: Any, **kwargs: Any) -> Rows:
-            """Builds the task for numbers or for labels, by the content of the target."""
+            """Returns the task for numbers or for labels, by the cells of the target; reads the file.
+            Raises `Invalid` where it is not as stated.
+            """
             asks_for_number = row_data(self.file, self).signature.num_outputs == 1
             return NumberOfRow(self) if asks_for_number else LabelOfRow(self)
 
@@ -43,7 +45,8 @@ class Columns(Rows):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> RowData:
-        """Reads the given columns and the target of a table.
+        """Returns the given columns and the target of a table; raises `Invalid` where one is missing,
+        or is not what the config states.
 
         Inputs are, for each row, the values of its columns, and the first feature of each, 0 where there is none:
         (N, 2, C).
@@ -70,7 +73,9 @@ class Columns(Rows):
         return RowData(keys, inputs, target.values, signature=signature, digests=digests, scale=target.scale)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Returns features (B, C, F) and targets (B) of some rows."""
+        """Returns some rows, given by their indices, as a batch on `device`:
+        features (B, C, F), C the columns, and targets (B).
+        """
         values, places = self.rows.inputs[rows].transpose(1, 0, 2)
         # The first feature is for what is missing, and the last for what follows a category at the end.
         features = np.zeros((*values.shape, 2 + (self.signature.num_features or 0)), np.float32)
@@ -102,7 +107,7 @@ class NumberOfRow(Columns, Numbered):
 
 @dataclass(frozen=True)
 class _Column:
-    """A given column as features of its own, which are counted from 1."""
+    """A given column as numbers for a model; its features are counted from 1."""
 
     values: NDArray[np.float64]
     "The standardised value of each row, (N); 0 for categories and where a cell is empty."
@@ -115,7 +120,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Target:
-    """The column that is asked for."""
+    """The column that is asked for, as numbers or as codes of labels."""
 
     values: NDArray[Any]
     "Standardised numbers or codes of labels, (N)."
@@ -126,7 +131,9 @@ class _Target:
 
 
 def _given_columns(table: Table, config: Columns.Config) -> Sequence[str]:
-    """Returns the names of the columns that are given; raises `Invalid` for a choice that cannot be."""
+    """Returns the names of the given columns. Raises `Invalid` where there are none, the target is one, or a
+    categorical one is not among them.
+    """
     others = [name for name in table.columns if name != config.target]
     names = others if config.columns is None else config.columns
     not_given = [name for name in config.categorical if name not in names]
@@ -139,7 +146,7 @@ def _given_columns(table: Table, config: Columns.Config) -> Sequence[str]:
 
 
 def _coded(cells: Sequence[str], rest: NDArray[np.intp], *, is_categorical: bool) -> _Column:
-    """Returns a column as features of a number or of a category.
+    """Returns a column as a number or, with `is_categorical` or where a cell is no number, as a category.
 
     rest: the rows that are not for test, which decide scale and categories.
     """
@@ -158,9 +165,11 @@ def _coded(cells: Sequence[str], rest: NDArray[np.intp], *, is_categorical: bool
 
 
 def _target(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> _Target:
-    """Returns the target as numbers or labels; raises `Invalid` where it is not what the study says.
+    """Returns the target as standardised numbers, or as codes of labels. Raises `Invalid` for an empty cell, a single
+    value, or no numbers where they are stated.
 
-    rest: the rows that are not for test, which decide the scale of numbers.
+    Not stated, it is labels where a cell is no finite number or at most 20 numbers differ. rest: the rows that are not
+    for test, which decide the scale of numbers.
     """
     cells = filled(table, "target", config.target)
     numbers = None if config.predict == "label" else _numbers(cells)
@@ -182,7 +191,7 @@ def _target(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> _Ta
 
 
 def _standardised(numbers: NDArray[np.float64], rest: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Returns numbers with mean 0 and variance 1 in the rows `rest`; 0 where a number is missing."""
+    """Returns numbers (N) with mean 0 and variance 1 over the rows `rest`; 0 where a number is nan or infinite."""
     is_number = np.isfinite(numbers)
     seen = numbers[rest][is_number[rest]]
     if not len(seen):
@@ -191,7 +200,7 @@ def _standardised(numbers: NDArray[np.float64], rest: NDArray[np.intp]) -> NDArr
 
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Returns the numbers of a column, NaN where a cell is empty; None: it holds other cells."""
+    """Returns the numbers of a column, (N), NaN where a cell is empty; None where some cell is no number."""
     try:
         return np.array([float(cell or "nan") for cell in cells])
     except ValueError:

@@ -48,7 +48,9 @@ IGNORED = -100  # The target of a position at which nothing is asked.
 
 @dataclass(slots=True)
 class Batch:
-    """Examples that are processed together; every tensor has a row for each example."""
+    """Examples that are processed together; every tensor has a row for each example,
+    and one that is missing is None.
+    """
 
     inputs: Tensor
     "Tokens (B, T), int64, or feature vectors (B, T, F), float32."
@@ -65,7 +67,9 @@ class Batch:
 
     @classmethod
     def of(cls, *arrays: NDArray[Any], **named: NDArray[Any]) -> Batch:
-        """Returns the batch whose fields are NumPy arrays, given in their order or by name."""
+        """Returns a batch on the CPU that shares the memory of NumPy arrays, its fields,
+        given in their order or by name.
+        """
         in_order = [torch.from_numpy(array) for array in arrays]
         by_name = {name: torch.from_numpy(array) for name, array in named.items()}
         return cls(*in_order, **by_name)
@@ -74,7 +78,7 @@ class Batch:
         return len(self.targets)
 
     def model_inputs(self) -> dict[str, Tensor | None]:
-        """Returns the arguments of a model's forward pass, by name."""
+        """Returns the arguments of a model's forward pass by name: all fields but `targets`, missing ones as None."""
         return {
             "inputs": self.inputs,
             "mask": self.mask,
@@ -84,23 +88,23 @@ class Batch:
         }
 
     def tensors(self) -> list[Tensor | None]:
-        """Returns the value of every field, in the order of the fields."""
+        """Returns the value of every field, in the order of the fields, missing ones as None."""
         return [self.inputs, self.targets, self.mask, self.source, self.source_mask, self.segments]
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """Returns a batch in which a function has changed every tensor; a missing one stays missing."""
+        """Returns a new batch in which a function has changed every tensor; a missing one stays None."""
         changed = [None if tensor is None else change(tensor) for tensor in self.tensors()]
         return Batch(*changed)  # type: ignore[arg-type]
 
     def to(self, device: str) -> Batch:
-        """Returns the batch with every tensor on `device`."""
+        """Returns a new batch with every tensor on `device`."""
         return self.each(lambda tensor: tensor.to(device))
 
     def __getitem__(self, rows: slice | Tensor) -> Batch:
         return self.each(lambda tensor: tensor[rows])
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """Returns the same examples in order, at most `size` at a time."""
+        """Yields the same examples in order as batches of `size` examples, the last of what is left."""
         return (self[start : start + size] for start in range(0, len(self), size))
 
 
@@ -112,16 +116,15 @@ class StepwiseModel(Protocol):
         """The embedding of a source; None where the model reads none."""
 
     def encode(self, source: Tensor | None, mask: Tensor | None, /) -> Any:
-        """Returns the encoded source, for `step`; raises `ValueError` where the source is None.
-
-        So does a model whose `source_embedding` is None, for any source.
+        """Returns the encoded source, for `step`; raises `ValueError` where the source is None,
+        or the model's `source_embedding` is.
         """
 
     def step(self, inputs: Tensor, start: int, state: Any, memory: Any, /) -> tuple[Tensor, Any]:
-        """Returns the logits at one more position, (B, num_outputs), and the new state.
+        """Returns the logits at one more position, (B, num_outputs), and the new state;
+        `inputs` (B, 1) are those at the position `start`.
 
-        inputs: those at the position `start`, (B, 1). state: what the step before returned, None at first. memory: what
-        `encode` returned, None without a source.
+        state: what the step before returned, None at first. memory: what `encode` returned, None without a source.
         """
 
 
@@ -158,7 +161,9 @@ class Task(ABC):
     "Number of distinct examples that the task can draw, for training and evaluation together."
 
     def check_declared(self) -> None:
-        """Raises `Invalid` where the task does not declare `outcome` or `sampling`."""
+        """Raises `Invalid` where the task does not declare `outcome` as one of its values,
+        or `sampling` as a `Sampling`.
+        """
         name = type(self).__name__
         allowed = get_args(Outcome)
         with Gather() as at:
@@ -189,10 +194,14 @@ class Task(ABC):
 
     @abstractmethod
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns the value of each metric for each example, (B); `summarise` makes a split's metrics of them."""
+        """Returns the value of each metric by name for each example, (B);
+        `summarise` makes a split's metrics of them.
+        """
 
     def coverage(self, draws: int) -> float | None:
-        """Returns the share of test examples that `draws` training examples are expected to contain; None: unknown."""
+        """Returns the expected share of test examples, 0 to 1, that are among `draws` training examples;
+        None: unknown.
+        """
         return None
 
     def cautions(self) -> Iterable[str]:
@@ -200,7 +209,7 @@ class Task(ABC):
         return ()
 
     def constants(self) -> Constants:
-        """Returns values with which claims may compare a variant: constant → metric → value.
+        """Returns values with which claims may compare a variant: name of the constant → metric → value; here, none.
 
         Constants are called `without_order` or `ngram`, for instance. One that begins with `without_` is the best value
         that a model can reach which lacks an ability.
@@ -208,33 +217,40 @@ class Task(ABC):
         return {}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns the metrics of a split: the mean of each over the examples, summed in float64."""
+        """Returns the metrics of a split by name: the mean over its examples of what `measure` and `decode` gave,
+        (N), in float64.
+        """
         return {name: float(np.mean(values, dtype=np.float64)) for name, values in outcomes.items()}
 
     def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns values for each test example, (B), that the model's own output decides; here, none.
+        """Returns, each (B) and by name, values of test examples
+        that the model's own output decides (greedy decoding); here, none.
 
-        Greedy decoding is an example: it needs the model, and not its logits alone.
+        They need the model, and not its logits alone.
         """
         return {}
 
     def slices(self) -> Slices:
-        """Returns the fields of the config that differ in each evaluation slice: name → field → value."""
+        """Returns the fields of the config that differ in each evaluation slice: slice → field → value; here, none."""
         return {}
 
     def sliced(self, name: str) -> Task:
-        """Returns the task whose test split is a slice."""
+        """Returns a new task, whose test split is the slice called `name`,
+        from the config with the fields of this slice.
+        """
         return self.config.model_copy(update=dict(self.slices()[name])).build()
 
     def for_topology(self, topology: Topology) -> Task:
-        """Returns the task laid out for a topology; here, itself.
+        """Returns the task with its examples laid out for a topology; here, itself.
 
         A decoder may read in one sequence what others read in two.
         """
         return self
 
     def digests(self, seed: int) -> Mapping[str, str]:
-        """Returns a digest of each finite split, for the record; here, training data are endless."""
+        """Returns a digest of each finite split by name, for the record;
+        here `validation` and `test`, as training data are endless.
+        """
         return {name: digest(self.split(seed, name, "cpu")) for name in get_args(Split)}
 
 
@@ -250,7 +266,7 @@ def digest(batch: Batch) -> str:
 
 
 def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
-    """Cuts an endless sequence of examples, given in chunks of any size, into batches.
+    """Yields batches of `batch_size` examples each from an endless sequence of examples, given in chunks of any size.
 
     The batches are the same whatever the sizes of the chunks. All chunks have the same fields.
     """
@@ -266,7 +282,9 @@ def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:
-    """Returns the examples of several batches, which have the same fields, as one batch."""
+    """Returns the examples of several batches, in their order, as one batch;
+    a field is missing in all of them or in none.
+    """
     tensors = []
     for parts in zip(*[batch.tensors() for batch in batches], strict=True):
         tensors.append(None if parts[0] is None else torch.cat(parts))
@@ -274,12 +292,12 @@ def _joined(batches: Sequence[Batch]) -> Batch:
 
 
 class Classification(Task):
-    """A task that asks for one class: logits (B, num_outputs), targets (B)."""
+    """A task that asks for one class per example: logits (B, num_outputs), targets (B)."""
 
     topologies: tuple[Topology, ...] = ("encoder", "decoder")
 
     def set_metrics(self, *, num_classes: int, num_test: int, solved: float) -> None:
-        """Sets `metrics` and `chance_loss` for classes that are equally likely.
+        """Sets `metrics` (`accuracy`, `loss`) and `chance_loss` for classes that are equally likely.
 
         num_classes: classes that a guess chooses from (at most `num_outputs`).
         num_test: N, examples of the test split; an accuracy moves in steps of 1/N.
@@ -292,11 +310,13 @@ class Classification(Task):
         }
 
     def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Returns the mean cross-entropy of a batch in nats."""
+        """Returns the mean cross-entropy of a batch in nats, a scalar, from logits (B, num_outputs)."""
         return functional.cross_entropy(logits, batch.targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `accuracy`, 1 where the largest logit is the target's, and `loss`, the cross-entropy in nats."""
+        """Returns, each (B), `accuracy`, 1 where the largest logit is the target's, and `loss`,
+        the cross-entropy in nats.
+        """
         return {
             "accuracy": (logits.argmax(-1) == batch.targets).to(torch.float32),
             "loss": functional.cross_entropy(logits, batch.targets, reduction="none"),

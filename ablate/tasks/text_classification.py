@@ -37,7 +37,9 @@ class TextClassification(Labelled):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> RowData:
-        """Reads the texts and labels of a table; inputs are tokens, (N, T)."""
+        """Returns the texts of a table as tokens (N, T), cut at `max_len`, with their labels (N). Raises `Invalid` for
+        a missing column or an empty cell.
+        """
         table = read_table(file)
         texts = [symbols(text, config.unit) for text in filled(table, "text", config.text)]
         targets, num_labels = labels_of(table, "label", config.label)
@@ -61,7 +63,9 @@ class TextClassification(Labelled):
         return RowData(keys, inputs, targets, signature=signature, digests=digests, cautions=cautions)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Returns tokens (B, T) and labels (B) of some rows, with a mask that is False at padding."""
+        """Returns some rows as a batch on `device`: tokens (B, T), labels (B) and, in a padded task,
+        a mask that is False at padding.
+        """
         batch = Batch.of(self.rows.inputs[rows], self.rows.targets[rows])
         if self.signature.padded:
             batch.mask = (batch.inputs != PADDING)[:, None, None]

@@ -28,7 +28,9 @@ class TextFile(Language):
 
     @classmethod
     def pieces(cls, file: DataFile, config: Config) -> Iterable[str]:
-        """Returns the paragraphs or lines of a text, without the blank space after them."""
+        """Returns the paragraphs or lines of the first `max_characters` of a text,
+        without the blank space after each.
+        """
         ends = {"paragraphs": r"\n\s*\n", "lines": r"\n"}
         text = read_text(file)[: config.max_characters]
         return [piece.rstrip() for piece in re.split(ends[config.pieces], text)]

@@ -72,9 +72,8 @@ class TextPairs(Transduction, Rows):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> PairData:
-        """Reads the pairs of a file as codes of sources, (N, S), and of targets, (N, T).
-
-        Each target has its end, and padding fills the rows.
+        """Returns the pairs of a file as codes of sources, (N, S), and of targets, (N, T), with the end; both cut at
+        `max_len` and padded. Raises `Invalid` for a line that is no pair.
         """
         whole_sources, whole_targets = _texts(file, config.unit)
         sources = [text[: config.max_len] for text in whole_sources]
@@ -139,7 +138,9 @@ class TextPairs(Transduction, Rows):
         return self.laid_out(batch).to(device)
 
     def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `greedy_token_accuracy` of each example, and the counts that `corpus_bleu` needs."""
+        """Returns, each (B), `greedy_token_accuracy`, and the counts named
+        in `COUNTS` from which `summarise` makes `bleu`.
+        """
         written = greedy(model, batch)
         is_asked = batch.targets != IGNORED
         wanted = batch.targets.where(is_asked, 0)
@@ -152,7 +153,9 @@ class TextPairs(Transduction, Rows):
         return {"greedy_token_accuracy": accuracy, **dict(zip(COUNTS, columns, strict=True))}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns the mean of each metric, and `bleu` where the counts of `decode` are among the outcomes."""
+        """Returns the mean of each metric by name, without the counts of `decode`,
+        and `bleu` where these are among the outcomes.
+        """
         means = super().summarise({name: values for name, values in outcomes.items() if name not in COUNTS})
         if COUNTS[0] not in outcomes:
             return means
@@ -160,9 +163,9 @@ class TextPairs(Transduction, Rows):
         return {**means, "bleu": corpus_bleu(counts)}
 
     def _words(self, codes: Tensor, unknown: str) -> Iterator[list[str]]:
-        """Yields the words of each row of codes; blank space parts those of a row of characters.
+        """Yields a list of the words of each row of codes, (B, T); blank space parts the words of a row of characters.
 
-        unknown: the symbol of what is not in the vocabulary.
+        unknown: the symbol of what is not in the vocabulary. Padding, start and end are left out.
         """
         names = [*[""] * FIRST_SYMBOL, unknown, *self.rows.vocabulary.symbols]
         separator = " " if self.config.unit == "words" else ""
@@ -171,7 +174,9 @@ class TextPairs(Transduction, Rows):
 
 
 def _texts(file: DataFile, unit: Unit) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
-    """Reads the symbols of sources and targets; raises `Invalid` with the line that lacks either."""
+    """Returns the symbols of each source, and of each target, in two lists;
+    raises `Invalid` with the line that lacks either.
+    """
     sources: list[Sequence[str]] = []
     targets: list[Sequence[str]] = []
     for line, cells in read_rows(file, "\t", quoted=False):
@@ -185,7 +190,9 @@ def _texts(file: DataFile, unit: Unit) -> tuple[list[Sequence[str]], list[Sequen
 
 
 def _coded(texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> Integers:
-    """Returns the codes of the symbols of each text, and padding, (N, longest)."""
+    """Returns the codes of the symbols of each of N texts, counted from `FIRST_SYMBOL`,
+    with padding at the end, (N, longest).
+    """
     codes = [[FIRST_SYMBOL + code for code in vocabulary.encode(text)] for text in texts]
     return padded(codes, PADDING)
 
@@ -196,13 +203,14 @@ def _lengths(codes: Integers) -> Integers:
 
 
 def _range_of_lengths(texts: Sequence[Sequence[str]]) -> range:
-    """Returns the lengths from that of the shortest to that of the longest text."""
+    """Returns the range of lengths, in symbols, from that of the shortest to that of the longest text, included."""
     lengths = [len(text) for text in texts]
     return range(min(lengths), max(lengths) + 1)
 
 
 def bleu_counts(candidate: Sequence[str], reference: Sequence[str]) -> list[int]:
-    """Returns the counts that BLEU needs: both lengths, and the matching n-grams of each order.
+    """Returns six counts for BLEU: the words of the candidate, those of the reference,
+    and the matching n-grams of orders 1 to 4.
 
     An n-gram of both texts matches as often as it occurs in the text that has it less often.
     """
@@ -214,7 +222,7 @@ def bleu_counts(candidate: Sequence[str], reference: Sequence[str]) -> list[int]
 
 
 def _ngrams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
-    """Returns how often each n-gram of an order occurs."""
+    """Returns n-gram → how often it occurs among the words, for n-grams of `order` words."""
     return Counter(tuple(words[start : start + order]) for start in range(len(words) - order + 1))
 
 

@@ -43,7 +43,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Answers:
-    """The distribution of the targets of one length, their sources unknown."""
+    """The distribution of the targets of one length, without their ends, when their sources are unknown."""
 
     nats: float
     "Entropy of the targets."
@@ -54,7 +54,7 @@ class Answers:
 
 
 class Transduction(Labelling):
-    """A task whose answer is a sequence.
+    """A task whose answer is a sequence of tokens, an end token last.
 
     Accuracy is the share of sequences that are right as a whole, the end included, with the right tokens before each
     position (teacher forcing). Greedy decoding from the start token has the same accuracy: as long as the model is
@@ -66,7 +66,8 @@ class Transduction(Labelling):
     "The signature of source and target as two sequences, where a model reads them as one; else None."
 
     def set_chances(self, answers: Sequence[Answers], num_test: int) -> None:
-        """Sets `metrics` and `chance_loss` for targets of several lengths, all equally likely.
+        """Sets `metrics` and `chance_loss` for targets of several lengths, all equally likely,
+        from the `Answers` of each length.
 
         answers: the targets of each length. num_test: N, examples of the test split.
         """
@@ -90,7 +91,8 @@ class Transduction(Labelling):
     def set_floors(
         self, *, loss: float, sequence: float, token: float, num_test: int, solved: float | None = 0.95
     ) -> None:
-        """Sets `metrics` and `chance_loss` from what guessing reaches without the source.
+        """Sets `metrics` (`accuracy`, `token_accuracy`, `loss`) and `chance_loss` from what guessing reaches without
+        the source.
 
         loss: the loss of the targets' distribution.
         sequence: the accuracy of always writing one sequence.
@@ -106,7 +108,9 @@ class Transduction(Labelling):
         }
 
     def for_topology(self, topology: Topology) -> Task:
-        """Returns the task laid out for a topology: a decoder reads source and target in one sequence."""
+        """Returns the task for a topology: a new one that joins source and target in one sequence for a decoder,
+        else itself.
+        """
         source = self.signature.source
         if topology != "decoder" or source is None:
             return self
@@ -121,12 +125,16 @@ class Transduction(Labelling):
         return task
 
     def sliced(self, name: str) -> Task:
-        """Returns the task whose test split is a slice, laid out as this task is."""
+        """Returns a new task for the slice called `name`, laid out as this task is: in one sequence or in two."""
         topology: Topology = "decoder" if self.signature.source is None else "encoder_decoder"
         return super().sliced(name).for_topology(topology)
 
     def pairs(self, source: Sequences, target: Sequences) -> Batch:
-        """Returns sources and targets as a batch of two sequences an example; see `laid_out`."""
+        """Returns sources and targets as a batch: `source`, `inputs` that begin with the start,
+        `targets` that finish with the end.
+
+        They are two sequences an example, with masks where they may be padded; see `laid_out`.
+        """
         is_source = np.arange(source.symbols.shape[1]) < source.lengths
         source_tokens = torch.from_numpy(np.where(is_source, source.symbols, PADDING))
 
@@ -149,7 +157,9 @@ class Transduction(Labelling):
         )
 
     def laid_out(self, examples: Batch) -> Batch:
-        """Returns examples as the model reads them: source and target in one sequence, or apart."""
+        """Returns examples of two sequences as the model reads them:
+        source and target joined in one for a decoder, else unchanged.
+        """
         if examples.source is None or self.signature.source is not None:
             return examples
         tokens = torch.cat([examples.source, examples.inputs], dim=1)
@@ -161,7 +171,9 @@ class Transduction(Labelling):
         return Batch(tokens, targets, mask=_mask(tokens) if self.signature.padded else None)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns `accuracy`, 1 where every token is right, `token_accuracy`, the share of right ones, and `loss`."""
+        """Returns, each (B), `accuracy`, 1 where every token is right, `token_accuracy`, the share of right ones,
+        and `loss` in nats.
+        """
         labels = super().measure(logits, batch)
         return {
             "accuracy": labels["sequence_accuracy"],
@@ -171,9 +183,10 @@ class Transduction(Labelling):
 
 
 def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: range) -> Signature:
-    """Returns the signature of sources and targets as two sequences, from the lengths that they may have.
+    """Returns the signature of sources and targets as two sequences, from the lengths, without the end,
+    that they may have.
 
-    The length of a target does not count its end.
+    A sequence of several lengths is padded.
     """
     # Nothing is read out at the source: it has no outputs.
     source = Signature(
@@ -190,10 +203,11 @@ def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: r
 
 
 def greedy(model: StepwiseModel, batch: Batch) -> Tensor:
-    """Returns the tokens (B, T) that greedy decoding writes, up to the end token and padding after it.
+    """Returns the tokens (B, T) that greedy decoding writes, each the likeliest after those before;
+    padding follows the end token.
 
-    Each is the likeliest after the model's own earlier ones. The model first reads the given inputs up to the start
-    token. T is that of the inputs; laid out as `targets`, padding stands before the target too.
+    The model first reads the given inputs up to the start token. T is that of the inputs; laid out as `targets`,
+    padding stands before the target too.
     """
     inputs = batch.inputs
     start = (inputs == START).long().argmax(1, keepdim=True)
@@ -213,14 +227,13 @@ def greedy(model: StepwiseModel, batch: Batch) -> Tensor:
 
 
 def backwards(symbols: Integers, lengths: Integers) -> Integers:
-    """Returns the first symbols of each row, as many as `lengths` (B, 1), in reverse order.
-
-    What follows them means nothing.
+    """Returns the first L symbols of each row, L from `lengths` (B, 1), in reverse order,
+    in the shape of `symbols`; the rest means nothing.
     """
     places = np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0)
     return np.take_along_axis(symbols, places, axis=1)
 
 
 def _mask(tokens: Tensor) -> Tensor:
-    """Returns the mask that hides padding from every query, (B, 1, 1, T)."""
+    """Returns the mask (B, 1, 1, T) of tokens (B, T), False at padding, which hides it from every query."""
     return (tokens != PADDING)[:, None, None]
