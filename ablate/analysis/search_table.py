@@ -8,7 +8,7 @@ the facts of the study.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +187,10 @@ class SearchFacts(StageFacts):
     """The condition in which variants were tuned for all; empty: in each of them."""
     added: list[AddedValue] | None = None
     """The values by which the grid was widened, in their order; None where it was to stay as it is given."""
+
+    def chooses_each_seed(self, judged_seeds: Collection[int]) -> bool:
+        """Returns whether each seed of a study chose its own setting: the judged seeds are then tuning seeds."""
+        return not {*self.seeds}.isdisjoint(judged_seeds)
 
 
 @dataclass(frozen=True)

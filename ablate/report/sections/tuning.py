@@ -123,9 +123,10 @@ class Tuning(
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         searched = table(report_data)
         yield budget_table(searched, spent(report_data))
-        yield Text(message("search.budget_guide"), aside=True)
-        yield space_table(searched)
         facts = report_data.facts
+        own = searched.facts.chooses_each_seed(facts.seeds)
+        yield Text(message("search.budget_guide_of_each_seed" if own else "search.budget_guide"), aside=True)
+        yield space_table(searched)
         target = searched.facts.objectives[0]
         label = named(target)
         path = spelled(searched.paths[0])

@@ -20,7 +20,10 @@ def search_methods(evidence: Evidence) -> str:
     facts = table.facts
     if evidence.facts.plan.searched == "sweep":
         return message("search.method_of_sweep", _num_settings(table), table.paths)
-    tuning = message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
+    code = "search.method_of_tuning"
+    if facts.chooses_each_seed(evidence.facts.seeds):
+        code = "search.method_of_tuning_each_seed"
+    tuning = message(code, _num_settings(table), len(facts.seeds), table.paths)
     at_one = message("search.method_of_tuning_at", facts.at) if facts.at else ""
     return paragraph(tuning, at_one, widening_method(facts.added))
 

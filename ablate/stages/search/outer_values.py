@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablate.analysis.next_values import LEAST, goes_on, keeps_sign, next_value
-from ablate.analysis.search_table import Parameter
+from ablate.analysis.search_table import EXACT, Parameter
 from ablate.analysis.widening import MAX_STEPS, SIDES, Side
 from ablate.base.errors import Invalid
 from ablate.stages.search.section import TuneSection
 from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
-from ablate.study.patch import short_label
+from ablate.study.patch import short_label, value_at
 
 OuterValues = Mapping[tuple[str, Side], Mapping[str, Any]]
 """(path, side) → label → value of each that may be added there, nearest first; empty at a limit of the path."""
@@ -73,14 +73,23 @@ class OuterReader:
         rising = sorted(values)
         if len(rising) < LEAST:
             rule = "has too few numbers to be widened: each lies at an edge"
-            raise Invalid("choice", rule, values, allowed=f"{LEAST} or more")
+            hint = f"Add {_third_number(rising)}, or {self._how_to_fix(parameter)}"
+            raise Invalid("choice", rule, values, allowed=f"{LEAST} or more", hint=hint)
         if not goes_on(rising):
             rule = "goes on by no rule, so that `widen` has no next value"
             allowed = (
                 "one step, as 1, 2, 3; or one ratio, as 1, 2, 4, or that repeats each decade, as 1, 3, 10"
             )
-            raise Invalid("choice", rule, values, allowed=allowed)
+            raise Invalid("choice", rule, values, allowed=allowed, hint=f"Or {self._how_to_fix(parameter)}")
         return {(parameter.path, side): self._beyond(parameter, rising, side) for side in SIDES}
+
+    def _how_to_fix(self, parameter: Parameter) -> str:
+        """Says how a path is left out of the search, with the one value that all variants then have."""
+        _, baseline = self.reader.bases[0]
+        value = short_label(value_at(baseline, parameter.path))
+        return (
+            f"take {parameter.path} out of `over`, so that every variant has {value}, as the study gives it"
+        )
 
     def _beyond(self, parameter: Parameter, rising: Sequence[float], side: Side) -> Mapping[str, Any]:
         """Returns label → value of the next numbers on one side, up to a limit of the path."""
@@ -98,3 +107,12 @@ class OuterReader:
             labelled[short_label(resolved)] = value
             numbers = sorted([*numbers, value])
         return labelled
+
+
+def _third_number(rising: Sequence[float]) -> str:
+    """Returns a number with which two rising ones can be widened, in words; of one number, that more are needed."""
+    if len(rising) < LEAST - 1:
+        return "two numbers that go on with it"
+    low, high = rising
+    third = high * high / low if low > 0 else 2 * high - low
+    return f"a third number, as {third:.{EXACT}g}"
