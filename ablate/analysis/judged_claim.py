@@ -15,10 +15,11 @@ from ablate.analysis.over_conditions import EveryClaim, claim_in_every
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.seeds_to_settle import with_needed_seeds
 from ablate.core.facts import Claim, ClaimKind, is_likeness
-from ablate.core.improving_side import ImprovingSide, sides_as_text
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.reason import Reason
+from ablate.core.rows import list_as_text
 from ablate.core.treatment import Treatment
-from ablate.core.unequal_run import UnequalRun, as_text
+from ablate.core.unequal_run import UnequalRun
 
 RUNS = ("seeds", "folds", "runs")
 """Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
@@ -131,8 +132,8 @@ class JudgedClaim:
             task=at.place,
             treatment=str(self._treatment or ""),
             resolution=binding_resolution(estimate) * at.unit,
-            unequal_runs=as_text(self._unequal_runs),
-            improving=sides_as_text(self._improving),
+            unequal_runs=list_as_text(self._unequal_runs),
+            improving=list_as_text(self._improving),
         )
 
     @property

@@ -217,7 +217,7 @@ def test_the_budget_of_a_search(plan):
     planned = plan(STUDY + tune.replace("trials: 3", "trials: 3, each_seed: on"))
     assert planned.at_most == 18 + 6
     tuned = [line for line in lines(planned) if "tune: " in line]
-    assert "on each of 2 seeds of the study: at most 18 trials; then each variant is judged" in tuned[0], tuned
+    assert "on each of 2 seeds of the study: at most 18 trials; then each variant is judged" in tuned[0]
     assert "Runner-up settings are not evaluated." in tuned[0]
     assert not any("Runner-up settings are evaluated" in line for line in lines(planned))
 

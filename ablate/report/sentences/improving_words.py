@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ablate.core.facts import Claim, StudyFacts
-from ablate.core.improving_side import ImprovingSide, sides_in
+from ablate.core.improving_side import ImprovingSide
+from ablate.core.rows import list_in
 from ablate.report.words import Column, Row, message, text
 
 IMPROVING = "improving"
@@ -108,4 +109,4 @@ def variants_with_tasks(
 
 def _sides_of(row: Row) -> list[ImprovingSide]:
     """Returns the sides of a row that were still improving."""
-    return sides_in(text(row.get(IMPROVING)))
+    return list_in(text(row.get(IMPROVING)), ImprovingSide)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ablate.analysis.comparison_row import ALSO
 from ablate.analysis.family import family_size
 from ablate.analysis.runs import Side, runs_of, solving_metric
 from ablate.core.derived import DERIVED
@@ -22,7 +23,7 @@ from ablate.report.sentences.dependence import is_main_effect
 from ablate.report.sentences.levels import family_in_words
 from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
-from ablate.report.tables.verdicts import ALSO, planned_rows, shared_rate
+from ablate.report.tables.verdicts import planned_rows, shared_rate
 from ablate.report.words import from_to, message, text
 
 SPLITS: Mapping[tuple[str, ...], str] = {

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from ablate.core.facts import StudyFacts
-from ablate.core.unequal_run import UnequalRun, runs_in
+from ablate.core.rows import list_in
+from ablate.core.unequal_run import UnequalRun
 from ablate.report.words import Column, Row, message, text
 
 UNEQUAL = "unequal_runs"
@@ -34,7 +35,7 @@ def unequal_in_words(row: Row, facts: StudyFacts, names: Mapping[str, str]) -> s
 
 def unequal_runs(row: Row) -> list[UnequalRun]:
     """Returns the runs of a row that trained for another length than the others of their variant."""
-    return runs_in(text(row.get(UNEQUAL)))
+    return list_in(text(row.get(UNEQUAL)), UnequalRun)
 
 
 def of_which(rows: Sequence[Row]) -> str:
