@@ -17,11 +17,12 @@ from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
-from ablate.analysis.judge import ALPHA, DECIDED, Row
+from ablate.analysis.judge import DECIDED, Row
 from ablate.analysis.learning import improving_sides
 from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.pair_verdicts import PairVerdict, pair_verdict
 from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.seeds_to_settle import with_needed_seeds, with_needed_seeds_in_every
 from ablate.analysis.treatments import treatments_of

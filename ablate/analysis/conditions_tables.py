@@ -6,9 +6,10 @@ import pandas as pd
 
 from ablate.analysis.compare import primary_comparison
 from ablate.analysis.family import Pair, planned_pairs
-from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.judge import p_of
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_tasks import OverTasks
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, runs_of
 from ablate.core.facts import Evidence
 from ablate.core.over import LEAST_TREND, scales_as_text

@@ -279,7 +279,7 @@ def with_values(settings: pd.DataFrame, objectives: Sequence[Objective]) -> pd.D
     return settings[settings["status"].isin(OUTCOMES) & np.isfinite(values).all(axis=1)]
 
 
-def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) -> SearchTable:
+def searches_tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) -> SearchTable:
     """Returns one table of the settings of several searches; no setting is chosen yet."""
     rows = []
     for search in searches:
@@ -297,7 +297,7 @@ def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) ->
     return SearchTable(facts, frame)
 
 
-def table_of(evidence: Evidence) -> SearchTable | None:
+def search_table_of(evidence: Evidence) -> SearchTable | None:
     """Returns the settings that were tried, where a search chose the variants of the evidence; else None."""
     facts = evidence.facts.of(SearchFacts)
     if facts is None:

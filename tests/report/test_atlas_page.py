@@ -15,7 +15,7 @@ from ablate.records.tables import read_csv
 from ablate.report.atlas.page import PAGE_FILE, PICTURE, write_atlas
 from ablate.report.atlas.published import published_studies, published_study
 from ablate.report.atlas.registry import REGISTRY, RegistryRow
-from ablate.report.atlas.tables import conditions_in_words, is_out_of_reach
+from ablate.report.atlas.tables import is_out_of_reach, verdicts_in_conditions
 
 NAMES = ("short", "middle", "long")
 BEATS = claim("beats", metric="score")
@@ -72,14 +72,14 @@ def test_a_claim_that_says_something_else_has_another_id(tmp_path):
 def test_a_claim_has_a_verdict_in_each_condition(tmp_path):
     holds, fails = published_study(publish(tmp_path, "made")).claims
     assert (holds.id, fails.id) == (id_of("made", BEATS), id_of("made", BEATS_BY_FAR))
-    assert conditions_in_words(holds) == "short: supported, middle: supported, long: supported"
-    assert conditions_in_words(fails) == "short: refuted, middle: inconclusive, long: supported"
+    assert verdicts_in_conditions(holds) == "short: supported, middle: supported, long: supported"
+    assert verdicts_in_conditions(fails) == "short: refuted, middle: inconclusive, long: supported"
     assert fails.row.task == "short"
 
 
 def test_a_study_without_conditions_has_one(tmp_path):
     (only, _) = published_study(publish(tmp_path, "made", [[0.01], [0.02], [0.03]], "each")).claims
-    assert conditions_in_words(only) == "short"
+    assert verdicts_in_conditions(only) == "short"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ MARK = "<!-- Written by `ablate atlas`. -->"
 WIDTH = 7.2
 """Inches of the figure."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
-Claims = Sequence[tuple[PublishedStudy, PublishedClaim]]
+ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Card:
 class SortedClaims:
     """The claims of an atlas by where they stand on its page."""
 
-    on_cards: Claims
-    out_of_reach: Claims
+    on_cards: ClaimsOfStudies
+    out_of_reach: ClaimsOfStudies
     """The claims that would take far more seeds than they have, or something else than seeds."""
 
 
@@ -146,7 +146,7 @@ def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Const
     return SortedClaims(on_cards, out_of_reach)
 
 
-def cards_of(claims: Claims) -> list[Card]:
+def cards_of(claims: ClaimsOfStudies) -> list[Card]:
     """Returns a card for each study of some claims, those with the most surprising verdicts first."""
     studies = {study.facts.study: study for study, _ in claims}
     cards = []

@@ -80,14 +80,14 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
         "id": claim.id,
         "claim": text(short_claim(claim.row.claim, study.facts)),
         "verdict": claim.verdict,
-        "conditions": conditions_in_words(claim),
+        "conditions": verdicts_in_conditions(claim),
         "difference": difference_of(row, direction_of(study.facts, claim.row.task, claim.row.metric)),
         "n": count(claim.row.n),
         "reason": reason_in_words(study, claim) if is_open else "",
     }
 
 
-def conditions_in_words(claim: PublishedClaim) -> str:
+def verdicts_in_conditions(claim: PublishedClaim) -> str:
     """Returns the only condition of a claim; of several each with what the claim comes to in it."""
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task

@@ -10,9 +10,9 @@ import pandas as pd
 from ablate.analysis.condition_descriptions import conditions_of
 from ablate.analysis.conditions import Condition, Refusal, have_as_many_examples, scales_of
 from ablate.analysis.family import planned_pairs
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import NAN
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import runs_of
 from ablate.analysis.sums_of_conditions import fitted_at
 from ablate.base import wording

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ablate.analysis.search_table import SearchTable, table_of
+from ablate.analysis.search_table import SearchTable, search_table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
 from ablate.core.speed import RUN_TIMES
@@ -14,7 +14,7 @@ from ablate.report.words import message, paragraph, text
 
 def search_methods(evidence: Evidence) -> str:
     """Says what was searched, and with which budget."""
-    table = table_of(evidence)
+    table = search_table_of(evidence)
     if table is None:
         return ""
     facts = table.facts

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.analysis.search_table import Parameter, SearchFacts, winner_names
-from ablate.analysis.widening import MAX_STEPS, Side
+from ablate.analysis.widening import MAX_STEPS, GridSide
 from ablate.report.words import message
 
 
@@ -38,7 +38,7 @@ def _goal(facts: SearchFacts, trials: int, code: str = "plan.goal") -> str:
     return message(code, objectives, len(facts.seeds), trials)
 
 
-def widening_words(outer: Mapping[tuple[str, Side], Mapping[str, object]], trials: int) -> str:
+def widening_words(outer: Mapping[tuple[str, GridSide], Mapping[str, object]], trials: int) -> str:
     """Returns by which values a grid may be widened on each side; `trials`: the most that these take."""
     parts: list[str] = []
     for (path, side), values in outer.items():

@@ -51,14 +51,14 @@ from ablate.report.words import (
 )
 
 if TYPE_CHECKING:
-    from ablate.analysis.condition_descriptions import Description
+    from ablate.analysis.condition_descriptions import ComparisonDescription
 
 CAPTIONS = {
     "mean": "conditions.caption_of_mean",
     "every": "conditions.caption_of_every",
     "sample": "conditions.caption_of_sample",
 }
-Descriptions = Mapping[tuple[str, str], "Description"]
+Descriptions = Mapping[tuple[str, str], "ComparisonDescription"]
 """(variant, baseline) → the description of their comparison over conditions."""
 
 

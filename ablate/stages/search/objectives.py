@@ -139,7 +139,7 @@ def _ends_finite(record: Record) -> bool:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ObjectiveSummary:
     """The value of each objective of a setting, and how it varies over its seeds."""
 
     objectives: list[float]
@@ -156,7 +156,7 @@ class Summary:
 
 def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
-) -> Summary:
+) -> ObjectiveSummary:
     """Returns the value of each objective of a setting; that of a metric is its mean over seeds.
 
     Where a seed that was lost has no value of guessing, or a completed one no value, the setting has the worst possible
@@ -177,7 +177,7 @@ def summarised(
     for name, values in by_seed.items():
         numbers[name] = float(np.mean(values))
 
-    return Summary(
+    return ObjectiveSummary(
         objectives=[_or_worst(numbers[objective.name], objective) for objective in objectives],
         values=by_seed.get(objectives[0].name, [math.nan] * len(records)),
         spread=spread,

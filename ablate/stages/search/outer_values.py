@@ -6,14 +6,14 @@ from typing import Any
 
 from ablate.analysis.next_values import LEAST, goes_on, keeps_sign, next_value
 from ablate.analysis.search_table import EXACT, Parameter
-from ablate.analysis.widening import MAX_STEPS, SIDES, Side
+from ablate.analysis.widening import GRID_SIDES, MAX_STEPS, GridSide
 from ablate.base.errors import Invalid
 from ablate.stages.search.section import TuneSection
 from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
 from ablate.study.patch import short_label, value_at
 
-OuterValues = Mapping[tuple[str, Side], Mapping[str, Any]]
+OuterValues = Mapping[tuple[str, GridSide], Mapping[str, Any]]
 """(path, side) → label → value of each that may be added there, nearest first; empty at a limit of the path."""
 
 
@@ -44,7 +44,7 @@ class OuterReader:
             )
             return {}
 
-        outer: dict[tuple[str, Side], Mapping[str, Any]] = {}
+        outer: dict[tuple[str, GridSide], Mapping[str, Any]] = {}
         num_refused = 0
         for parameter in self.space.parameters:
             place = ("tune", "over", parameter.path)
@@ -81,7 +81,7 @@ class OuterReader:
                 "one step, as 1, 2, 3; or one ratio, as 1, 2, 4, or that repeats each decade, as 1, 3, 10"
             )
             raise Invalid("choice", rule, values, allowed=allowed, hint=f"Or {self._how_to_fix(parameter)}")
-        return {(parameter.path, side): self._beyond(parameter, rising, side) for side in SIDES}
+        return {(parameter.path, side): self._beyond(parameter, rising, side) for side in GRID_SIDES}
 
     def _how_to_fix(self, parameter: Parameter) -> str:
         """Says how a path is left out of the search, with the one value that all variants then have."""
@@ -91,7 +91,7 @@ class OuterReader:
             f"take {parameter.path} out of `over`, so that every variant has {value}, as the study gives it"
         )
 
-    def _beyond(self, parameter: Parameter, rising: Sequence[float], side: Side) -> Mapping[str, Any]:
+    def _beyond(self, parameter: Parameter, rising: Sequence[float], side: GridSide) -> Mapping[str, Any]:
         """Returns label → value of the next numbers on one side, up to a limit of the path."""
         has_whole = all(isinstance(number, int) for number in rising)
         numbers = [*rising]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ablate.analysis.widening import AddedValue, Side
+from ablate.analysis.widening import AddedValue, GridSide
 from ablate.stages.search.plan import SearchPlan
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ class WideningPlan(SearchPlan):
         return f"no best value asks for a wider grid, {super().reason}"
 
 
-def sides_to_widen(spec: SearchSpec, searches: Sequence[Search]) -> Iterator[tuple[str, Side]]:
+def sides_to_widen(spec: SearchSpec, searches: Sequence[Search]) -> Iterator[tuple[str, GridSide]]:
     """Yields the (path, side) of each value to add: where the best of some search lies, if a value is left there."""
     from ablate.analysis.budgets import edge
-    from ablate.analysis.search_table import tabulated
+    from ablate.analysis.search_table import searches_tabulated
     from ablate.stages.search.tuned import best_places
 
-    table = tabulated(spec.facts, [search.tried for search in searches])
+    table = searches_tabulated(spec.facts, [search.tried for search in searches])
     parameters = {parameter.path: parameter for parameter in spec.space.parameters}
-    at_edge: set[tuple[str, Side | None]] = set()
+    at_edge: set[tuple[str, GridSide | None]] = set()
     for search in searches:
         for place in best_places(spec, table, search.variant, search.task):
             for path, value in table.point(place).items():
@@ -80,7 +80,7 @@ def sides_to_widen(spec: SearchSpec, searches: Sequence[Search]) -> Iterator[tup
             yield side
 
 
-def widened(spec: SearchSpec, sides: Sequence[tuple[str, Side]]) -> SearchSpec:
+def widened(spec: SearchSpec, sides: Sequence[tuple[str, GridSide]]) -> SearchSpec:
     """Returns a search whose grid has the next value on each of these sides, after the settings of the grid so far."""
     added = spec.facts.added or []
     last_round = added[-1].round if added else 0
