@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.analysis.widening import AddedValue
 from ablate.base.errors import AblateError
@@ -32,7 +32,16 @@ EXACT = 12
 """The significant digits that any float can have."""
 MAX_POINTS = 100_000
 """The most points of a grid."""
-TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
+ParameterKind = Literal["float", "int", "choice"]
+ObjectiveSource = Literal["validation", "own", "cost", "stability"]
+"""The data that an objective is read from.
+
+    validation   validation data of the trainings
+    own          the metric of a workload that measures none on validation data
+    cost         the config alone: parameters, FLOPs
+    stability    how the seeds of a setting ended
+"""
+TYPES: dict[ParameterKind, type] = {"int": int, "float": float, "choice": str}
 """Kind of a parameter → the type of its values."""
 
 
@@ -41,8 +50,8 @@ class Parameter:
     """A searched path, and its values: numbers, or the labels of choices."""
 
     path: str
-    kind: str
-    """`float`, `int` or `choice`."""
+    kind: ParameterKind
+    """The type of its values, or `choice`."""
     low: Any = None
     """The lowest number; None of choices."""
     high: Any = None
@@ -111,8 +120,7 @@ class Objective:
     """The name of the objective, and of its column."""
     direction: Direction
     """`max` or `min`."""
-    source: str
-    """`validation`, `own` (a metric of a workload that measures none on validation data), `cost` or `stability`."""
+    source: ObjectiveSource
     floor: float | None = None
     """The value of a seed that diverged: that of guessing, where the metric declares it."""
 

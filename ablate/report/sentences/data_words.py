@@ -21,7 +21,7 @@ def stated_of(facts: StudyFacts) -> DataStatement | None:
 
 
 def pairs_share_data(facts: StudyFacts) -> bool:
-    """Returns whether runs of one seed are known to have the same data: of built-in tasks that no variant changes."""
+    """Returns whether runs of one seed are known to share their data: on built-in tasks that no variant changes."""
     if stated_of(facts) is not None:
         return False
     changed_sections: set[str] = set()

@@ -1,4 +1,4 @@
-"""What the stages of a study did, in sentences: for the methods of a paper, and for `How it was run`."""
+"""The work of the stages of a study, in sentences: for the methods of a paper, and for `How it was run`."""
 
 from collections.abc import Callable, Mapping
 

@@ -199,7 +199,7 @@ def _outcomes(report_data: ReportData) -> Iterator[str]:
     yield _diverged(sides, num_runs, facts)
     if facts.lost:
         yield message("methods.lost", len(facts.lost))
-    missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
+    missing = sum(side.missing for side in sides)
     if missing:
         yield message("methods.missing", missing, num_runs)
 

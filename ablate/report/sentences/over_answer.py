@@ -8,10 +8,7 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.section import ReportData
 from ablate.report.sentences.answer import (
-    BETTER,
-    EQUIVALENT,
     VERBS,
-    WORSE,
     amount_in_words,
     equivalent_names,
     is_apart,
@@ -20,6 +17,7 @@ from ablate.report.sentences.answer import (
     where_in_words,
 )
 from ablate.report.sentences.margin_words import margin_words
+from ablate.report.sentences.verdict_words import BETTER, EQUIVALENT, WORSE
 from ablate.report.tables.condition_rows import num_conditions, scales_of_row, with_conditions
 from ablate.report.tables.directions import primary_metric
 from ablate.report.tables.over_conditions import split_in_words

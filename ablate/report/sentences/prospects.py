@@ -1,4 +1,4 @@
-"""What planned seeds can tell, in sentences and a table, for `ablate plan`."""
+"""The differences that planned seeds can detect, in sentences and a table, for `ablate plan`."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,7 +133,7 @@ def _asked(outlook: Outlook, power: Power, what: str) -> Iterator[str]:
 
 
 def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> Table:
-    """Returns a row a comparison."""
+    """Returns the table of what the seeds can tell, a row a comparison."""
     asked = wording.exact(power.asked) if power.asked else ""
     names = _names(outlook, labels)
     columns = [

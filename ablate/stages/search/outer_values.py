@@ -37,7 +37,7 @@ class OuterReader:
         document = self.reader.draft.document
         if not section.widen:
             return {}
-        if not section.sampler.build().exhaustive:
+        if not section.sampler.part.exhaustive:
             rule = "adds values to a grid, and the sampler is no grid"
             document.refuse(
                 ("tune", "widen"), rule, section.sampler.name, hint="Give `sampler: grid`, or remove `widen`"
@@ -45,16 +45,11 @@ class OuterReader:
             return {}
 
         outer: dict[tuple[str, GridSide], Mapping[str, Any]] = {}
-        num_refused = 0
+        num_problems = len(document.problems)
         for parameter in self.space.parameters:
-            place = ("tune", "over", parameter.path)
-            try:
+            with document.reporting("tune", "over", parameter.path):
                 outer |= self._of_parameter(parameter)
-            except Invalid as error:
-                num_refused += 1
-                for problem in error.under(*place).problems:
-                    document.report(problem)
-        if not (outer or num_refused):
+        if not outer and len(document.problems) == num_problems:
             rule = "adds numbers to a grid, and no searched path is a choice of numbers"
             document.refuse(("tune", "widen"), rule, hint="Remove `widen`")
         with document.reporting("tune", "widen"):
@@ -62,7 +57,7 @@ class OuterReader:
         return outer
 
     def _of_parameter(self, parameter: Parameter) -> OuterValues:
-        """Returns the values beyond both sides of one path; none of words. Raises `Invalid`."""
+        """Returns the values that may be added on both sides of a path; none of words. Raises `Invalid`."""
         if parameter.kind != "choice":
             rule = "is a range, and `widen` adds values to choices of numbers"
             given = [parameter.low, parameter.high]

@@ -105,6 +105,7 @@ def search_of(study: Study, spec: SearchSpec, variant: Variant, index: int, pref
     task = study.tasks[index]
 
     def prepare(number: int, point: Point) -> tuple[list[Cell], Description]:
+        """Returns the cells of a setting, one a tuning seed, and its description. Raises `Invalid`."""
         setting = study.patched(variant.configs[index], spec.space.patches(point), index)
         description = study.workload.describe(setting)
         name = f"{prefix}setting {number:03d}"

@@ -1,4 +1,4 @@
-"""Widens the grid of all searches while the best value of any lies at an edge, from their records alone."""
+"""The plan of searches whose grid is widened while the best value of any lies at an edge, by their records alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class WideningPlan(SearchPlan):
     """The plan of the searches of one grid, which is widened for all of them until no best value lies at an edge.
 
-    What is added follows from the records of the rounds before, so that a search that was killed finds the same.
+    The values that are added follow from the records of the rounds before, so that a search that was killed adds the
+    same.
     """
 
     def __init__(
@@ -31,15 +32,16 @@ class WideningPlan(SearchPlan):
         """`searches_of` makes the searches of one round; the settings of earlier rounds come first in each."""
         super().__init__(spec, searches_of(spec), enlist)
         self._searches_of = searches_of
-        self._is_settled = False
+        # Whether the grid is widened no further.
+        self._is_final = False
 
     def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """Returns the cells that the searches need now, on a wider grid where that of the last round is too narrow."""
         cells = super().next_cells(records)
-        while not cells and self.is_complete and not self._is_settled:
+        while not cells and self.is_complete and not self._is_final:
             sides = [*sides_to_widen(self.spec, self.searches)]
             if not sides:
-                self._is_settled = True
+                self._is_final = True
                 break
             self.spec = widened(self.spec, sides)
             self.searches = self._searches_of(self.spec)
@@ -50,20 +52,20 @@ class WideningPlan(SearchPlan):
     def left(self) -> int:
         """The most trainings that the searches may ask for later, with those of wider grids."""
         left = super().left
-        if self._is_settled or any(search.failed for search in self.searches):
+        if self._is_final or any(search.failed for search in self.searches):
             return left
         return left + self.spec.most_added * len(self.spec.facts.seeds) * len(self.searches)
 
     @property
     def reason(self) -> str:
         """Why there are fewer trainings than announced, in words."""
-        if not self._is_settled:
+        if not self._is_final:
             return super().reason
         return f"no best value asks for a wider grid, {super().reason}"
 
 
 def sides_to_widen(spec: SearchSpec, searches: Sequence[Search]) -> Iterator[tuple[str, GridSide]]:
-    """Yields the (path, side) of each value to add: where the best of some search lies, if a value is left there."""
+    """Yields the (path, side) at which a value is to be added: the best of some search lies there, and one is left."""
     from ablate.analysis.budgets import edge
     from ablate.analysis.search_table import searches_tabulated
     from ablate.stages.search.tuned import best_places
