@@ -201,6 +201,7 @@ def _nearest(p_by_verdict: Mapping[Verdict, Sequence[float]], alpha: float) -> V
     """Returns the verdict that most conditions support; where several tie, the one with the smallest sum of p."""
 
     def distance(verdict: Verdict) -> tuple[int, float]:
+        """Returns the number of conditions that do not support a verdict, and the sum of their p for it."""
         p_values = p_by_verdict[verdict]
         return sum(p > alpha for p in p_values), sum(p_values)
 

@@ -126,7 +126,7 @@ class Objective:
 
     @property
     def measured(self) -> bool:
-        """Whether it is a metric."""
+        """True of a metric; False of what the config, or the end of the seeds, tells."""
         return self.source in ("validation", "own")
 
 

@@ -262,7 +262,7 @@ class ComparedSeeds:
 
     @property
     def has_only_diverged(self) -> bool:
-        """Whether all runs of a row that were asked for diverged."""
+        """True where every run of some row that was asked for diverged."""
         is_lost = (self.diverged | ~self.asked).all(axis=1) & self.diverged.any(axis=1)
         return bool(is_lost.any())
 

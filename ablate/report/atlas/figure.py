@@ -1,4 +1,4 @@
-"""What the figure of an atlas shows: claims in the order of their verdicts, and the conditions of each."""
+"""The data of the figure of an atlas: claims in the order of their verdicts, and the conditions of each."""
 
 from __future__ import annotations
 

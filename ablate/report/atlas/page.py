@@ -103,7 +103,9 @@ def write_atlas(results: Path, intro: str, by_construction: Path | None = None) 
     constructed: list[Constructed] = []
     if by_construction is not None:
         constructed = read_constructed(by_construction)
-        known = [claim.id for study in studies for claim in study.claims]
+        known: set[str] = set()
+        for study in studies:
+            known |= {claim.id for claim in study.claims}
         refuse_unknown_ids(by_construction, constructed, known)
 
     claims = sorted_claims(studies, constructed)

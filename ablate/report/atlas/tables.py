@@ -106,6 +106,7 @@ def trend_lines(study: PublishedStudy) -> list[str]:
 
 
 def _trend_line(row: Row, study: PublishedStudy, name: str) -> str:
+    """Returns the sentence on one trend; `name`: that of its variant for readers."""
     return message("atlas.trend", name, trend_difference(row, study.facts), text(row["along"]))
 
 

@@ -69,9 +69,9 @@ def _design(facts: StudyFacts) -> str:
     if len(facts.tasks) > 1:
         code = "conditions.in_each" if facts.over.joins_conditions else "methods.on_each_task"
         where = message(code, len(facts.tasks))
-    counts = [
-        len(facts.seeds_of(variant.name, task.name)) for variant in facts.variants for task in facts.tasks
-    ]
+    counts: list[int] = []
+    for variant in facts.variants:
+        counts += [len(facts.seeds_of(variant.name, task.name)) for task in facts.tasks]
     return message(sentence, _num_variants(facts), from_to(counts), where)
 
 

@@ -58,8 +58,11 @@ def _family(power: Power) -> str:
 def _are_alike(outlooks: Sequence[Outlook]) -> bool:
     """Returns whether the same can be told on each task, as nothing is known of their spread."""
     told = {(outlook.by_rate, outlook.effect, outlook.metric) for outlook in outlooks}
-    spreads = [prospect.spread for outlook in outlooks for prospect in outlook.prospects]
-    return len(told) == 1 and not outlooks[0].by_rate and all(spread is None for spread in spreads)
+    prospects: list[Prospect] = []
+    for outlook in outlooks:
+        prospects += outlook.prospects
+    is_unknown = all(prospect.spread is None for prospect in prospects)
+    return len(told) == 1 and not outlooks[0].by_rate and is_unknown
 
 
 def _place(outlook: Outlook, power: Power) -> str:

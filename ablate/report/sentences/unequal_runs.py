@@ -40,7 +40,10 @@ def unequal_runs(row: Row) -> list[UnequalRun]:
 
 def of_which(rows: Sequence[Row]) -> str:
     """Returns `, of which 1 ended early`, for the number of runs on which some rows rest; "" where all are equal."""
-    runs = {(run.variant, row["task"], run.seed): run for row in rows for run in unequal_runs(row)}
+    runs: dict[tuple[str, str, int], UnequalRun] = {}
+    for row in rows:
+        for run in unequal_runs(row):
+            runs[run.variant, text(row["task"]), run.seed] = run
     if not runs:
         return ""
     have_ended = all(run.ended_early for run in runs.values())

@@ -96,6 +96,7 @@ class Search:
         self.study.stop = self._stop  # type: ignore[method-assign]
 
     def _stop(self) -> None:
+        """Notes that the sampler has no other setting."""
         self._stopped = True
 
     @property

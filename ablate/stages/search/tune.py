@@ -105,6 +105,7 @@ class TuneStage(SearchStage):
         from ablate.stages.search.widening import WideningPlan
 
         def searches_of(spec: SearchSpec) -> list[Search]:
+            """Returns the searches of one grid, which begins with the settings of the grids before."""
             searches: list[Search] = []
             for variant in _searched(kept):
                 prefix = f"{variant.name} · "
