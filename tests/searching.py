@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from harness import prepare
 
-from ablate.analysis.search_table import SearchTable, table_of
+from ablate.analysis.search_table import SearchTable, search_table_of
 from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
@@ -132,7 +132,7 @@ def prepared(path: Path, **sets: Any) -> Study:
 
 def table_at(folder: Path) -> SearchTable:
     """The table of the searches in a results folder."""
-    found = table_of(StudyFolder.at(folder).evidence())
+    found = search_table_of(StudyFolder.at(folder).evidence())
     assert found is not None
     return found
 

@@ -6,7 +6,7 @@ import pytest
 
 from ablate import load
 from ablate.analysis.learning import convergence
-from ablate.analysis.search_table import table_of
+from ablate.analysis.search_table import search_table_of
 from ablate.core.short_names import short_names
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -17,7 +17,7 @@ PUBLISHED = sorted(
 
 def edges(evidence):
     """(variant, path, side, label) of every chosen number that is the first or the last of those that were searched."""
-    searched = table_of(evidence)
+    searched = search_table_of(evidence)
     if searched is None or evidence.facts.plan.searched != "tuning":
         return
     chosen = searched.trials[searched.trials["chosen"] == searched.trials["variant"]]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ablate.analysis.paired import NAN
 from ablate.analysis.search_table import Parameter, SearchTable, with_values
-from ablate.analysis.widening import Side
+from ablate.analysis.widening import GridSide
 from ablate.core.facts import StudyFacts, frame_of
 from ablate.core.metric import sign
 from ablate.core.rows import frame_of_rows
@@ -46,7 +46,7 @@ class BudgetRow:
     rising: bool
     """Whether the best of random settings is expected to rise over the last third of the budget by more than the
     margin, where one is declared."""
-    edges: Mapping[tuple[str, Side], object]
+    edges: Mapping[tuple[str, GridSide], object]
     """(searched path, end of its range) → the value there, where it is the chosen one, or that of some seed."""
 
 
@@ -95,12 +95,12 @@ def _chosen_values(chosen: pd.DataFrame, paths: list[str]) -> dict[str, object]:
     return values
 
 
-def _edges(chosen: pd.DataFrame, parameters: Iterable[Parameter]) -> dict[tuple[str, Side], object]:
+def _edges(chosen: pd.DataFrame, parameters: Iterable[Parameter]) -> dict[tuple[str, GridSide], object]:
     """Returns (path, side) → the first value of the chosen settings that lies there.
 
     chosen: a row for each setting that some seed chose; one where seeds choose alike.
     """
-    edges: dict[tuple[str, Side], object] = {}
+    edges: dict[tuple[str, GridSide], object] = {}
     for parameter in parameters:
         for value in chosen[parameter.path]:
             side = edge(parameter, value)
@@ -150,7 +150,7 @@ def expected_best(values: ArrayLike, n: int) -> float:
     return float(chances @ descending)
 
 
-def edge(parameter: Parameter, value: object) -> Side | None:
+def edge(parameter: Parameter, value: object) -> GridSide | None:
     """Returns `lower` or `upper` where `value` lies in that twentieth of its range, on its scale; else None.
 
     Of choices the lowest and the highest number. Words have no edge; nor have two values, which have nothing inside.

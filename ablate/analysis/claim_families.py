@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ablate.analysis.judge import ALPHA, Judged
-from ablate.analysis.power import POWER, difference_power, smallest
+from ablate.analysis.judge import Judged
+from ablate.analysis.power import ALPHA, POWER, difference_power, smallest
 from ablate.core.facts import Claim
 
 OrderedOutcome = Literal["supported", "refuted", "inconclusive", "not_tested"]

@@ -45,6 +45,6 @@ class ClaimRow:
     resolution: float = NAN
     """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
     unequal_runs: str = ""
-    """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
+    """Runs that trained for another length than the others of their variant: a list of `UnequalRun` (`core.rows`)."""
     improving: str = ""
-    """Variants that were still improving when training ended, by task, as text of `core.improving_side`."""
+    """Variants that were still improving when training ended: a list of `ImprovingSide` (`core.rows`)."""

@@ -12,26 +12,27 @@ import pandas as pd
 
 from ablate.analysis.agreeing import binding_resolution, main_estimate
 from ablate.analysis.alike import are_seedless
-from ablate.analysis.comparison_row import ComparisonRow
+from ablate.analysis.comparison_row import ALSO, ComparisonRow
 from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Pair, alpha_at, is_judged, pairs
 from ablate.analysis.guides import refuse_own_guides
-from ablate.analysis.judge import ALPHA, DECIDED, Row
+from ablate.analysis.judge import DECIDED, Row
 from ablate.analysis.learning import improving_sides
 from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.pair_verdicts import PairVerdict, pair_verdict
 from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, runs_of
 from ablate.analysis.seeds_to_settle import with_needed_seeds, with_needed_seeds_in_every
 from ablate.analysis.treatments import treatments_of
 from ablate.core.facts import Evidence, TaskFacts, VariantFacts
-from ablate.core.improving_side import ImprovingSide, sides_as_text
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.metric import plain
 from ablate.core.reason import Reason
-from ablate.core.rows import frame_of_rows
+from ablate.core.rows import frame_of_rows, list_as_text
 from ablate.core.treatment import Treatment
-from ablate.core.unequal_run import UnequalRun, as_text
+from ablate.core.unequal_run import UnequalRun
 
 
 def compare(evidence: Evidence) -> pd.DataFrame:
@@ -209,7 +210,7 @@ class Comparison:
                 for task in self.pair.tasks:
                     for runner_up in self.runs.runner_ups(name, task):
                         if self.runs.of(runner_up, task).ended.any():
-                            settings.append(f"also {runner_up}")
+                            settings.append(f"{ALSO}{runner_up}")
         return "; ".join(dict.fromkeys(settings))
 
     @property
@@ -291,8 +292,8 @@ class Comparison:
             plan=self.plan,
             treatment=str(self.treatment or ""),
             resolution=binding_resolution(verdict.estimate) * verdict.unit,
-            unequal_runs=as_text(self.unequal_runs),
-            improving=sides_as_text(self.improving),
+            unequal_runs=list_as_text(self.unequal_runs),
+            improving=list_as_text(self.improving),
         )
 
 

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+ALSO = "also "
+"""Begins a runner-up among the settings of a row."""
+
 
 @dataclass(frozen=True)
 class ComparisonRow:
@@ -51,7 +54,7 @@ class ComparisonRow:
     exploratory: bool
     """Whether the comparison was not planned, and so has no verdict; where claims alone are judged none has one."""
     settings: str
-    """Settings that were tuned for the variant, `path=value`, and the runner-ups at which it was judged too."""
+    """Settings tuned for the variant, `path=value`, and after `ALSO` each runner-up at which it was judged, `…; …`."""
     solved_variant: float
     """Runs of the variant that solved an all-or-nothing task; NaN where no such counts decide."""
     solved_baseline: float
@@ -69,6 +72,6 @@ class ComparisonRow:
     resolution: float
     """The step of the metric, where it counts as the standard deviation of differences that vary by less; else NaN."""
     unequal_runs: str
-    """Runs that trained for another length than the others of their variant, as text of `core.unequal_run`."""
+    """Runs that trained for another length than the others of their variant: a list of `UnequalRun` (`core.rows`)."""
     improving: str
-    """Variants that were still improving when training ended, by task, as text of `core.improving_side`."""
+    """Variants that were still improving when training ended: a list of `ImprovingSide` (`core.rows`)."""

@@ -27,7 +27,7 @@ CUT = 0.25
 
 
 @dataclass(frozen=True)
-class Description:
+class ComparisonDescription:
     """How large the differences of a comparison are over conditions, and how often they favour the variant."""
 
     interquartile_mean: float
@@ -49,7 +49,7 @@ def chance_of_better(differences: Sequence[Floats]) -> float:
     return float(np.mean(shares))
 
 
-def describe_over_conditions(runs: Runs) -> dict[tuple[str, str], Description]:
+def describe_over_conditions(runs: Runs) -> dict[tuple[str, str], ComparisonDescription]:
     """Returns (variant, baseline) → the description of their planned comparison over all conditions.
 
     Left out are pairs in fewer than `LEAST_DESCRIBED` conditions, means whose runs are not known, and pairs that have
@@ -76,7 +76,7 @@ def conditions_of(runs: Runs, groups: Groups) -> list[Condition]:
     return conditions
 
 
-def _described(conditions: Sequence[Condition]) -> Description | None:
+def _described(conditions: Sequence[Condition]) -> ComparisonDescription | None:
     """Returns the description of a comparison; None where there is none."""
     scales = scales_of(conditions)
     if len(conditions) < LEAST_DESCRIBED or scales is None:
@@ -87,7 +87,9 @@ def _described(conditions: Sequence[Condition]) -> Description | None:
     by_condition = []
     for condition, scale in zip(conditions, scales, strict=True):
         by_condition.append(differences_of_runs(condition) * unit / scale)
-    return Description(interquartile_mean(np.concatenate(by_condition)), chance_of_better(by_condition))
+    return ComparisonDescription(
+        interquartile_mean(np.concatenate(by_condition)), chance_of_better(by_condition)
+    )
 
 
 def differences_of_runs(condition: Condition) -> Floats:

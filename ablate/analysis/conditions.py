@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import SMALLEST_SD, Differences
+from ablate.analysis.paired import SMALLEST_SD, Differences, Floats
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.core.metric import Metric
 from ablate.core.over import common_scales
 from ablate.core.reason import Block, Reason
 
 LEAST_SEEDS = 2
-"""Seeds that conditions must share."""
+"""The fewest seeds that conditions must share for their differences to be added on each."""
 
 RefusalCode = Literal[
     "all_or_nothing", "directions", "scales", "sources", "seeds", "shared_seeds", "few_seeds", "few", "sizes"
@@ -157,6 +159,16 @@ def have_as_many_examples(conditions: Sequence[Condition]) -> bool:
     return len(counts) == 1 and None not in counts
 
 
+def unpaired_names(conditions: Sequence[Condition]) -> list[str]:
+    """Returns the names of the conditions whose runs are no pairs, so that their seeds cannot be added."""
+    return [condition.name for condition in conditions if not condition.is_paired]
+
+
+def scaled_means(differences: Sequence[Differences], scales: Sequence[float]) -> Floats:
+    """Returns d̄_t/u_t of each condition, shape (T,); scales: u_t."""
+    return np.array([one.mean / scale for one, scale in zip(differences, scales, strict=True)])
+
+
 def seeds_of_all(conditions: Sequence[Condition]) -> list[int]:
     """Returns the seeds that all conditions have, in the order of the first condition."""
     shared = set.intersection(*[{*condition.seeds} for condition in conditions])
@@ -174,7 +186,10 @@ def on_shared_seeds(conditions: Sequence[Condition]) -> list[Differences]:
 
 
 def on_added_seeds(conditions: Sequence[Condition]) -> list[Differences]:
-    """Returns the differences of each condition on the seeds that all share; on its own where too few are shared."""
+    """Returns the differences of each condition on the seeds that all share.
+
+    Where fewer than `LEAST_SEEDS` are shared, or runs are no pairs, each condition has all of its own seeds.
+    """
     if all(one.is_paired for one in conditions):
         shared = on_shared_seeds(conditions)
         if shared[0].n >= LEAST_SEEDS:
@@ -183,7 +198,7 @@ def on_added_seeds(conditions: Sequence[Condition]) -> list[Differences]:
 
 
 def blocks_of(conditions: Sequence[Condition]) -> list[Block]:
-    """Returns the blocks of a mean over conditions: those of its conditions, first those that block every verdict.
+    """Returns the blocks of a number over conditions: those of its conditions, first those that block every verdict.
 
     A condition at its ceiling, or with ties alone, blocks likeness; where every condition is, all verdicts are blocked.
     """

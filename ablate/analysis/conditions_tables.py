@@ -1,18 +1,18 @@
 """The tables beside verdicts over conditions: how far conditions agree, and trends along a number of theirs."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
 from ablate.analysis.compare import primary_comparison
 from ablate.analysis.family import Pair, planned_pairs
-from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.judge import p_of
 from ablate.analysis.measure import Measure
 from ablate.analysis.over_tasks import OverTasks
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, runs_of
 from ablate.core.facts import Evidence
-from ablate.core.over import LEAST_TREND
+from ablate.core.over import LEAST_TREND, scales_as_text
 from ablate.core.rows import frame_of_rows
 
 
@@ -95,14 +95,10 @@ def _conditions_row(runs: Runs, pair: Pair) -> ConditionsRow:
         varies=numbers.varies,
         deciding=numbers.deciding,
         heaviest=numbers.heaviest,
-        scales=_scales_text(numbers.scales),
+        scales=scales_as_text(numbers.scales),
         p_shared=numbers.p_shared,
         p_independent=numbers.p_independent,
     )
-
-
-def _scales_text(scales: Mapping[str, float]) -> str:
-    return "; ".join(f"{name} {scale:g}" for name, scale in scales.items())
 
 
 def trends(evidence: Evidence) -> pd.DataFrame:

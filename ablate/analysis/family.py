@@ -17,10 +17,10 @@ from ablate.analysis.claim_families import (
     estimate_of_row,
     size_of_claims,
 )
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.looks import Look
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs
 from ablate.core.facts import ALL_PAIRS, BASELINE, Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.over import TREND, Form

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.paired import Differences
-from ablate.analysis.power import POWER, detectable_effect, difference_power, smallest
+from ablate.analysis.power import ALPHA, POWER, detectable_effect, difference_power, smallest
 
 LEAST_CONDITIONS_FOR_MEAN = 5
 """Conditions from which on `mean` is proposed."""

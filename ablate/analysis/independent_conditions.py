@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ablate.analysis.conditions import Condition, Refusal, blocks_of, refusal_of, scales_of
+from ablate.analysis.conditions import Condition, Refusal, blocks_of, refusal_of, scaled_means, scales_of
 from ablate.analysis.paired import NAN, Differences, StandardError, sd_of
 from ablate.analysis.unpaired import OfSummaries, Unpaired
 from ablate.analysis.variance_components import (
@@ -102,7 +102,7 @@ def mean_of_independent(conditions: Sequence[Condition]) -> OfIndependentConditi
     differences = [condition.differences for condition in conditions]
     weights = 1 / (np.array(scales) * len(scales))
     return OfIndependentConditions(
-        np.array([one.mean / scale for one, scale in zip(differences, scales, strict=True)]),
+        scaled_means(differences, scales),
         norm_of(weights, [one.floor for one in differences]),
         blocks=blocks_of(conditions),
         resolution=norm_of(weights, [one.resolution for one in differences]),
@@ -113,7 +113,9 @@ def mean_of_independent(conditions: Sequence[Condition]) -> OfIndependentConditi
 
 def refusal_of_seeds(conditions: Sequence[Condition]) -> Refusal | None:
     """Returns why seeds cannot be independent: conditions share numbers, or have too few; None where they can."""
-    num_conditions = Counter(seed for condition in conditions for seed in {*condition.seeds})
+    num_conditions: Counter[int] = Counter()
+    for condition in conditions:
+        num_conditions.update({*condition.seeds})
     sharing = [one.name for one in conditions if any(num_conditions[seed] > 1 for seed in one.seeds)]
     if sharing:
         return Refusal("shared_seeds", sharing)

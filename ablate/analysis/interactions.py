@@ -11,9 +11,9 @@ from itertools import combinations, product
 import pandas as pd
 
 from ablate.analysis.family import Levels, crossed_levels, family_size
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, runs_of
 from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.rows import frame_of_rows

@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from ablate.analysis.agreeing import IntersectionUnion, Other
+from ablate.analysis.power import ALPHA
 from ablate.core.facts import ClaimKind, is_likeness
 from ablate.core.reason import Estimate, Reason
 
 ClaimOutcome = Literal["supported", "refuted", "inconclusive"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
-ALPHA = 0.05
-"""The chance of any false verdict in a family, at most; where differences have no outliers to one side."""
 NEVER = 0.5
 """A one-sided p with which nothing is decided: doubled it is 1."""
 DECIDED = ("better", "worse", "equivalent")

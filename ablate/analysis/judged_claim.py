@@ -9,19 +9,21 @@ from typing import assert_never
 from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
 from ablate.analysis.claim_row import ClaimRow
 from ablate.analysis.contrast import unseen
-from ablate.analysis.judge import ALPHA, Judged
+from ablate.analysis.judge import Judged
 from ablate.analysis.looks import Look
 from ablate.analysis.over_conditions import EveryClaim, claim_in_every
 from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.power import ALPHA
 from ablate.analysis.seeds_to_settle import with_needed_seeds
 from ablate.core.facts import Claim, ClaimKind, is_likeness
-from ablate.core.improving_side import ImprovingSide, sides_as_text
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.reason import Reason
+from ablate.core.rows import list_as_text
 from ablate.core.treatment import Treatment
-from ablate.core.unequal_run import UnequalRun, as_text
+from ablate.core.unequal_run import UnequalRun
 
 RUNS = ("seeds", "folds", "runs")
-"""Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
+"""The units of estimates (`Differences.unit`) that are trainings: some may fail, though none was seen to."""
 
 
 @dataclass(frozen=True)
@@ -111,29 +113,30 @@ class JudgedClaim:
         if self._in_every is None:
             return row
         (at,) = [at for at in self.places if at.place == self._in_every.deciding]
-        estimate = at.estimate
-        diff = estimate.mean * at.unit
-        ci_low, ci_high = estimate.interval(at.judged.alpha) or (NAN, NAN)
-        ci_low *= at.unit
-        ci_high *= at.unit
-        if self.measured:
-            diff = math.expm1(diff)
-            ci_low = math.expm1(ci_low)
-            ci_high = math.expm1(ci_high)
+        diff, ci_low, ci_high = self._shown_difference(at)
         return replace(
             row,
             verdict=self.judged.outcome if self.is_reached else "inconclusive",
             diff=diff,
             ci_low=ci_low,
             ci_high=ci_high,
-            n=estimate.n,
+            n=at.estimate.n,
             reason=str(self._reason(at) or ""),
             task=at.place,
             treatment=str(self._treatment or ""),
-            resolution=binding_resolution(estimate) * at.unit,
-            unequal_runs=as_text(self._unequal_runs),
-            improving=sides_as_text(self._improving),
+            resolution=binding_resolution(at.estimate) * at.unit,
+            unequal_runs=list_as_text(self._unequal_runs),
+            improving=list_as_text(self._improving),
         )
+
+    def _shown_difference(self, at: ClaimAt) -> tuple[float, float, float]:
+        """Returns the difference at a place and the ends of its interval, in the unit that is shown; NaN for no end."""
+        low, high = at.estimate.interval(at.judged.alpha) or (NAN, NAN)
+        shown = [at.estimate.mean * at.unit, low * at.unit, high * at.unit]
+        if self.measured:
+            shown = [math.expm1(value) for value in shown]
+        diff, ci_low, ci_high = shown
+        return diff, ci_low, ci_high
 
     @property
     def _treatment(self) -> Treatment | None:
@@ -187,15 +190,16 @@ class JudgedClaim:
 
 
 def _repeats_runs(estimate: Estimated) -> bool:
+    """Returns whether an estimate is a mean over trainings, and not over examples or processes."""
     differences = main_estimate(estimate)
     return isinstance(differences, Differences) and differences.unit in RUNS
 
 
 def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None]:
-    """Returns (margin, value): more seeds must show a difference within the margin, or one that is not the value.
+    """Returns the margin within which a difference must be shown to lie, and the value from which it must differ.
 
-    Either is None where it need not be shown: of likeness the value, while the mean lies within the margin.
-    x: the number in the claim; mean: that of the difference.
+    Both are in the units of the estimate; either is None where it need not be shown, as the value of a likeness whose
+    mean lies within the margin. x: the number in the claim. mean: that of the difference.
     """
     match kind:
         case "beats" | "interaction" | "gains":

@@ -1,4 +1,4 @@
-"""Whether the baseline learned its tasks, and whether runs had stopped improving.
+"""The learning of the baseline, and the convergence of all variants.
 
 A comparison is of little use where the baseline did not learn, or where training ended too early.
 """
@@ -85,9 +85,12 @@ class ConvergenceRow:
     n: int
     """The number of completed runs with two evaluations or more."""
     gain: float
-    """The mean over runs of how much better the last tenth of evaluations is than the tenth before it, oriented."""
+    """The mean over runs of how much better the last tenth of evaluations is than the tenth before it.
+
+    In the units of the metric, oriented: above 0 the runs became better.
+    """
     improving: bool
-    """Whether the variant is still improving, "not converged"."""
+    """Whether the variant was still improving when training ended, by the rule of `convergence`."""
 
 
 @once_per_owner
@@ -102,7 +105,7 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
 
 
 def _convergence_of(runs: Runs) -> pd.DataFrame:
-    """Returns the table of convergence of the seeds of some runs."""
+    """Returns the table of convergence, as `convergence` says, of the seeds that some runs have."""
     curves = _validation_curves(runs.evidence)
     rows = []
     for side in runs.sides():
@@ -118,17 +121,23 @@ def _convergence_of(runs: Runs) -> pd.DataFrame:
 
 
 def improving_sides(runs: Runs, variants: Sequence[str], tasks: Sequence[str]) -> list[ImprovingSide]:
-    """Returns the variants that were still improving when training ended, among some, on each of some tasks."""
+    """Returns the sides of a comparison that were still improving when training ended, in the order of the study.
+
+    variants, tasks: those that the comparison is about. Empty of runs that are known by their summaries alone.
+    """
     if not runs.facts.replication.has_runs:
         return []
 
-    def improving(_: Evidence) -> list[ImprovingSide]:
-        table = _convergence_of(runs)
-        rows = table[table["improving"]]
-        return [ImprovingSide(*side) for side in zip(rows["variant"], rows["task"], strict=True)]
+    # A look has some of the seeds, and convergence of its own.
+    all_sides = runs.memo(lambda _: _all_improving_sides(runs), "improving", len(runs.seeds))
+    return [side for side in all_sides if side.variant in variants and side.task in tasks]
 
-    sides = runs.memo(improving, "improving", len(runs.seeds))
-    return [side for side in sides if side.variant in variants and side.task in tasks]
+
+def _all_improving_sides(runs: Runs) -> list[ImprovingSide]:
+    """Returns the variants that were still improving when training ended, each with the task."""
+    table = _convergence_of(runs)
+    improving = table[table["improving"]]
+    return [ImprovingSide(*side) for side in zip(improving["variant"], improving["task"], strict=True)]
 
 
 def _validation_curves(evidence: Evidence) -> pd.DataFrame:
@@ -139,9 +148,9 @@ def _validation_curves(evidence: Evidence) -> pd.DataFrame:
 
 
 def _last_tenths(curves: Iterable[Floats]) -> Floats:
-    """Returns the means over the last tenth but one of each curve, and over the last, shape (2, num_runs).
+    """Returns the means of the last tenth but one of the values of each curve, and of the last, shape (2, num_runs).
 
-    Runs with fewer than two evaluations are left out.
+    curves: the values of each run over its steps, NaN where it has none; runs with fewer than two are left out.
     """
     means = []
     for curve in curves:

@@ -19,7 +19,7 @@ from ablate.analysis.contrast import Contrast
 from ablate.analysis.grid import resolution_of
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
-from ablate.analysis.sides import overlap
+from ablate.analysis.sides import ratio_of_test_to_training
 from ablate.core.derived import DERIVED, MetricKind
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric
@@ -122,7 +122,7 @@ class Measure:
             deviations_b.mean(axis=0),
             deviations_a.mean(axis=0),
             resolution,
-            overlap=overlap(runs.facts, self.task),
+            overlap=ratio_of_test_to_training(runs.facts, self.task),
         )
         if len(groups) > 2 or max(len(group) for group in groups) > 1:
             return replace(differences, blocks=[Block(Reason("several"))])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ablate.analysis.search_table import DIGITS, EXACT
-from ablate.analysis.widening import SIDES, Side
+from ablate.analysis.widening import GRID_SIDES, GridSide
 
 LEAST = 3
 """The fewest numbers of a grid that is widened: of two, each lies at an edge."""
@@ -12,7 +12,7 @@ SAME = 0.01
 """The relative difference up to which two steps, or two ratios, of neighbours count as one."""
 
 
-def next_value(numbers: Sequence[float], side: Side) -> float | None:
+def next_value(numbers: Sequence[float], side: GridSide) -> float | None:
     """Returns the next number beyond one side of a grid; None where the grid goes on by no rule.
 
     A grid with one step, as 1, 2, 3, goes on by it. One of positive numbers whose ratios repeat each decade, as 1, 3,
@@ -41,7 +41,7 @@ def next_value(numbers: Sequence[float], side: Side) -> float | None:
 
 def goes_on(numbers: Sequence[float]) -> bool:
     """Returns whether a grid of rising numbers has enough of them, and a next number beyond both sides."""
-    return len(numbers) >= LEAST and all(next_value(numbers, side) is not None for side in SIDES)
+    return len(numbers) >= LEAST and all(next_value(numbers, side) is not None for side in GRID_SIDES)
 
 
 def keeps_sign(numbers: Sequence[float], value: float) -> bool:
@@ -56,7 +56,7 @@ def _are_same(values: Sequence[float]) -> bool:
     return max(values) - min(values) <= SAME * min(values)
 
 
-def _in_next_decade(numbers: Sequence[float], ratios: Sequence[float], side: Side) -> float | None:
+def _in_next_decade(numbers: Sequence[float], ratios: Sequence[float], side: GridSide) -> float | None:
     """Returns the nearest number beyond a side that is ten times, or a tenth of, one of the grid.
 
     None where its ratio to its neighbour is none that the grid may have.

@@ -22,7 +22,6 @@ import numpy as np
 from ablate.analysis.agreeing import Estimated
 from ablate.analysis.conditions import Condition, blocking_condition, on_added_seeds, scales_of
 from ablate.analysis.judge import (
-    ALPHA,
     ClaimOutcome,
     Judged,
     Row,
@@ -31,11 +30,12 @@ from ablate.analysis.judge import (
     row,
 )
 from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.power import ALPHA
 from ablate.core.reason import Reason
 
 HEAVY = 0.5
-"""The share of the variance of a mean above which its condition is named."""
-Side = Literal["better", "worse", ""]
+"""The share of the variance of a mean above which the condition that has it is named."""
+SideOfZero = Literal["better", "worse", ""]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class EveryVerdict:
     Where one condition is better and another worse, that is the reason, and no number of seeds will change it.
     """
     deciding: str
-    """The condition furthest from the verdict or, where that is open, from what most conditions support."""
+    """The condition that supports the verdict least clearly or, of an open one, the verdict that most support."""
     conditions: Sequence[Row]
     """The verdict of each condition at the level of one comparison."""
     better: int
@@ -92,7 +92,7 @@ class EveryClaim:
 
     judged: Judged
     deciding: str
-    """The condition that stands against the claim most; its numbers are shown."""
+    """The condition whose numbers decide the claim, and are shown: see `_deciding`."""
 
 
 def judge_mean(
@@ -119,9 +119,10 @@ def judge_mean(
 
 
 def scaled_margin(conditions: Sequence[Condition], margin: float) -> float:
-    """Returns a declared margin in the scaled unit.
+    """Returns the margin of a study in the scaled unit, in which a mean over conditions is judged.
 
-    Where all conditions share a metric and its scale, it is declared in units of the metric; else in the scaled unit.
+    Where all conditions share a metric and its scale, it is declared in units of the metric, and divided by the scale;
+    else it is declared in the scaled unit.
     """
     return margin / shared_scale(conditions)
 
@@ -134,7 +135,7 @@ def shared_scale(conditions: Sequence[Condition]) -> float:
     return scales[0]
 
 
-def side_of_zero(differences: Differences, alpha: float) -> Side:
+def side_of_zero(differences: Differences, alpha: float) -> SideOfZero:
     """Returns on which side of 0 the interval at 1 − `alpha` lies; empty where it holds 0, or there is none."""
     low, high = differences.interval(alpha)
     if low > 0:
@@ -159,18 +160,18 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
     p_by_verdict = _p_by_verdict(conditions, alpha)
     supported = [verdict for verdict, p_values in p_by_verdict.items() if max(p_values) <= alpha]
     verdict = supported[0] if supported else _nearest(p_by_verdict, alpha)
-    against = int(np.argmax(p_by_verdict[verdict]))
+    deciding = int(np.argmax(p_by_verdict[verdict]))
     rows = [row(one.estimate, one.margin, alpha) for one in conditions]
     better = sum(p <= alpha for p in p_by_verdict["better"])
     worse = sum(p <= alpha for p in p_by_verdict["worse"])
-    reason = Reason("varies") if better and worse else rows[against].reason or Reason("open")
+    reason = Reason("varies") if better and worse else rows[deciding].reason or Reason("open")
     return EveryVerdict(
         Row(
             verdict if supported else "inconclusive",
             p=_p_in_every(conditions),
             reason=None if supported else reason,
         ),
-        deciding=conditions[against].name,
+        deciding=conditions[deciding].name,
         conditions=rows,
         better=better,
         worse=worse,
@@ -178,7 +179,10 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
 
 
 def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
-    """Returns verdict → the p of each condition for it; where all conditions support two, the earlier one counts."""
+    """Returns verdict → the p with which each condition supports it.
+
+    The verdicts stand in the order in which they count, where every condition supports two of them.
+    """
     equivalent = []
     better = []
     worse = []
@@ -197,6 +201,7 @@ def _nearest(p_by_verdict: Mapping[Verdict, Sequence[float]], alpha: float) -> V
     """Returns the verdict that most conditions support; where several tie, the one with the smallest sum of p."""
 
     def distance(verdict: Verdict) -> tuple[int, float]:
+        """Returns the number of conditions that do not support a verdict, and the sum of their p for it."""
         p_values = p_by_verdict[verdict]
         return sum(p > alpha for p in p_values), sum(p_values)
 
@@ -213,10 +218,10 @@ def _p_in_every(conditions: Sequence[InCondition]) -> float:
 
 
 def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
-    """Returns the judgement of a claim in every condition, of at least one.
+    """Returns the judgement of a claim that is to hold in every condition.
 
-    It is supported at the largest p, and refuted at the smallest times the number of conditions. judged:
-    condition → the judgement in it.
+    It is supported at the largest p, and refuted at the smallest times the number of conditions. judged: condition →
+    the judgement in it; at least one.
     """
     conditions = [*judged.values()]
     combined = conditions[0]
@@ -227,11 +232,15 @@ def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
             refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
             why=next((one.why for one in conditions if one.why), None),
         )
-    return EveryClaim(combined, _against(judged, combined.outcome))
+    return EveryClaim(combined, _deciding(judged, combined.outcome))
 
 
-def _against(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
-    """Returns the condition that decides: the least clear support, the clearest refutation, else the most open."""
+def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
+    """Returns the condition that decides a claim.
+
+    Of a supported claim it is the one that supports it least clearly; of a refuted one, that which refutes it most
+    clearly; of an open one, the open condition that supports it least clearly.
+    """
     match outcome:
         case "refuted":
             return min(judged, key=lambda name: judged[name].refuted)

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special
 
 ALPHA = 0.05
+"""The chance of any false verdict in a family, at most; where differences have no outliers to one side."""
 POWER = 0.8
 LEAST_PAIRS = 3
 """The pairs below which their spread tells no number of seeds: the square of that of two may be off by a thousand."""

@@ -81,7 +81,7 @@ class RepeatedVerdict:
 
 
 @dataclass(frozen=True)
-class Replication:
+class ReplicationStatistics:
     """How the verdicts of many studies fared on fresh seeds."""
 
     differences: int
@@ -102,12 +102,12 @@ class Replication:
     """The number of comparisons of which `mean_z` is the mean."""
 
 
-def replication_of(repeated: Sequence[RepeatedVerdict]) -> Replication:
+def replication_statistics(repeated: Sequence[RepeatedVerdict]) -> ReplicationStatistics:
     """Returns how the verdicts of comparisons that were judged twice fared."""
     differences = [one for one in repeated if one.is_difference]
     equivalences = [one for one in repeated if one.is_equivalence]
     distances = [abs(one.z) for one in repeated if not math.isnan(one.z)]
-    return Replication(
+    return ReplicationStatistics(
         differences=len(differences),
         differences_repeated=sum(one.repeats for one in differences),
         signs_kept=sum(one.keeps_sign for one in differences),

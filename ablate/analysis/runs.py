@@ -236,6 +236,11 @@ class Side:
         """Flags of the runs that have an outcome: they completed or diverged."""
         return np.isin(self.status.astype(str), ["completed", "diverged"])
 
+    @cached_property
+    def missing(self) -> int:
+        """The number of runs that were asked for and have no outcome."""
+        return int((self.asked & ~self.ended).sum())
+
     def values(self, metric: str) -> Floats:
         """Returns the metric in its own direction; NaN where a run did not complete or has no finite value."""
         values = self.runs.column(self.runs.facts.column_of(metric))[self.rows]

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablate.analysis.conditions import Condition, Refusal, blocks_of, on_shared_seeds, refusal_of, scales_of
+from ablate.analysis.conditions import (
+    Condition,
+    Refusal,
+    blocks_of,
+    on_shared_seeds,
+    refusal_of,
+    scaled_means,
+    scales_of,
+    unpaired_names,
+)
 from ablate.analysis.independent_conditions import LEAST_INDEPENDENT, refusal_of_seeds
 from ablate.analysis.paired import Differences, MeanSquares, StandardError
 from ablate.analysis.variance_components import (
@@ -48,7 +57,7 @@ class SampleOfConditions(Differences):
 def sample_of(
     conditions: Sequence[Condition], *, independent_seeds: bool = False
 ) -> SampleOfConditions | Refusal:
-    """Returns the mean over conditions as a sample, in the scaled unit.
+    """Returns the mean over conditions as a sample of others, in the scaled unit, or why there is none.
 
     independent_seeds: whether seed numbers were declared to be independent.
     """
@@ -60,7 +69,7 @@ def sample_of(
     differences = (
         [one.differences for one in conditions] if independent_seeds else on_shared_seeds(conditions)
     )
-    # The root of the mean square.
+    # With these the norm is the root of the mean square over conditions, as their means are what varies.
     weights = 1 / (np.array(scales) * len(scales) ** 0.5)
     floor = norm_of(weights, [one.floor for one in differences])
     squares = None
@@ -68,7 +77,7 @@ def sample_of(
         by_seed = np.stack([one.values / scale for one, scale in zip(differences, scales, strict=True)])
         squares = MeanSquares.of(by_seed, floor)
     return SampleOfConditions(
-        np.array([one.mean / scale for one, scale in zip(differences, scales, strict=True)]),
+        scaled_means(differences, scales),
         floor,
         blocks=blocks_of(conditions),
         resolution=norm_of(weights, [one.resolution for one in differences]),
@@ -86,7 +95,7 @@ def _refusal_of_sample(conditions: Sequence[Condition], *, independent_seeds: bo
         return refusal
     if independent_seeds:
         return refusal_of_seeds(conditions)
-    unpaired = [one.name for one in conditions if not one.is_paired]
+    unpaired = unpaired_names(conditions)
     if unpaired:
         return Refusal("seeds", unpaired)
     num_shared = on_shared_seeds(conditions)[0].n

@@ -8,9 +8,9 @@ the facts of the study.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.analysis.widening import AddedValue
 from ablate.base.errors import AblateError
@@ -32,7 +32,16 @@ EXACT = 12
 """The significant digits that any float can have."""
 MAX_POINTS = 100_000
 """The most points of a grid."""
-TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
+ParameterKind = Literal["float", "int", "choice"]
+ObjectiveSource = Literal["validation", "own", "cost", "stability"]
+"""The data that an objective is read from.
+
+    validation   validation data of the trainings
+    own          the metric of a workload that measures none on validation data
+    cost         the config alone: parameters, FLOPs
+    stability    how the seeds of a setting ended
+"""
+TYPES: dict[ParameterKind, type] = {"int": int, "float": float, "choice": str}
 """Kind of a parameter → the type of its values."""
 
 
@@ -41,8 +50,8 @@ class Parameter:
     """A searched path, and its values: numbers, or the labels of choices."""
 
     path: str
-    kind: str
-    """`float`, `int` or `choice`."""
+    kind: ParameterKind
+    """The type of its values, or `choice`."""
     low: Any = None
     """The lowest number; None of choices."""
     high: Any = None
@@ -111,14 +120,13 @@ class Objective:
     """The name of the objective, and of its column."""
     direction: Direction
     """`max` or `min`."""
-    source: str
-    """`validation`, `own` (a metric of a workload that measures none on validation data), `cost` or `stability`."""
+    source: ObjectiveSource
     floor: float | None = None
     """The value of a seed that diverged: that of guessing, where the metric declares it."""
 
     @property
     def measured(self) -> bool:
-        """Whether it is a metric."""
+        """True of a metric; False of what the config, or the end of the seeds, tells."""
         return self.source in ("validation", "own")
 
 
@@ -187,6 +195,10 @@ class SearchFacts(StageFacts):
     """The condition in which variants were tuned for all; empty: in each of them."""
     added: list[AddedValue] | None = None
     """The values by which the grid was widened, in their order; None where it was to stay as it is given."""
+
+    def chooses_each_seed(self, judged_seeds: Collection[int]) -> bool:
+        """Returns whether each seed of a study chose its own setting: the judged seeds are then tuning seeds."""
+        return not {*self.seeds}.isdisjoint(judged_seeds)
 
 
 @dataclass(frozen=True)
@@ -275,7 +287,7 @@ def with_values(settings: pd.DataFrame, objectives: Sequence[Objective]) -> pd.D
     return settings[settings["status"].isin(OUTCOMES) & np.isfinite(values).all(axis=1)]
 
 
-def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) -> SearchTable:
+def searches_tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) -> SearchTable:
     """Returns one table of the settings of several searches; no setting is chosen yet."""
     rows = []
     for search in searches:
@@ -293,7 +305,7 @@ def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) ->
     return SearchTable(facts, frame)
 
 
-def table_of(evidence: Evidence) -> SearchTable | None:
+def search_table_of(evidence: Evidence) -> SearchTable | None:
     """Returns the settings that were tried, where a search chose the variants of the evidence; else None."""
     facts = evidence.facts.of(SearchFacts)
     if facts is None:

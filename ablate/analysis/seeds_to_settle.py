@@ -17,9 +17,9 @@ def with_needed_seeds(
 ) -> Reason | None:
     """Returns the reason of an open verdict with the number of seeds that would settle it.
 
-    They settle whether the difference is other than `x`, or lies within `margin`. Any other reason is returned as it
-    is, and so is that of a rate or of fewer than three pairs, which tell of no number of seeds. Of folds no number
-    settles anything.
+    They settle whether the difference is other than `x`, or lies within `margin`, both in the units of the estimate;
+    None leaves out either. Any other reason is returned as it is, and so is that of a rate or of fewer than three
+    pairs, which tell of no number of seeds. Of folds no number settles anything.
     """
     differences = main_estimate(estimate)
     if why is None or why.code != "open":

@@ -96,6 +96,7 @@ class Sides:
         return self._scored(self.plus), self._scored(self.minus)
 
     def _scored(self, parts: Parts) -> Floats:
+        """Returns the scores of each variant of a side on all planned seeds, shape (num_variants, num_seeds)."""
         rows = [side.scored(self.name) for side in parts[0]]
         if len(parts) > 1:
             rows += [side.scored(self.less or self.name) for side in parts[1]]
@@ -177,7 +178,7 @@ class Sides:
         means_a, means_b = self._means
         examples = self._by_example
         differences = Differences.between(
-            means_a, means_b, self._resolution, examples, overlap(self.facts, self.task)
+            means_a, means_b, self._resolution, examples, ratio_of_test_to_training(self.facts, self.task)
         )
         sources = self.variants[0].sources
         if sources is not None and examples is not None:
@@ -261,7 +262,7 @@ class ComparedSeeds:
 
     @property
     def has_only_diverged(self) -> bool:
-        """Whether all runs of a row that were asked for diverged."""
+        """True where every run of some row that was asked for diverged."""
         is_lost = (self.diverged | ~self.asked).all(axis=1) & self.diverged.any(axis=1)
         return bool(is_lost.any())
 
@@ -281,8 +282,8 @@ def _weights(parts: Parts) -> Floats:
     return np.concatenate([np.full(len(part), 1 / len(part)) for part in parts])
 
 
-def overlap(facts: StudyFacts, task: TaskFacts) -> float:
-    """Returns n_test/n_train, where every seed, or every fold, draws both from one pool; else 0."""
+def ratio_of_test_to_training(facts: StudyFacts, task: TaskFacts) -> float:
+    """Returns n_test/n_train of a task whose every seed, or fold, draws both sets from one pool; else 0."""
     if isinstance(facts.replication, Folds):
         return 1 / max(_num_folds(facts, task) - 1, 1)
     sampling = task.sampling

@@ -38,6 +38,7 @@ from ablate.analysis.conditions import (
     on_shared_seeds,
     refusal_of,
     scales_of,
+    unpaired_names,
 )
 from ablate.analysis.paired import Differences, Floats, MeanSquares, StandardError
 from ablate.analysis.variance_components import (
@@ -74,11 +75,9 @@ class OverConditions(Differences):
     def errors_at(self, n: int) -> list[StandardError]:
         """Returns the standard errors that n ≥ 2 seeds would have."""
         errors = super().errors_at(n)
-        of_examples = [
-            component
-            for examples in self.shared_examples
-            for component in components_of_examples(examples.squares.at(n), examples.weight)
-        ]
+        of_examples: list[VarianceComponent] = []
+        for examples in self.shared_examples:
+            of_examples += components_of_examples(examples.squares.at(n), examples.weight)
         if of_examples:
             over_seeds = self._error_over_seeds(n)
             of_seeds = VarianceComponent(over_seeds.se**2, over_seeds.df)
@@ -87,7 +86,10 @@ class OverConditions(Differences):
 
 
 def mean_over(conditions: Sequence[Condition], *, same_examples: bool = False) -> OverConditions | Refusal:
-    """Returns the mean over conditions that have the same seed numbers, in the scaled unit."""
+    """Returns the mean over conditions that share seed numbers, in the scaled unit, or why there is none.
+
+    same_examples: whether all conditions have the same test examples, as the module says.
+    """
     weights = np.full(len(conditions), 1 / len(conditions))
     return _weighted_sum(conditions, weights, same_examples=same_examples)
 
@@ -97,7 +99,7 @@ def trend_along(
 ) -> OverConditions | Refusal:
     """Returns by how much the difference grows with each doubling of a number, in the scaled unit.
 
-    sizes: the number in each condition.
+    sizes: the number in each condition. same_examples: as in `mean_over`.
     """
     names = [condition.name for condition in conditions]
     if len(conditions) < LEAST_TREND:
@@ -142,7 +144,7 @@ def _weighted_sum(
         return refusal
     scales = scales_of(conditions)
     assert scales is not None
-    unpaired = [one.name for one in conditions if not one.is_paired]
+    unpaired = unpaired_names(conditions)
     differences = [] if unpaired else on_shared_seeds(conditions)
     if unpaired or (differences[0].n < LEAST_SEEDS <= min(one.differences.n for one in conditions)):
         return Refusal("seeds", unpaired or [one.name for one in conditions])

@@ -9,7 +9,7 @@ from functools import cached_property
 from ablate.analysis.budgets import BudgetRow, budgets
 from ablate.analysis.length_names import sets_batch, sets_length
 from ablate.analysis.run_lengths import SAME_LENGTH, RunLengths
-from ablate.analysis.search_table import table_of
+from ablate.analysis.search_table import search_table_of
 from ablate.base.once_per import once_per_owner
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.treatment import Treatment
@@ -151,7 +151,7 @@ class Treatments:
     @cached_property
     def _budgets(self) -> dict[tuple[str, str], BudgetRow]:
         """The budget of the search of each (variant, task); empty where variants were not tuned one by one."""
-        searched = table_of(self._evidence)
+        searched = search_table_of(self._evidence)
         if searched is None or self._evidence.facts.plan.searched != "tuning":
             return {}
         frame = budgets(searched, self._evidence.facts)

@@ -16,8 +16,9 @@ class VarianceComponent:
     """A part of the variance of an estimate."""
 
     variance: float
-    """Below 0 where it is subtracted."""
+    """In the square of the estimate's unit; below 0 where it is subtracted."""
     df: float
+    """Its degrees of freedom."""
 
 
 def satterthwaite(components: Sequence[VarianceComponent], least_df: float = 0.0) -> StandardError:
@@ -29,7 +30,10 @@ def satterthwaite(components: Sequence[VarianceComponent], least_df: float = 0.0
 
 
 def components_of_examples(squares: MeanSquares, weight: float) -> list[VarianceComponent]:
-    """Returns what shared test examples add to the variance: MS_E less MS_R, or nothing where that is not above 0."""
+    """Returns what shared test examples add to the variance: MS_E less MS_R, or nothing where that is not above 0.
+
+    squares: the mean squares of one condition. weight: w_t/u_t, by which its differences are multiplied.
+    """
     if squares.examples <= squares.rest:
         return []
     n = squares.n
@@ -42,5 +46,8 @@ def components_of_examples(squares: MeanSquares, weight: float) -> list[Variance
 
 
 def norm_of(weights: Floats, steps: Sequence[float]) -> float:
-    """Returns √Σ(w_t·g_t/u_t)², the standard deviation of L where that of each condition is g_t."""
+    """Returns √Σ(w_t·g_t/u_t)²: the standard deviation of a weighted sum whose conditions have g_t each.
+
+    weights: w_t/u_t, shape (T,). steps: g_t, in the units of each condition.
+    """
     return float(np.linalg.norm(weights * np.array(steps)))

@@ -31,9 +31,7 @@ def command(results: Path, intro: IO[str] | None, by_construction: Path | None) 
     The registry, claims.csv, has a row for each claim. The command trains nothing.
     """
     from ablate.report.atlas.page import write_atlas
-    from ablate.report.atlas.tables import read_constructed
 
     text = intro.read().strip() if intro else "# Atlas"
-    constructed = read_constructed(by_construction) if by_construction else []
-    page = write_atlas(results, text, constructed)
+    page = write_atlas(results, text, by_construction)
     click.echo(f"Atlas: {page}")

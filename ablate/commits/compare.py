@@ -9,8 +9,9 @@ import numpy as np
 
 from ablate.analysis.chances import weights
 from ablate.analysis.grid import grid_step
-from ablate.analysis.judge import ALPHA, judge, row
+from ablate.analysis.judge import judge, row
 from ablate.analysis.paired import Differences
+from ablate.analysis.power import ALPHA
 from ablate.commits.bench import Bench, opened
 from ablate.commits.earlier import earlier_answers, keep_answer
 from ablate.commits.lines import Call

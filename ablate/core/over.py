@@ -1,6 +1,6 @@
 """How the conditions of a study are taken together, and which of its verdicts share the level."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
@@ -51,6 +51,20 @@ class Over:
         if self.joins_conditions or self.along:
             return RESERVED_NAMES
         return ()
+
+
+def scales_as_text(scales: Mapping[str, float]) -> str:
+    """Returns condition → scale as a cell stores it: `name scale; …`."""
+    return "; ".join(f"{name} {scale:g}" for name, scale in scales.items())
+
+
+def scales_in(text: str) -> dict[str, float]:
+    """Returns condition → scale, of the text that `scales_as_text` writes; nothing in empty text."""
+    scales = {}
+    for part in filter(None, text.split("; ")):
+        name, _, scale = part.rpartition(" ")
+        scales[name] = float(scale)
+    return scales
 
 
 def common_scales(scales: Sequence[float | None], *, one_metric: bool) -> list[float] | None:

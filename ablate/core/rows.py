@@ -1,9 +1,13 @@
-"""Frames whose rows are frozen dataclasses: the fields of the class are the columns, in their order."""
+"""Tables whose rows are frozen dataclasses: the fields of a class are the columns, in their order.
+
+A cell that holds several of something is a list in JSON, written by `list_as_text` and read by `list_in`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import Field, fields
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import Field, asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -25,3 +29,14 @@ def frame_of_rows(rows: Sequence[Row], kind: type[Row]) -> pd.DataFrame:
 
     columns = [field.name for field in fields(kind)]
     return pd.DataFrame([vars(row) for row in rows], columns=columns)
+
+
+def list_as_text(rows: Iterable[Dataclass]) -> str:
+    """Returns rows of one class as a cell stores them: a list of objects in JSON; empty text for none."""
+    listed = [asdict(row) for row in rows]
+    return json.dumps(listed, ensure_ascii=False) if listed else ""
+
+
+def list_in(text: str, kind: type[Row]) -> list[Row]:
+    """Returns the rows of one class in the text that `list_as_text` writes; none in empty text."""
+    return [kind(**row) for row in json.loads(text)] if text else []

@@ -1,15 +1,11 @@
 """A run that trained for another length than the others of its variant, as a value that tables store."""
 
-from __future__ import annotations
-
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class UnequalRun:
-    """A run that ended before the others of its variant, or after them; a table stores it as an object of JSON."""
+    """A run that ended before the others of its variant, or after them; cells hold lists of them (`core.rows`)."""
 
     variant: str
     seed: int
@@ -23,14 +19,3 @@ class UnequalRun:
     def ended_early(self) -> bool:
         """Whether it ended before the others."""
         return self.reached < self.usual
-
-
-def as_text(runs: Iterable[UnequalRun]) -> str:
-    """Returns runs as a table stores them: a list in JSON; empty text for none."""
-    listed = [asdict(run) for run in runs]
-    return json.dumps(listed, ensure_ascii=False) if listed else ""
-
-
-def runs_in(text: str) -> list[UnequalRun]:
-    """Returns the runs in the text that `as_text` writes."""
-    return [UnequalRun(**run) for run in json.loads(text)] if text else []

@@ -21,7 +21,8 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.family import family_size
 from ablate.analysis.further_runs import unsettled
-from ablate.analysis.judge import ALPHA, Judged, judge
+from ablate.analysis.judge import Judged, judge
+from ablate.analysis.power import ALPHA
 from ablate.core.facts import Claim, Less
 from ablate.core.over import Over
 from ablate.core.reason import Block, Reason

@@ -6,11 +6,10 @@ from made_conditions import conditions, with_examples
 
 from ablate.analysis.form_prospects import effects_of_forms, power_in_every, seeds_for_every
 from ablate.analysis.independent_conditions import OfIndependentConditions
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.more_examples import seeds_with_more_examples
 from ablate.analysis.more_examples import test_share as share_of_test_noise
 from ablate.analysis.paired import Differences, MeanSquares
-from ablate.analysis.power import detectable_effect
+from ablate.analysis.power import ALPHA, detectable_effect
 from ablate.analysis.prospects import seeds_to_detect
 from ablate.analysis.sums_of_conditions import mean_over, trend_along
 

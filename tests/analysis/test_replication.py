@@ -15,7 +15,7 @@ from ablate.analysis.replication import (
     RepeatedVerdict,
     condition_verdicts,
     repeated_verdicts,
-    replication_of,
+    replication_statistics,
 )
 from ablate.core.metric import Metric
 
@@ -51,7 +51,7 @@ def test_what_repeats_is_counted_apart_for_differences_and_equivalences():
         judged_twice("equivalent", "worse"),
         judged_twice("inconclusive", "better"),
     ]
-    found = replication_of(repeated)
+    found = replication_statistics(repeated)
     assert (found.differences, found.differences_repeated, found.signs_kept) == (3, 1, 2)
     assert (found.equivalences, found.equivalences_repeated) == (2, 1)
     assert found.median_ratio == pytest.approx(0.5)
@@ -66,11 +66,11 @@ def test_if_only_noise_differs_the_mean_distance_is_the_expected_one():
         for values in (first, again):
             sides.append(ConditionVerdict("a", "recall", "better", values.mean(), stats.sem(values)))
         repeated.append(RepeatedVerdict(*sides))
-    assert replication_of(repeated).mean_z == pytest.approx(EXPECTED_Z, abs=0.08)
+    assert replication_statistics(repeated).mean_z == pytest.approx(EXPECTED_Z, abs=0.08)
 
 
 def test_nothing_repeated_has_neither_ratio_nor_distance():
-    found = replication_of([])
+    found = replication_statistics([])
     assert math.isnan(found.median_ratio)
     assert math.isnan(found.mean_z)
 

@@ -11,7 +11,8 @@ from made_evidence import study
 
 from ablate.analysis.compare import compare
 from ablate.analysis.run_lengths import common_length, unequal_runs
-from ablate.core.unequal_run import UnequalRun, as_text, runs_in
+from ablate.core.rows import list_as_text, list_in
+from ablate.core.unequal_run import UnequalRun
 
 
 def named(**lengths):
@@ -67,9 +68,9 @@ def test_a_common_length_is_that_of_half_of_the_runs(lengths):
 
 def test_as_text_and_back():
     runs = [UnequalRun('a; "b"|c', 3, "step", 600.0, 1000.0), UnequalRun("ä", 0, "row", 1.0, 2.0)]
-    assert runs_in(as_text(runs)) == runs
-    assert as_text([]) == ""
-    assert runs_in("") == []
+    assert list_in(list_as_text(runs), UnequalRun) == runs
+    assert list_as_text([]) == ""
+    assert list_in("", UnequalRun) == []
 
 
 def of_own_code(last_steps):
@@ -88,7 +89,7 @@ def of_own_code(last_steps):
 def test_trials_of_own_code_that_report_fewer_steps_are_marked():
     evidence = of_own_code({"baseline": [100] * 4, "b": [100, 100, 40, 100], "c": [50] * 4})
     rows = compare(evidence).set_index("variant")
-    assert runs_in(rows.loc["b", "unequal_runs"]) == [UnequalRun("b", 2, "step", 40.0, 100.0)]
+    assert list_in(rows.loc["b", "unequal_runs"], UnequalRun) == [UnequalRun("b", 2, "step", 40.0, 100.0)]
     assert rows.loc["b", "treatment"] == ""
     assert rows.loc["c", "unequal_runs"] == ""
     assert rows.loc["c", "treatment"] == "steps step=50|100"

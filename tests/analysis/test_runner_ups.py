@@ -20,7 +20,7 @@ from ablate.analysis.search_table import (
     SearchFacts,
     SettingRow,
     TriedSetting,
-    tabulated,
+    searches_tabulated,
 )
 from ablate.core.facts import Less
 from ablate.core.metric import Metric
@@ -46,7 +46,7 @@ def table(scores=SCORES, losses=None, diverged=(), objective=None):
             search.append(TriedSetting(row, {"lr": i + 1}, {objective.name: float(np.mean(values))}))
         searches.append(search)
     lr = Parameter("lr", "int", 1, 9)
-    return tabulated(SearchFacts([lr], [objective], "grid", "none", 4, [0, 1, 2], 4), searches)
+    return searches_tabulated(SearchFacts([lr], [objective], "grid", "none", 4, [0, 1, 2], 4), searches)
 
 
 def test_rivals_are_within_twice_the_noise_of_the_mean_of_k_seeds():

@@ -14,7 +14,7 @@ from ablate.analysis.search_table import (
     SearchFacts,
     SettingRow,
     TriedSetting,
-    tabulated,
+    searches_tabulated,
 )
 
 SCORE = Objective("score", "max", "validation")
@@ -29,7 +29,7 @@ def searched(rows, *objectives):
         status, diverged = row.get("status", "completed"), row.get("diverged", 0)
         fixed = SettingRow("baseline", "", number, status, seeds=2, diverged=diverged)
         tried.append(TriedSetting(fixed, {"x": row.get("x", number / 10)}, numbers))
-    return tabulated(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), [tried])
+    return searches_tabulated(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), [tried])
 
 
 def test_the_best_is_the_best_in_its_own_direction():

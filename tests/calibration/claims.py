@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ablate.analysis.chances import weights
 from ablate.analysis.claim_families import alpha_of_late_claim, outcomes_in_order
-from ablate.analysis.judge import ALPHA, judge
+from ablate.analysis.judge import judge
+from ablate.analysis.power import ALPHA
 
 from .check import Check, Place, at_most, frequency, near, never
 from .many_conditions import NUM_SEEDS, family_levels, noise, null_variants, one_sided, p_of_mean

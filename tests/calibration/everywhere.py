@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 from made_conditions import conditions
 
-from ablate.analysis.judge import ALPHA, Judged, judge
+from ablate.analysis.judge import Judged, judge
 from ablate.analysis.over_conditions import InCondition, claim_in_every, judge_every
+from ablate.analysis.power import ALPHA
 from ablate.core.facts import ClaimKind
 
 from .check import Check, Place, frequency, never

@@ -10,7 +10,8 @@ import numpy as np
 from made_conditions import with_examples
 from scipy import special
 
-from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.judge import p_of
+from ablate.analysis.power import ALPHA
 from ablate.analysis.sums_of_conditions import mean_over, trend_along
 
 from .check import OWN, Check, Place, frequency

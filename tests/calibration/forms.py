@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ablate.analysis.form_prospects import effects_of_forms
-from ablate.analysis.judge import ALPHA
+from ablate.analysis.power import ALPHA
 
 from .check import Check, Place, near
 from .everywhere import DIFFERENT

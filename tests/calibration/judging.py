@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.judge import ALPHA, row
+from ablate.analysis.judge import row
 from ablate.analysis.paired import Differences
+from ablate.analysis.power import ALPHA
 from ablate.core.metric import Metric, Outcome
 
 from .simulations import FLOOR, RESOLUTION, Flags, Floats

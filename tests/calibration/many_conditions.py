@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ablate.analysis.judge import ALPHA
+from ablate.analysis.power import ALPHA
 
 from .check import Check, Place, frequency
 from .simulations import Floats

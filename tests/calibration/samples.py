@@ -7,7 +7,8 @@ import numpy as np
 from made_conditions import conditions, other_seeds
 from scipy import special
 
-from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.judge import p_of
+from ablate.analysis.power import ALPHA
 from ablate.analysis.sample_of_conditions import sample_of
 
 from .check import Check, Place, frequency

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.chances import weights
-from ablate.analysis.judge import ALPHA, DECIDED, row
+from ablate.analysis.judge import DECIDED, row
+from ablate.analysis.power import ALPHA
 
 from .check import Check, Place, frequency
 from .judging import contrasts

@@ -13,7 +13,8 @@ import pandas as pd
 from harness import prepare
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.judge import ALPHA, judge
+from ablate.analysis.judge import judge
+from ablate.analysis.power import ALPHA
 from ablate.analysis.speed import log_ratios
 from ablate.analysis.speed_tables import speeds
 from ablate.core.facts import BASELINE, Claim, ClaimKind, Evidence

@@ -7,7 +7,8 @@ import numpy as np
 from made_conditions import conditions
 from scipy import special
 
-from ablate.analysis.judge import ALPHA, p_of
+from ablate.analysis.judge import p_of
+from ablate.analysis.power import ALPHA
 from ablate.analysis.sums_of_conditions import by_more_at, trend_along
 
 from .check import Check, Place, at_most, frequency, near

@@ -8,8 +8,9 @@ import pandas as pd
 
 from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.compare import compare
-from ablate.analysis.judge import ALPHA, row
+from ablate.analysis.judge import row
 from ablate.analysis.paired import Differences
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runner_ups import MAX_RUNNER_UPS, resolvable_difference
 from ablate.core.facts import BASELINE, RUNNER_UPS, Evidence, VariantFacts
 from ablate.core.reason import Reason

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 from made_conditions import conditions
 
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import judge_mean
+from ablate.analysis.power import ALPHA
 from ablate.analysis.sums_of_conditions import mean_over
 
 from .check import Check, Place, at_most, near, never

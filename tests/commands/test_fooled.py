@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from harness import ablate_here
 
-from ablate.core.unequal_run import UnequalRun, runs_in
+from ablate.core.rows import list_in
+from ablate.core.unequal_run import UnequalRun
 
 TRAIN = """
 import argparse, random
@@ -80,7 +81,9 @@ class Outcome:
         self.marks = {row["variant"]: row["plan"] for row in rows if not row["exploratory"]}
         self.treatments = {row["variant"]: row["treatment"] for row in rows if not row["exploratory"]}
         self.unequal = {
-            row["variant"]: runs_in(row["unequal_runs"] or "") for row in rows if not row["exploratory"]
+            row["variant"]: list_in(row["unequal_runs"] or "", UnequalRun)
+            for row in rows
+            if not row["exploratory"]
         }
         self.verdicts = {row["variant"]: row["verdict"] for row in rows if not row["exploratory"]}
 

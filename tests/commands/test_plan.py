@@ -214,7 +214,12 @@ def test_the_budget_of_a_search(plan):
     assert planned.at_most == 27 + 6 * 3
     assert any("4 trainings" in line and "12 at most in all" in line for line in lines(planned))
     # Each seed tunes for itself, so that what is judged is among what was tried.
-    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, each_seed: on")).at_most == 18 + 6
+    planned = plan(STUDY + tune.replace("trials: 3", "trials: 3, each_seed: on"))
+    assert planned.at_most == 18 + 6
+    tuned = [line for line in lines(planned) if "tune: " in line]
+    assert "on each of 2 seeds of the study: at most 18 trials; then each variant is judged" in tuned[0]
+    assert "Runner-up settings are not evaluated." in tuned[0]
+    assert not any("Runner-up settings are evaluated" in line for line in lines(planned))
 
 
 # What it can detect

@@ -115,3 +115,6 @@ def test_each_seed_may_choose_for_itself(run):
             best = max(rows.itertuples(), key=lambda row: row.values[place])
             assert mine.set_index("seed").id[seed] == best.ids[place]
     assert len(set(table.loc[table.chosen == "wide", "model.twin"])) > 1
+    page = (outcome.folder / "report.md").read_text()
+    assert "4 settings, for each of 5 compared seeds by itself" in page
+    assert "that no comparison uses" not in page

@@ -203,13 +203,26 @@ TUNE = "tune: {over: {OVER}, sampler: grid, widen: on}\n"
         (
             "training.lr: {choice: [0.1, 1]}",
             "line 7: tune.over.training.lr.choice: has too few numbers to be widened: each lies at an edge; given "
-            "[0.1, 1]; allowed: 3 or more",
+            "[0.1, 1]; allowed: 3 or more. Add a third number, as 10, or take training.lr out of `over`, so that every "
+            "variant has 0.1, as the study gives it",
+        ),
+        (
+            "training.lr: {choice: [0, 1]}",
+            "line 7: tune.over.training.lr.choice: has too few numbers to be widened: each lies at an edge; given "
+            "[0, 1]; allowed: 3 or more. Add a third number, as 2, or take training.lr out of `over`, so that every "
+            "variant has 0.1, as the study gives it",
+        ),
+        (
+            "training.lr: {choice: [1]}",
+            "line 7: tune.over.training.lr.choice: has too few numbers to be widened: each lies at an edge; given "
+            "[1]; allowed: 3 or more. Add two numbers that go on with it, or take training.lr out of `over`, so that "
+            "every variant has 0.1, as the study gives it",
         ),
         (
             "training.lr: {choice: [0.1, 1, 5]}",
             "line 7: tune.over.training.lr.choice: goes on by no rule, so that `widen` has no next value; given "
             "[0.1, 1, 5]; allowed: one step, as 1, 2, 3; or one ratio, as 1, 2, 4, or that repeats each decade, as "
-            "1, 3, 10",
+            "1, 3, 10. Or take training.lr out of `over`, so that every variant has 0.1, as the study gives it",
         ),
         (
             "model.kind: {choice: [plain, wide]}",

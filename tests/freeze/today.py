@@ -140,9 +140,9 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
 
     from searching import spec_of
 
-    from ablate.analysis.search_table import table_of
+    from ablate.analysis.search_table import search_table_of
 
-    table = table_of(folder.evidence())
+    table = search_table_of(folder.evidence())
     spec = spec_of(experiment, "search" if chosen.selection.by == "sweep" else "tune")
     variants = {variant.name: variant for variant in experiment.variants}
     named["tried"] = []

@@ -9,12 +9,13 @@ from made_evidence import claim
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
+from ablate.core.names import difference
 from ablate.records.folder import COMPARISONS, StudyFolder
 from ablate.records.tables import read_csv
 from ablate.report.atlas.page import PAGE_FILE, PICTURE, write_atlas
 from ablate.report.atlas.published import published_studies, published_study
 from ablate.report.atlas.registry import REGISTRY, RegistryRow
-from ablate.report.atlas.tables import Constructed, conditions_in_words, is_out_of_reach
+from ablate.report.atlas.tables import is_out_of_reach, verdicts_in_conditions
 
 NAMES = ("short", "middle", "long")
 BEATS = claim("beats", metric="score")
@@ -32,6 +33,8 @@ def publish(results, name, differences=GROWING, form="every", claims=(BEATS, BEA
     facts = replace(
         made.facts, study=name, question="Is it?", environment=environment, reported="2026-11-24T01:00"
     )
+    differs = [item for item in difference(name).split(",") if item not in ("", "confirm")]
+    facts = replace(facts, provenance=replace(facts.provenance, differs=differs))
     folder = StudyFolder(results, name)
     evidence = replace(made, facts=facts, trials=trials)
     folder.save_evidence(evidence)
@@ -42,6 +45,13 @@ def publish(results, name, differences=GROWING, form="every", claims=(BEATS, BEA
 def id_of(study, published):
     """The id by which a claim of a study is cited."""
     return f"{study}.{published.hash[:6]}"
+
+
+def listing(folder, claims):
+    """A file of what tests decide, with one statement on two lines, from which these claims follow."""
+    path = folder / "by_construction.csv"
+    path.write_text(f'says,because,test,claims\nIt says.,"It is\nso.",tests/test_it.py::test_it,{claims}\n')
+    return path
 
 
 def test_a_claim_keeps_its_id_whatever_claims_stand_beside_it(tmp_path):
@@ -62,14 +72,14 @@ def test_a_claim_that_says_something_else_has_another_id(tmp_path):
 def test_a_claim_has_a_verdict_in_each_condition(tmp_path):
     holds, fails = published_study(publish(tmp_path, "made")).claims
     assert (holds.id, fails.id) == (id_of("made", BEATS), id_of("made", BEATS_BY_FAR))
-    assert conditions_in_words(holds) == "short: supported, middle: supported, long: supported"
-    assert conditions_in_words(fails) == "short: refuted, middle: inconclusive, long: supported"
+    assert verdicts_in_conditions(holds) == "short: supported, middle: supported, long: supported"
+    assert verdicts_in_conditions(fails) == "short: refuted, middle: inconclusive, long: supported"
     assert fails.row.task == "short"
 
 
 def test_a_study_without_conditions_has_one(tmp_path):
     (only, _) = published_study(publish(tmp_path, "made", [[0.01], [0.02], [0.03]], "each")).claims
-    assert conditions_in_words(only) == "short"
+    assert verdicts_in_conditions(only) == "short"
 
 
 @pytest.mark.parametrize(
@@ -91,14 +101,35 @@ def test_a_claim_is_confirmed_where_the_conditions_that_were_trained_again_say_s
     assert found.verdict == ("supported" if expected == "confirmed" else "not confirmed")
 
 
-@pytest.mark.parametrize(
-    ("difference", "expected"), [("condition=short", "confirmed"), ("seeds=3", "not repeated")]
-)
-def test_a_confirmation_may_be_of_some_conditions_and_of_nothing_else(tmp_path, difference, expected):
+@pytest.mark.parametrize(("how", "expected"), [("condition=short", "confirmed"), ("seeds=3", "not repeated")])
+def test_a_confirmation_may_be_of_some_conditions_and_of_nothing_else(tmp_path, how, expected):
     folder = publish(tmp_path, "made", claims=[BEATS])
-    publish(tmp_path, f"made@confirm,{difference}", claims=[BEATS], only=("short",))
+    publish(tmp_path, f"made@confirm,{how}", claims=[BEATS], only=("short",))
     (found,) = published_study(folder).claims
     assert found.confirmation == expected
+
+
+@pytest.mark.parametrize(("later", "expected"), [(GROWING, "confirmed"), (-GROWING, "not confirmed")])
+def test_conditions_may_be_confirmed_one_after_another(tmp_path, later, expected):
+    folder = publish(tmp_path, "made", claims=[BEATS])
+    publish(tmp_path, "made@confirm,condition=long", claims=[BEATS], only=("long",))
+    before = published_study(folder)
+    publish(tmp_path, "made@confirm,condition=short", later, claims=[BEATS], only=("short",))
+    after = published_study(folder)
+    assert [one.confirmation for one in (*before.claims, *after.claims)] == ["confirmed", expected]
+    assert {one.first.condition for one in before.repeated} == {"long"}
+    assert {one.first.condition for one in after.repeated} == {"long", "short"}
+
+
+def test_a_condition_that_two_confirmations_trained_counts_once(tmp_path):
+    folder = publish(tmp_path, "made", claims=[BEATS])
+    both = ("short", "long")
+    publish(tmp_path, "made@confirm,condition=long,condition=short", claims=[BEATS], only=both)
+    before = published_study(folder)
+    publish(tmp_path, "made@confirm,condition=short", claims=[BEATS], only=("short",))
+    after = published_study(folder)
+    assert len(after.repeated) == len(before.repeated) == 2
+    assert after.spent_again == before.spent_again
 
 
 def test_what_nobody_repeated_is_not_confirmed(tmp_path):
@@ -108,7 +139,7 @@ def test_what_nobody_repeated_is_not_confirmed(tmp_path):
 
 def test_the_registry_has_what_the_evidence_gives(tmp_path):
     folder = publish(tmp_path, "made")
-    write_atlas(tmp_path, "# Atlas", [])
+    write_atlas(tmp_path, "# Atlas")
     rows = read_csv(tmp_path / REGISTRY)
     assert [*rows[0]] == [*RegistryRow.__dataclass_fields__]
     judged = judge_claims(folder.evidence())
@@ -122,8 +153,8 @@ def test_each_claim_stands_on_a_card_or_in_one_of_the_tables(tmp_path):
     publish(tmp_path, "good", claims=[BEATS, MATCHES])
     publish(tmp_path, "good@confirm", claims=[BEATS, MATCHES])
     publish(tmp_path, "noisy", NOISY, "each", claims=[BEATS])
-    statement = Constructed("It says.", "It is so.", "tests/test_it.py::test_it", id_of("good", MATCHES))
-    write_atlas(tmp_path, "# Atlas", [statement])
+    statements = listing(tmp_path, id_of("good", MATCHES))
+    write_atlas(tmp_path, "# Atlas", statements)
     page = (tmp_path / PAGE_FILE).read_text()
     repeats, cards, tests, out_of_reach = page.split("\n## ")[1:][0], *page.split("\n## ")[-3:]
     assert "| Better or worse, and again so | 3 of 3 |" in repeats
@@ -154,7 +185,20 @@ def test_a_folder_under_another_name_is_refused_since_two_would_share_their_ids(
     with pytest.raises(
         AblateError, match=r"copy: holds the report of made, .* call the folder made, or move it"
     ):
-        write_atlas(tmp_path, "# Atlas", [])
+        write_atlas(tmp_path, "# Atlas")
+
+
+def test_a_statement_on_a_claim_that_no_study_makes_is_refused_with_its_line(tmp_path):
+    publish(tmp_path, "made", claims=[BEATS])
+    known = id_of("made", BEATS)
+    statements = listing(tmp_path, f"{known} made.0a1b2c made")
+    with pytest.raises(AblateError) as refused:
+        write_atlas(tmp_path, "# Atlas", statements)
+    unknown, study = str(refused.value).splitlines()
+    where = f"{statements}:3: claims: is the id of no claim of this atlas"
+    assert unknown.startswith(f"{where}; given 'made.0a1b2c'")
+    assert study.startswith(f"{where}; given 'made'")
+    assert not (tmp_path / PAGE_FILE).exists()
 
 
 @pytest.mark.parametrize("name", [PAGE_FILE, PICTURE, REGISTRY])
@@ -162,13 +206,13 @@ def test_a_file_of_the_users_stays(tmp_path, name):
     publish(tmp_path, "made")
     (tmp_path / name).write_text("mine")
     with pytest.raises(AblateError, match=f"{name}: was not written by"):
-        write_atlas(tmp_path, "# Atlas", [])
+        write_atlas(tmp_path, "# Atlas")
     assert (tmp_path / name).read_text() == "mine"
 
 
 def test_the_page_is_written_again_over_its_own(tmp_path):
     publish(tmp_path, "made")
-    first = write_atlas(tmp_path, "# Atlas", []).read_bytes()
-    assert write_atlas(tmp_path, "# Atlas", []).read_bytes() == first
+    first = write_atlas(tmp_path, "# Atlas").read_bytes()
+    assert write_atlas(tmp_path, "# Atlas").read_bytes() == first
     names = {path.name for path in tmp_path.glob("*.*")}
     assert names == {PAGE_FILE, REGISTRY}, "no claim is about a share of 1"

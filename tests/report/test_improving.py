@@ -10,8 +10,9 @@ from made_evidence import ACCURACY, study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.facts import Claim
-from ablate.core.improving_side import ImprovingSide, sides_in
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.over import Over
+from ablate.core.rows import list_in
 from ablate.report.section import ReportData
 from ablate.report.sentences.limits import training_warnings
 from ablate.report.tables.claim_tables import claim_table
@@ -40,7 +41,10 @@ def report_of(evidence):
 def test_each_row_names_the_sides_that_still_improve_and_the_limitation_their_conditions():
     evidence = trained({"baseline": RISING, "a": RISING, "b": FLAT}, flat_at=[("a", "deep")])
     report_data = report_of(evidence)
-    marks = {(row.variant, row.task): sides_in(row.improving) for row in report_data.comparisons.itertuples()}
+    marks = {
+        (row.variant, row.task): list_in(row.improving, ImprovingSide)
+        for row in report_data.comparisons.itertuples()
+    }
     at_wide = [ImprovingSide("baseline", "wide"), ImprovingSide("a", "wide")]
     assert marks["a", "wide"] == at_wide
     assert marks["a", "deep"] == marks["b", "deep"] == [ImprovingSide("baseline", "deep")]
@@ -57,8 +61,11 @@ def test_a_verdict_over_conditions_names_each_in_which_a_side_still_improves():
     evidence = replace(evidence, facts=replace(evidence.facts, over=Over("mean")))
     table = compare(evidence)
     rows = table[~table["exploratory"].astype(bool)].set_index("variant")
-    assert sides_in(rows.loc["a", "improving"]) == [ImprovingSide("a", "wide")]
-    assert sides_in(rows.loc["b", "improving"]) == [ImprovingSide("b", "wide"), ImprovingSide("b", "deep")]
+    assert list_in(rows.loc["a", "improving"], ImprovingSide) == [ImprovingSide("a", "wide")]
+    assert list_in(rows.loc["b", "improving"], ImprovingSide) == [
+        ImprovingSide("b", "wide"),
+        ImprovingSide("b", "deep"),
+    ]
 
 
 def test_a_caption_says_it_once_where_every_side_still_improves():
@@ -78,7 +85,7 @@ def test_a_claim_names_its_sides_also_where_claims_alone_are_judged(family):
     evidence = replace(evidence, facts=replace(evidence.facts, family=family))
     report_data = report_of(evidence)
     (row,) = report_data.claims.itertuples()
-    assert sides_in(row.improving) == [ImprovingSide("baseline", "wide")]
+    assert list_in(row.improving, ImprovingSide) == [ImprovingSide("baseline", "wide")]
     table = claim_table(report_data.claims, evidence.facts, "95 %")
     assert [row["improving"] for row in table.rows] == ["baseline"]
     assert "Still improving when training ended: baseline." in [*training_warnings(report_data)]
@@ -90,7 +97,7 @@ def test_a_claim_over_every_condition_names_also_sides_in_conditions_that_do_not
     evidence = trained({"baseline": RISING, "a": FLAT, "b": FLAT}, flat_at=flat_at, claims=[CLAIM])
     evidence = replace(evidence, facts=replace(evidence.facts, over=Over("every")))
     (row,) = judge_claims(evidence).itertuples()
-    assert sides_in(row.improving) == [ImprovingSide("baseline", still_at)]
+    assert list_in(row.improving, ImprovingSide) == [ImprovingSide("baseline", still_at)]
     table = claim_table(judge_claims(evidence), evidence.facts, "95 %")
     assert [row["improving"] for row in table.rows] == [f"baseline ({still_at})"]
 

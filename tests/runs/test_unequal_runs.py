@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from ablate.cli import main
-from ablate.core.unequal_run import UnequalRun, runs_in
+from ablate.core.rows import list_in
+from ablate.core.unequal_run import UnequalRun
 from ablate.runs.evidence import evidence_of
 from ablate.runs.formats.frames import runs_in_frame
 from ablate.runs.options import AnalysisOptions
@@ -137,11 +138,11 @@ def test_the_mark_stands_beside_the_verdict_everywhere(tmp_path):
     assert done.exit_code == 0, done.output
     answer = json.loads(done.stdout)
     early = [UnequalRun("gelu", 2, "step", 600.0, 1000.0)]
-    assert runs_in(answer["verdicts"][0]["unequal_runs"]) == early
-    assert runs_in(answer["claims"][0]["unequal_runs"]) == early
+    assert list_in(answer["verdicts"][0]["unequal_runs"], UnequalRun) == early
+    assert list_in(answer["claims"][0]["unequal_runs"], UnequalRun) == early
     assert " ".join(done.stderr.split()).count(MARK) == 2
     with (tmp_path / "runs" / "comparisons.csv").open() as file:
-        assert runs_in(next(csv.DictReader(file))["unequal_runs"]) == early
+        assert list_in(next(csv.DictReader(file))["unequal_runs"], UnequalRun) == early
     for name in ("card.md", "report.md", "report.html"):
         text = unescape((tmp_path / "runs" / name).read_text())
         assert MARK in text, name

@@ -1,4 +1,4 @@
-"""What the figure of an atlas shows: claims in the order of their verdicts, and the conditions of each."""
+"""The data of the figure of an atlas: claims in the order of their verdicts, and the conditions of each."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ def _metric(facts: StudyFacts, claim: PublishedClaim) -> Metric | None:
 
 
 def _figure_row(study: PublishedStudy, claim: PublishedClaim) -> dict[str, object]:
+    """Returns the row of a claim: in words, its verdict, its difference with its interval, and what it must exceed."""
     row = claim.row
     words = text(short_claim(row.claim, study.facts))
     return {
         "id": claim.id,
-        "label": message("atlas.label", claim.id, words),
+        "label": message("atlas.label", study.facts.study, words),
         "placebo": False,
         "verdict": EXPLORATORY if claim.verdict == NOT_CONFIRMED else claim.verdict,
         "value": row.diff,

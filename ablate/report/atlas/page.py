@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablate.analysis.replication import RepeatedVerdict, replication_of
+import pandas as pd
+
+from ablate.analysis.replication import RepeatedVerdict, replication_statistics
 from ablate.base.errors import AblateError
 from ablate.base.files import destination, write_whole
+from ablate.report.atlas.by_construction import Constructed, read_constructed, refuse_unknown_ids
 from ablate.report.atlas.figure import ORDER, condition_rows, figure_rows
 from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy, published_studies
 from ablate.report.atlas.registry import REGISTRY, registry
 from ablate.report.atlas.tables import (
     BEYOND,
-    Constructed,
     claims_table,
     constructed_table,
     is_out_of_reach,
@@ -35,7 +37,7 @@ MARK = "<!-- Written by `ablate atlas`. -->"
 WIDTH = 7.2
 """Inches of the figure."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
-Claims = Sequence[tuple[PublishedStudy, PublishedClaim]]
+ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class Card:
 class SortedClaims:
     """The claims of an atlas by where they stand on its page."""
 
-    on_cards: Claims
-    out_of_reach: Claims
+    on_cards: ClaimsOfStudies
+    out_of_reach: ClaimsOfStudies
     """The claims that would take far more seeds than they have, or something else than seeds."""
 
 
@@ -85,10 +87,11 @@ def _minutes(seconds: float) -> int:
     return max(1, round(seconds / 60))
 
 
-def write_atlas(results: Path, intro: str, constructed: Sequence[Constructed]) -> Path:
+def write_atlas(results: Path, intro: str, by_construction: Path | None = None) -> Path:
     """Writes the page of all studies under `results`, its figure and its registry; returns the page.
 
-    constructed: what proofs and counts decide. Raises `AblateError`, also where a file of the same name is no atlas.
+    by_construction: the CSV file of what proofs and counts decide. Raises `AblateError`, also where a file of the same
+    name is no atlas.
     """
     targets = {name: destination(results / name) for name in (PAGE_FILE, PICTURE, REGISTRY)}
     _refuse_other_files(results)
@@ -97,10 +100,20 @@ def write_atlas(results: Path, intro: str, constructed: Sequence[Constructed]) -
         raise AblateError(
             f"{results}: no report here makes a claim; run studies with --results {results} first"
         )
-    files = {REGISTRY: registry(studies).to_csv(index=False).encode()}
+    constructed: list[Constructed] = []
+    if by_construction is not None:
+        constructed = read_constructed(by_construction)
+        known: set[str] = set()
+        for study in studies:
+            known |= {claim.id for claim in study.claims}
+        refuse_unknown_ids(by_construction, constructed, known)
+
     claims = sorted_claims(studies, constructed)
-    files |= _figure(claims.on_cards)
-    files[PAGE_FILE] = _page(studies, intro, constructed, claims).encode()
+    rows = figure_rows(claims.on_cards)
+    page = _page(studies, intro, constructed, claims, num_shown=len(rows))
+    files = {REGISTRY: registry(studies).to_csv(index=False).encode(), PAGE_FILE: page.encode()}
+    if not rows.empty:
+        files[PICTURE] = _figure(rows, condition_rows(claims.on_cards))
     for name, content in files.items():
         write_whole(targets[name], content)
     return results / PAGE_FILE
@@ -122,7 +135,7 @@ def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Const
     """Returns the claims of studies by where they stand on the page; those that follow from a test stand nowhere."""
     elsewhere: set[str] = set()
     for statement in constructed:
-        elsewhere |= {*statement.claims.split()}
+        elsewhere |= {*statement.claim_ids}
 
     on_cards: list[tuple[PublishedStudy, PublishedClaim]] = []
     out_of_reach: list[tuple[PublishedStudy, PublishedClaim]] = []
@@ -135,7 +148,7 @@ def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Const
     return SortedClaims(on_cards, out_of_reach)
 
 
-def cards_of(claims: Claims) -> list[Card]:
+def cards_of(claims: ClaimsOfStudies) -> list[Card]:
     """Returns a card for each study of some claims, those with the most surprising verdicts first."""
     studies = {study.facts.study: study for study, _ in claims}
     cards = []
@@ -144,32 +157,33 @@ def cards_of(claims: Claims) -> list[Card]:
     return sorted(cards, key=lambda card: card.place)
 
 
-def _figure(claims: Claims) -> dict[str, bytes]:
-    """Returns the figure of some claims by the name of its file; nothing where none is about a share of 1."""
-    rows = figure_rows(claims)
-    if rows.empty:
-        return {}
+def _figure(rows: pd.DataFrame, conditions: pd.DataFrame) -> bytes:
+    """Returns the figure of some claims and of their conditions, as SVG."""
     with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
-        figure = draw_claims(rows, condition_rows(claims), message("atlas.axis"))
-        return {PICTURE: saved(figure, "atlas")["svg"]}
+        figure = draw_claims(rows, conditions, message("atlas.axis"))
+        return saved(figure, "atlas")["svg"]
 
 
 def _page(
-    studies: Sequence[PublishedStudy], intro: str, constructed: Sequence[Constructed], claims: SortedClaims
+    studies: Sequence[PublishedStudy],
+    intro: str,
+    constructed: Sequence[Constructed],
+    claims: SortedClaims,
+    *,
+    num_shown: int,
 ) -> str:
-    """Returns the text of the page."""
+    """Returns the text of the page; `num_shown`: the number of claims in its figure."""
     repeated: list[RepeatedVerdict] = []
     verdicts: list[str] = []
     for study in studies:
         repeated += study.repeated
         verdicts += [claim.verdict for claim in study.claims]
-    num_shown = len(figure_rows(claims.on_cards))
     out_of_reach = claims.out_of_reach
     environment = templates(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(md=markdown, table=markdown_table)
     return environment.get_template("atlas.md.j2").render(
         intro=intro,
-        replication=replication_table(replication_of(repeated)) if repeated else None,
+        replication=replication_table(replication_statistics(repeated)) if repeated else None,
         counts=[(verdict, verdicts.count(verdict)) for verdict in ORDER],
         not_confirmed=NOT_CONFIRMED,
         registry=REGISTRY,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from ablate.analysis.runs import runs_of
 from ablate.base.errors import AblateError
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, Evidence, StudyFacts
-from ablate.core.names import confirmed, confirming, difference, stem
+from ablate.core.names import confirmed, confirming, stem
 from ablate.records.folder import TRENDS, StudyFolder
 from ablate.report.summary import Spent, spent
 from ablate.report.tables.verdicts import planned_rows
@@ -31,7 +31,7 @@ NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
 DIGITS = 6
 """Digits of a claim's digest in its id: a place among the claims would change with the claims around it."""
 _IN_CONDITION = "condition="
-"""Begins the part of a report's name that says which condition alone was trained."""
+"""Begins the difference of a report from its study that says which condition alone was trained."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class PublishedStudy:
     """The trends along a number of its conditions; none where nothing orders them."""
     spent: Spent
     spent_again: Spent
-    """The cost of its confirmation; nothing where there is none."""
+    """The cost of all runs of its confirmation; nothing where there is none."""
     repeated: Sequence[RepeatedVerdict]
-    """The comparisons that its confirmation has judged again."""
+    """The comparisons that its confirmation has judged again, once in each condition."""
 
 
 def published_studies(results: Path) -> list[PublishedStudy]:
@@ -91,36 +91,60 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
             f"{folder.path}: holds the report of {name}, by whose name its claims are cited; "
             f"call the folder {name}, or move it out of {folder.results}"
         )
-    again = _confirmation_of(folder)
+    confirmations = _confirmations_of(folder)
+    costs = [spent(again) for again in confirmations]
     return PublishedStudy(
         facts=evidence.facts,
-        claims=_published_claims(evidence, again),
+        claims=_published_claims(evidence, confirmations),
         rows=planned_rows(folder.comparisons()),
         trends=folder.beside(TRENDS),
         spent=spent(evidence),
-        spent_again=Spent(0, 0.0) if again is None else spent(again),
-        repeated=[] if again is None or evidence.only_measured else repeated_verdicts(evidence, again),
+        spent_again=Spent(sum(cost.trainings for cost in costs), sum(cost.seconds for cost in costs)),
+        repeated=[] if evidence.only_measured else _all_repeated(evidence, confirmations),
     )
 
 
-def _confirmation_of(folder: StudyFolder) -> Evidence | None:
-    """Returns the evidence of the confirmation of a study, whole or in some conditions; None where there is none."""
+def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
+    """Returns the evidence of the confirmation of a study; of one that trained a condition at a time, of each run.
+
+    A run whose conditions another has trained too is left out.
+    """
     whole = StudyFolder(folder.results, confirming(folder.name))
     if whole.has_report:
-        return whole.evidence()
+        return [whole.evidence()]
+    conditions_of: dict[str, set[str]] = {}
     for other in StudyFolder.all(folder.results):
-        items = difference(other.name).split(",")
-        in_conditions = all(item.startswith(_IN_CONDITION) for item in items[1:])
-        if other.has_report and confirmed(other.name) == folder.name and in_conditions:
-            return other.evidence()
-    return None
+        if not other.has_report or confirmed(other.name) != folder.name:
+            continue
+        # The name of a folder cuts a long list of conditions short.
+        differences = other.facts().plan.differs
+        if all(difference.startswith(_IN_CONDITION) for difference in differences):
+            conditions_of[other.name] = {*differences}
+
+    read: set[str] = set()
+    confirmations = []
+    for name, conditions in sorted(conditions_of.items(), key=lambda item: -len(item[1])):
+        if not conditions <= read:
+            read |= conditions
+            confirmations.append(StudyFolder(folder.results, name).evidence())
+    return confirmations
 
 
-def _published_claims(evidence: Evidence, again: Evidence | None) -> list[PublishedClaim]:
+def _all_repeated(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[RepeatedVerdict]:
+    """Returns the comparisons that the runs of a confirmation have judged again, once in each condition."""
+    by_place: dict[tuple[str, str], RepeatedVerdict] = {}
+    for again in confirmations:
+        for repeated in repeated_verdicts(evidence, again):
+            by_place.setdefault((repeated.first.variant, repeated.first.condition), repeated)
+    return [*by_place.values()]
+
+
+def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[PublishedClaim]:
     """Returns the claims of a study with their ids, but for those that wait for a training."""
-    repeated: dict[str, JudgedClaim] = {}
-    if again is not None:
-        repeated = {judged.claim.hash: judged for judged in judged_claims(runs_of(again))}
+    repeated: dict[str, list[JudgedClaim]] = {}
+    for again in confirmations:
+        for judged in judged_claims(runs_of(again)):
+            repeated.setdefault(judged.claim.hash, []).append(judged)
     claims = []
     for judged in judged_claims(runs_of(evidence)):
         if evidence.only_measured and not is_measured(judged.claim):
@@ -131,25 +155,26 @@ def _published_claims(evidence: Evidence, again: Evidence | None) -> list[Publis
                 claim=judged.claim,
                 row=judged.row(),
                 in_conditions=judged.rows_in_conditions(),
-                confirmation=_confirmation(judged, repeated),
+                confirmation=_confirmation(judged, repeated.get(judged.claim.hash, [])),
             )
         )
     return claims
 
 
-def _confirmation(judged: JudgedClaim, repeated: Mapping[str, JudgedClaim]) -> Confirmation:
+def _confirmation(judged: JudgedClaim, repeated: Sequence[JudgedClaim]) -> Confirmation:
     """Returns what fresh seeds gave for a claim, in the conditions that decided it and were trained again.
 
-    repeated: digest of a claim → the claim as the confirmation judges it.
+    repeated: the claim as each run of the confirmation judges it.
     """
     if judged.row().verdict == "inconclusive":
         return ""
     if is_measured(judged.claim):
         return "measured"
-    again = repeated.get(judged.claim.hash)
-    if again is None:
-        return "not repeated"
-    verdicts = {row.task: row.verdict for row in again.rows_in_conditions() if row.n}
+    verdicts: dict[str, str] = {}
+    for again in repeated:
+        for row in again.rows_in_conditions():
+            if row.n:
+                verdicts.setdefault(row.task, row.verdict)
     decided = [row for row in judged.rows_in_conditions() if row.verdict != "inconclusive"]
     trained = [row for row in decided if row.task in verdicts]
     if not trained:

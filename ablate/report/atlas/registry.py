@@ -44,9 +44,13 @@ class RegistryRow:
     confirmation: Confirmation
     """What fresh seeds gave; empty where the claim is inconclusive."""
     declared: str
-    """ISO 8601 date and time of the first run that knew the claim."""
+    """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""
     trained: str
-    """ISO 8601 date and time of the report, when all of its trials were trained."""
+    """ISO 8601 date and time at which the evidence was last collected, by when the last of its trials had ended.
+
+    A run that trains nothing more, as after a change of the notes, collects it anew; drawing a report does not. When
+    each trial ended is in the store, which is not published.
+    """
     commit: str
     """Commit of the code that made the report; empty where none is known."""
 

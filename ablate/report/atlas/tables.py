@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from ablate.analysis.replication import EXPECTED_Z, Replication
+from ablate.analysis.replication import EXPECTED_Z, ReplicationStatistics
 from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim
-from ablate.records.tables import read_csv
+from ablate.report.atlas.by_construction import Constructed
 from ablate.report.atlas.published import PublishedClaim, PublishedStudy
 from ablate.report.sentences.levels import level_of_claims
 from ablate.report.sentences.reason_words import because
@@ -26,29 +24,6 @@ NOT_BY_SEEDS = ("examples", "pool", "seedless")
 """The reasons of claims that no number of seeds decides."""
 
 
-@dataclass(frozen=True)
-class Constructed:
-    """A statement that a proof or a count decides, with the test that holds it."""
-
-    says: str
-    """The statement of the notes."""
-    because: str
-    """Why no training is needed to decide it."""
-    test: str
-    """Path of the test, from the top of the repository."""
-    claims: str
-    """Ids of trained claims that follow from it, with a blank between them; empty where nothing was trained."""
-
-
-CONSTRUCTED_COLUMNS = ("says", "because", "test", "claims")
-
-
-def read_constructed(path: Path) -> list[Constructed]:
-    """Returns the statements of a CSV file with the columns of `Constructed`. Raises `AblateError`."""
-    rows = read_csv(path, CONSTRUCTED_COLUMNS)
-    return [Constructed(**{name: row[name] for name in CONSTRUCTED_COLUMNS}) for row in rows]
-
-
 def constructed_table(statements: Sequence[Constructed]) -> Table:
     """Returns what proofs and counts decide, with their tests, and the ids of what was trained all the same."""
     columns = [
@@ -60,18 +35,18 @@ def constructed_table(statements: Sequence[Constructed]) -> Table:
     return tabulated(columns, [vars(statement) for statement in statements])
 
 
-def replication_table(replication: Replication) -> Table:
-    """Returns how many verdicts of the first runs fresh seeds gave again, and how far both estimates lie apart."""
-    repeated = message("atlas.share", replication.differences_repeated, replication.differences)
-    signs = message("atlas.share", replication.signs_kept, replication.differences)
-    equivalent = message("atlas.share", replication.equivalences_repeated, replication.equivalences)
-    apart = message("atlas.expected", _decimal(replication.mean_z), _decimal(EXPECTED_Z))
+def replication_table(statistics: ReplicationStatistics) -> Table:
+    """Returns the table of how many first verdicts fresh seeds gave again, and how far both estimates lie apart."""
+    repeated = message("atlas.share", statistics.differences_repeated, statistics.differences)
+    signs = message("atlas.share", statistics.signs_kept, statistics.differences)
+    equivalent = message("atlas.share", statistics.equivalences_repeated, statistics.equivalences)
+    apart = message("atlas.expected", _decimal(statistics.mean_z), _decimal(EXPECTED_Z))
     rows = [
         {"what": message("atlas.repeated"), "result": repeated},
         {"what": message("atlas.signs"), "result": signs},
         {"what": message("atlas.equivalences"), "result": equivalent},
-        {"what": message("atlas.ratio"), "result": _decimal(replication.median_ratio)},
-        {"what": message("atlas.apart", replication.num_z), "result": apart},
+        {"what": message("atlas.ratio"), "result": _decimal(statistics.median_ratio)},
+        {"what": message("atlas.apart", statistics.num_z), "result": apart},
     ]
     columns = [Column("what", "On fresh seeds, tuned again"), Column("result", "Result", True)]
     return tabulated(columns, rows)
@@ -105,14 +80,14 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
         "id": claim.id,
         "claim": text(short_claim(claim.row.claim, study.facts)),
         "verdict": claim.verdict,
-        "conditions": conditions_in_words(claim),
+        "conditions": verdicts_in_conditions(claim),
         "difference": difference_of(row, direction_of(study.facts, claim.row.task, claim.row.metric)),
         "n": count(claim.row.n),
         "reason": reason_in_words(study, claim) if is_open else "",
     }
 
 
-def conditions_in_words(claim: PublishedClaim) -> str:
+def verdicts_in_conditions(claim: PublishedClaim) -> str:
     """Returns the only condition of a claim; of several each with what the claim comes to in it."""
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task
@@ -131,6 +106,7 @@ def trend_lines(study: PublishedStudy) -> list[str]:
 
 
 def _trend_line(row: Row, study: PublishedStudy, name: str) -> str:
+    """Returns the sentence on one trend; `name`: that of its variant for readers."""
     return message("atlas.trend", name, trend_difference(row, study.facts), text(row["along"]))
 
 

@@ -1,7 +1,7 @@
 """The searches of a study as studies of Optuna's, for its own dashboard and plots: `ablate export --optuna`."""
 
 from ablate.analysis.optuna_study import rebuilt
-from ablate.analysis.search_table import table_of
+from ablate.analysis.search_table import search_table_of
 from ablate.base.errors import AblateError
 from ablate.base.sqlite import refuse_other_database
 from ablate.base.text import first_line, masked
@@ -14,7 +14,7 @@ def export_searches(evidence: Evidence, url: str) -> list[str]:
     Raises `AblateError` for a storage that Optuna does not take, or that is another program's.
     """
     names: list[str] = []
-    table = table_of(evidence)
+    table = search_table_of(evidence)
     if table is None:
         return names
     refuse_other_database(url, own_table="version_info", source="--optuna")

@@ -10,9 +10,9 @@ import pandas as pd
 from ablate.analysis.condition_descriptions import conditions_of
 from ablate.analysis.conditions import Condition, Refusal, have_as_many_examples, scales_of
 from ablate.analysis.family import planned_pairs
-from ablate.analysis.judge import ALPHA
 from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import NAN
+from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import runs_of
 from ablate.analysis.sums_of_conditions import fitted_at
 from ablate.base import wording
@@ -30,7 +30,7 @@ from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.figures.trend import MAX_PANELS, trend
 from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.sentences.levels import level_of
-from ablate.report.tables.condition_rows import rows_in_conditions, scales_in, with_conditions
+from ablate.report.tables.condition_rows import rows_in_conditions, scales_of_row, with_conditions
 from ablate.report.tables.directions import (
     better_side,
     difference_label,
@@ -85,7 +85,7 @@ def drawn_scales(rows: Sequence[Row], facts: StudyFacts) -> dict[str, float]:
     The numbers of `every` are in the units of each condition, which one axis cannot show.
     """
     if facts.over.form != "every":
-        return scales_in(rows[0]) if rows else {}
+        return scales_of_row(rows[0]) if rows else {}
     spans = {
         task.name: task.metrics[facts.metric].span for task in facts.tasks if facts.metric in task.metrics
     }

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pandas as pd
 
 from ablate.analysis import budgets
-from ablate.analysis.search_table import Objective, SearchFacts, SearchTable, table_of
-from ablate.analysis.widening import Side
+from ablate.analysis.search_table import Objective, SearchFacts, SearchTable, search_table_of
+from ablate.analysis.widening import GridSide
 from ablate.base.wording import exact
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.short_names import runner_up_name, short_names
@@ -48,7 +48,7 @@ class OfSearch:
 
     def applies(self, report_data: ReportData) -> bool:
         """Returns whether the study has the table of such a search."""
-        searched = table_of(report_data.evidence)
+        searched = search_table_of(report_data.evidence)
         return (
             report_data.facts.plan.searched == self.kind and searched is not None and len(searched.trials) > 0
         )
@@ -56,7 +56,7 @@ class OfSearch:
 
 def table(report_data: ReportData) -> SearchTable:
     """Returns the settings that were tried, of a section that applies."""
-    return cast(SearchTable, table_of(report_data.evidence))
+    return cast(SearchTable, search_table_of(report_data.evidence))
 
 
 def named(objective: Objective) -> str:
@@ -123,9 +123,10 @@ class Tuning(
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         searched = table(report_data)
         yield budget_table(searched, spent(report_data))
-        yield Text(message("search.budget_guide"), aside=True)
-        yield space_table(searched)
         facts = report_data.facts
+        own = searched.facts.chooses_each_seed(facts.seeds)
+        yield Text(message("search.budget_guide_of_each_seed" if own else "search.budget_guide"), aside=True)
+        yield space_table(searched)
         target = searched.facts.objectives[0]
         label = named(target)
         path = spelled(searched.paths[0])
@@ -156,7 +157,7 @@ class Tuning(
         rising = budgets_of_variants[budgets_of_variants["rising"]]
         if len(rising):
             warnings.append(message("search.rising", places(rising, budgets_of_variants)))
-        edges: dict[tuple[str, Side], list[str]] = {}
+        edges: dict[tuple[str, GridSide], list[str]] = {}
         for name, row in zip(names, rows_of(budgets_of_variants), strict=True):
             for place, chosen in row["edges"].items():
                 edges.setdefault(place, []).append(f"{name} ({value(chosen)})")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from ablate.analysis.comparison_row import ALSO
 from ablate.analysis.condition_descriptions import describe_over_conditions
 from ablate.analysis.runs import runs_of
 from ablate.base import wording
@@ -22,7 +23,6 @@ from ablate.report.tables.claim_tables import NOT_TESTED, claim_table, claim_ver
 from ablate.report.tables.directions import direction_of, less_in_caption, less_is_better
 from ablate.report.tables.over_conditions import Descriptions, guide_to_conditions, judged_tables
 from ablate.report.tables.verdicts import (
-    ALSO,
     Names,
     difference_column,
     difference_of,

@@ -18,15 +18,11 @@ from ablate.report.sentences.margin_words import margin_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
-from ablate.report.sentences.verdict_words import apart_from_zero
+from ablate.report.sentences.verdict_words import BETTER, EQUIVALENT, INCONCLUSIVE, WORSE, apart_from_zero
 from ablate.report.tables.directions import is_share
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
 from ablate.report.words import Row, decimals_of, from_to, is_rounding_error, message, number, rows_of, text
 
-BETTER = "better"
-WORSE = "worse"
-EQUIVALENT = "equivalent"
-INCONCLUSIVE = "inconclusive"
 VERBS: dict[Direction, dict[str, str]] = {
     "max": {WORSE: "fell", BETTER: "rose"},
     "min": {WORSE: "rose (worse)", BETTER: "fell (better)"},
@@ -37,9 +33,10 @@ MAX_LEVELS = 6
 
 
 def answers_by_task(report_data: ReportData) -> list[str]:
-    """Returns a paragraph on each task that has verdicts."""
+    """Returns the answer of a report: a paragraph on each task that has verdicts."""
     facts = report_data.facts
     rows = planned_rows(report_data.comparisons)
+    interactions = rows_of(report_data.table("interactions"))
     not_learned = {}
     for learned in baseline_learned(report_data.evidence):
         if not learned.ok:
@@ -48,7 +45,6 @@ def answers_by_task(report_data: ReportData) -> list[str]:
     for task in facts.tasks:
         rows_of_task = [row for row in rows if row["task"] == task.name]
         if rows_of_task:
-            interactions = rows_of(report_data.table("interactions"))
             dependence = dependence_sentence(interactions, task, facts, names_of(facts))
             paragraphs.append(
                 answer_on_task(

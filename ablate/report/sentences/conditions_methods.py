@@ -5,14 +5,14 @@ from typing import assert_never
 
 from ablate.core.spelling import spelled
 from ablate.report.section import ReportData
-from ablate.report.tables.condition_rows import scales_in
+from ablate.report.tables.condition_rows import scales_of_row
 from ablate.report.words import message, rows_of
 
 
 def conditions_sentences(report_data: ReportData) -> Iterator[str]:
     """Yields how conditions are taken together, and what is said of a single one."""
     facts = report_data.facts
-    scaled = any(scales_in(row) for row in rows_of(report_data.table("conditions")))
+    scaled = any(scales_of_row(row) for row in rows_of(report_data.table("conditions")))
     count = len(facts.tasks)
     match facts.over.form:
         case "each":

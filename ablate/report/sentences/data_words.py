@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ablate.analysis.search_table import Objective, SearchTable, table_of
+from ablate.analysis.search_table import Objective, SearchTable, search_table_of
 from ablate.core.data_statement import EACH_SEED, FIXED, HELD_OUT, NOT_STATED, DataStatement
 from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.spelling import spelled
@@ -21,7 +21,7 @@ def stated_of(facts: StudyFacts) -> DataStatement | None:
 
 
 def pairs_share_data(facts: StudyFacts) -> bool:
-    """Returns whether runs of one seed are known to have the same data: of built-in tasks that no variant changes."""
+    """Returns whether runs of one seed are known to share their data: on built-in tasks that no variant changes."""
     if stated_of(facts) is not None:
         return False
     changed_sections: set[str] = set()
@@ -91,7 +91,7 @@ def chosen_by_judged(evidence: Evidence) -> bool:
     facts = evidence.facts
     if facts.plan.searched == "path":
         return stated_of(facts) is not None and f"validation_{facts.metric}" not in facts.tasks[0].metrics
-    searched = table_of(evidence)
+    searched = search_table_of(evidence)
     if searched is None:
         return False
     unvalidated = [objective.name for objective in searched.facts.objectives if _is_unvalidated(objective)]

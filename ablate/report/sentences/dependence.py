@@ -1,4 +1,4 @@
-"""What main effects hide: changes whose effects depend on one another, as `analysis.interactions` finds them clear."""
+"""Words about what main effects hide: changes that depend on one another, as `analysis.interactions` finds clear."""
 
 from collections.abc import Mapping, Sequence
 

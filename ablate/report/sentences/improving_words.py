@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ablate.core.facts import Claim, StudyFacts
-from ablate.core.improving_side import ImprovingSide, sides_in
+from ablate.core.improving_side import ImprovingSide
+from ablate.core.rows import list_in
 from ablate.report.words import Column, Row, message, text
 
 IMPROVING = "improving"
@@ -43,7 +44,7 @@ def _roles_of(row: Row) -> dict[str, str]:
 
 
 def improving_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns the end of a caption that every side was still improving; "" where some was not, and of one row."""
+    """Returns the end of a caption on sides that were all still improving; "" where one was not, and of one row."""
     is_said = len(rows) > 1 and all(_are_all_improving(row, facts) for row in rows)
     return message("treatment.all_improving") if is_said else ""
 
@@ -91,9 +92,10 @@ def _variants_of(row: Row, facts: StudyFacts) -> Sequence[str]:
 def variants_with_tasks(
     sides: Iterable[ImprovingSide], facts: StudyFacts, names: Mapping[str, str]
 ) -> list[str]:
-    """Returns the variants of sides, each with its tasks: `GELU (wide, deep)`.
+    """Returns the variants of sides, each with the tasks on which it was still improving: `GELU (wide, deep)`.
 
-    Without them where it has all of the study, and where the row is about one, which no side then names.
+    A variant that was improving on every task of the study has no tasks behind its name, nor has one whose sides name
+    no task, as where a row is about a single one. names: variant → its name for readers.
     """
     tasks_by_variant: dict[str, list[str]] = {}
     for side in sides:
@@ -108,4 +110,4 @@ def variants_with_tasks(
 
 def _sides_of(row: Row) -> list[ImprovingSide]:
     """Returns the sides of a row that were still improving."""
-    return sides_in(text(row.get(IMPROVING)))
+    return list_in(text(row.get(IMPROVING)), ImprovingSide)

@@ -9,7 +9,10 @@ from ablate.report.words import Row, level_word, message, number
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
-    """Returns M of the level 1 − 0.05·w/M at which the rows of a study are judged; w is the share of their look."""
+    """Returns the number of verdicts that share the level, as the levels of a study's rows tell it; 1 without any.
+
+    It is M of the level 1 − 0.05·w/M of a row, where w is the share of its look. looks: their number; 0 without any.
+    """
     shares = []
     for row in rows:
         level = number(row.get("level"))

@@ -1,4 +1,4 @@
-"""What limits the verdicts of a study, in sentences: warnings that everybody reads, and what the verdicts rest on."""
+"""The limits of the verdicts of a study, in sentences: warnings that everybody reads, and what verdicts rest on."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,11 +17,11 @@ from ablate.report.words import Row, message
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:
-    """Yields what is missing of the runs that were planned."""
+    """Yields that no run of the baseline has an outcome, and how many of the planned runs are missing."""
     sides = runs_of(evidence).sides()
     if not any(side.ended.any() for side in sides if side.variant == BASELINE):
         yield message("limits.no_baseline")
-    missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
+    missing = sum(side.missing for side in sides)
     if missing:
         yield message("limits.missing", missing, evidence.facts.planned)
 

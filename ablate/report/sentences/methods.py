@@ -1,8 +1,8 @@
-"""What the stages of a study did, in sentences: for the methods of a paper, and for `How it was run`."""
+"""The work of the stages of a study, in sentences: for the methods of a paper, and for `How it was run`."""
 
 from collections.abc import Callable, Mapping
 
-from ablate.analysis.search_table import SearchTable, table_of
+from ablate.analysis.search_table import SearchTable, search_table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
 from ablate.core.speed import RUN_TIMES
@@ -14,13 +14,16 @@ from ablate.report.words import message, paragraph, text
 
 def search_methods(evidence: Evidence) -> str:
     """Says what was searched, and with which budget."""
-    table = table_of(evidence)
+    table = search_table_of(evidence)
     if table is None:
         return ""
     facts = table.facts
     if evidence.facts.plan.searched == "sweep":
         return message("search.method_of_sweep", _num_settings(table), table.paths)
-    tuning = message("search.method_of_tuning", _num_settings(table), len(facts.seeds), table.paths)
+    code = "search.method_of_tuning"
+    if facts.chooses_each_seed(evidence.facts.seeds):
+        code = "search.method_of_tuning_each_seed"
+    tuning = message(code, _num_settings(table), len(facts.seeds), table.paths)
     at_one = message("search.method_of_tuning_at", facts.at) if facts.at else ""
     return paragraph(tuning, at_one, widening_method(facts.added))
 

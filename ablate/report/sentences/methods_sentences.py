@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ablate.analysis.comparison_row import ALSO
 from ablate.analysis.family import family_size
 from ablate.analysis.runs import Side, runs_of, solving_metric
 from ablate.core.derived import DERIVED
@@ -22,7 +23,7 @@ from ablate.report.sentences.dependence import is_main_effect
 from ablate.report.sentences.levels import family_in_words
 from ablate.report.sentences.provenance_words import provenance_words
 from ablate.report.sentences.replication_words import replication_words
-from ablate.report.tables.verdicts import ALSO, planned_rows, shared_rate
+from ablate.report.tables.verdicts import planned_rows, shared_rate
 from ablate.report.words import from_to, message, text
 
 SPLITS: Mapping[tuple[str, ...], str] = {
@@ -68,9 +69,9 @@ def _design(facts: StudyFacts) -> str:
     if len(facts.tasks) > 1:
         code = "conditions.in_each" if facts.over.joins_conditions else "methods.on_each_task"
         where = message(code, len(facts.tasks))
-    counts = [
-        len(facts.seeds_of(variant.name, task.name)) for variant in facts.variants for task in facts.tasks
-    ]
+    counts: list[int] = []
+    for variant in facts.variants:
+        counts += [len(facts.seeds_of(variant.name, task.name)) for task in facts.tasks]
     return message(sentence, _num_variants(facts), from_to(counts), where)
 
 
@@ -198,7 +199,7 @@ def _outcomes(report_data: ReportData) -> Iterator[str]:
     yield _diverged(sides, num_runs, facts)
     if facts.lost:
         yield message("methods.lost", len(facts.lost))
-    missing = sum(int((side.asked & ~side.ended).sum()) for side in sides)
+    missing = sum(side.missing for side in sides)
     if missing:
         yield message("methods.missing", missing, num_runs)
 

@@ -8,10 +8,7 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.section import ReportData
 from ablate.report.sentences.answer import (
-    BETTER,
-    EQUIVALENT,
     VERBS,
-    WORSE,
     amount_in_words,
     equivalent_names,
     is_apart,
@@ -20,7 +17,8 @@ from ablate.report.sentences.answer import (
     where_in_words,
 )
 from ablate.report.sentences.margin_words import margin_words
-from ablate.report.tables.condition_rows import num_conditions, scales_in, with_conditions
+from ablate.report.sentences.verdict_words import BETTER, EQUIVALENT, WORSE
+from ablate.report.tables.condition_rows import num_conditions, scales_of_row, with_conditions
 from ablate.report.tables.directions import primary_metric
 from ablate.report.tables.over_conditions import split_in_words
 from ablate.report.tables.verdicts import compared_with, names_of, planned_rows, row_name, shared_rate
@@ -122,7 +120,7 @@ def _mean_effect(row: Row, facts: StudyFacts) -> str:
 
 def _amount(value: float, row: Row, facts: StudyFacts, uncertainty: float | None = None) -> str:
     """Returns a difference in words; where conditions have scales, in these."""
-    if not scales_in(row) or facts.over.form == "every":
+    if not scales_of_row(row) or facts.over.form == "every":
         return amount_in_words(value, primary_metric(facts), uncertainty)
     unitless = Metric(primary_metric(facts).direction)
     return message("conditions.scaled", amount_in_words(value, unitless, uncertainty))

@@ -1,4 +1,4 @@
-"""What planned seeds can tell, in sentences and a table, for `ablate plan`."""
+"""The differences that planned seeds can detect, in sentences and a table, for `ablate plan`."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,8 +58,11 @@ def _family(power: Power) -> str:
 def _are_alike(outlooks: Sequence[Outlook]) -> bool:
     """Returns whether the same can be told on each task, as nothing is known of their spread."""
     told = {(outlook.by_rate, outlook.effect, outlook.metric) for outlook in outlooks}
-    spreads = [prospect.spread for outlook in outlooks for prospect in outlook.prospects]
-    return len(told) == 1 and not outlooks[0].by_rate and all(spread is None for spread in spreads)
+    prospects: list[Prospect] = []
+    for outlook in outlooks:
+        prospects += outlook.prospects
+    is_unknown = all(prospect.spread is None for prospect in prospects)
+    return len(told) == 1 and not outlooks[0].by_rate and is_unknown
 
 
 def _place(outlook: Outlook, power: Power) -> str:
@@ -133,7 +136,7 @@ def _asked(outlook: Outlook, power: Power, what: str) -> Iterator[str]:
 
 
 def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> Table:
-    """Returns a row a comparison."""
+    """Returns the table of what the seeds can tell, a row a comparison."""
     asked = wording.exact(power.asked) if power.asked else ""
     names = _names(outlook, labels)
     columns = [

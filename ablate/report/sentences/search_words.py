@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from ablate.analysis.search_table import Parameter, SearchFacts, winner_names
-from ablate.analysis.widening import MAX_STEPS, Side
+from ablate.analysis.widening import MAX_STEPS, GridSide
 from ablate.report.words import message
 
 
@@ -13,11 +13,16 @@ def sweep_words(facts: SearchFacts, winners: int, trials: int) -> str:
     return message("plan.sweep", _settings(facts), _goal(facts, trials), then)
 
 
-def tuning_words(facts: SearchFacts, variants: int, trials: int) -> str:
-    """Returns how variants are tuned, and what is judged after it; `trials`: the most that are trained."""
-    return message(
-        "plan.tuning", _settings(facts), variants, _goal(facts, trials), message("plan.chosen", facts.at)
-    )
+def tuning_words(facts: SearchFacts, variants: int, trials: int, *, each_seed: bool) -> str:
+    """Returns how variants are tuned, and what is judged after it.
+
+    trials: the most that tuning trains. each_seed: whether each seed of the study has a setting of its own.
+    """
+    if each_seed:
+        goal = _goal(facts, trials, "plan.goal_on_each_seed")
+        return message("plan.tuning_on_each_seed", _settings(facts), variants, goal, facts.at)
+    chosen = message("plan.chosen", facts.at)
+    return message("plan.tuning", _settings(facts), variants, _goal(facts, trials), chosen)
 
 
 def _settings(facts: SearchFacts) -> str:
@@ -27,13 +32,13 @@ def _settings(facts: SearchFacts) -> str:
     )
 
 
-def _goal(facts: SearchFacts, trials: int) -> str:
-    """Returns what is optimised, on how many seeds, and by at most how many trials."""
+def _goal(facts: SearchFacts, trials: int, code: str = "plan.goal") -> str:
+    """Returns what is optimised, on how many seeds, and by at most how many trials; `code`: that of the sentence."""
     objectives = [message("plan.objective", goal.name, goal.direction) for goal in facts.objectives]
-    return message("plan.goal", objectives, len(facts.seeds), trials)
+    return message(code, objectives, len(facts.seeds), trials)
 
 
-def widening_words(outer: Mapping[tuple[str, Side], Mapping[str, object]], trials: int) -> str:
+def widening_words(outer: Mapping[tuple[str, GridSide], Mapping[str, object]], trials: int) -> str:
     """Returns by which values a grid may be widened on each side; `trials`: the most that these take."""
     parts: list[str] = []
     for (path, side), values in outer.items():

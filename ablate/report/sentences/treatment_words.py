@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import assert_never
 
 from ablate.base.wording import times
 from ablate.core.facts import StudyFacts, VariantFacts
@@ -43,6 +44,8 @@ def treatment_in_words(treatment: Treatment) -> str:
             return message(code, path, variant or baseline)
         case "compute":
             return message("treatment.compute", float(variant) / float(baseline))
+        case _:
+            assert_never(treatment.kind)
 
 
 def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -63,7 +66,7 @@ def treatment_column(*, shown: bool = True) -> Column:
 
 
 def are_treated_alike(rows: Sequence[Row], facts: StudyFacts) -> bool:
-    """Returns whether two or more rows, without the placebos, share one mark, so that it is said once."""
+    """Returns whether all rows but placebos, two or more, share one mark, so that the caption says it once."""
     judged = without_placebos(rows, facts)
     marks = {treatment_mark(row) for row in judged}
     return len(judged) > 1 and len(marks) == 1 and "" not in marks
@@ -122,8 +125,10 @@ def _ratio(
 
 
 def _parameters(variant: VariantFacts, task: str) -> float | None:
+    """Returns the trainable parameters of a variant on a task; None where they are not known."""
     return variant.parameters.get(task)
 
 
 def _compute(variant: VariantFacts, task: str) -> float | None:
+    """Returns the FLOPs of the whole training of a variant on a task; None where they are not known."""
     return variant.compute(task)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from ablate.core.facts import StudyFacts
-from ablate.core.unequal_run import UnequalRun, runs_in
+from ablate.core.rows import list_in
+from ablate.core.unequal_run import UnequalRun
 from ablate.report.words import Column, Row, message, text
 
 UNEQUAL = "unequal_runs"
@@ -34,12 +35,15 @@ def unequal_in_words(row: Row, facts: StudyFacts, names: Mapping[str, str]) -> s
 
 def unequal_runs(row: Row) -> list[UnequalRun]:
     """Returns the runs of a row that trained for another length than the others of their variant."""
-    return runs_in(text(row.get(UNEQUAL)))
+    return list_in(text(row.get(UNEQUAL)), UnequalRun)
 
 
 def of_which(rows: Sequence[Row]) -> str:
     """Returns `, of which 1 ended early`, for the number of runs on which some rows rest; "" where all are equal."""
-    runs = {(run.variant, row["task"], run.seed): run for row in rows for run in unequal_runs(row)}
+    runs: dict[tuple[str, str, int], UnequalRun] = {}
+    for row in rows:
+        for run in unequal_runs(row):
+            runs[run.variant, text(row["task"]), run.seed] = run
     if not runs:
         return ""
     have_ended = all(run.ended_early for run in runs.values())

@@ -3,7 +3,10 @@
 from ablate.core.facts import StudyFacts
 from ablate.report.words import Column, Row, decimals_beside_0, fixed, interval, message, number, text
 
+BETTER = "better"
+WORSE = "worse"
 EQUIVALENT = "equivalent"
+INCONCLUSIVE = "inconclusive"
 
 
 def verdict_column(facts: StudyFacts) -> Column:

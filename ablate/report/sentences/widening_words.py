@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from ablate.analysis.next_values import goes_on
 from ablate.analysis.search_table import Parameter, SearchFacts
-from ablate.analysis.widening import MAX_STEPS, AddedValue, Side
+from ablate.analysis.widening import MAX_STEPS, AddedValue, GridSide
 from ablate.report.words import message
 
 
-def edge_words(search: SearchFacts, path: str, side: Side, variants: Sequence[str]) -> str:
+def edge_words(search: SearchFacts, path: str, side: GridSide, variants: Sequence[str]) -> str:
     """Says that the best value of a path lies at an edge for some variants, and what was, or can be, done about it."""
     if search.added is None:
         return message("search.edge_to_widen" if _can_widen(search) else "search.edge", path, side, variants)

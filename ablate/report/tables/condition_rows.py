@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ablate.core.facts import StudyFacts
+from ablate.core.over import scales_in
 from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import Row, number, rows_of, text
 
@@ -35,10 +36,6 @@ def num_conditions(rows: Sequence[Row], facts: StudyFacts) -> int:
     return max(counts, default=0) or len(facts.tasks)
 
 
-def scales_in(row: Row) -> dict[str, float]:
+def scales_of_row(row: Row) -> dict[str, float]:
     """Returns condition → its scale, of a row over conditions; nothing where all have the metric's own unit."""
-    scales = {}
-    for part in filter(None, text(row.get("scales")).split("; ")):
-        name, _, scale = part.rpartition(" ")
-        scales[name] = float(scale)
-    return scales
+    return scales_in(text(row.get("scales")))

@@ -16,7 +16,12 @@ from ablate.core.spelling import spelled
 from ablate.report.sentences.replication_words import replication_words
 from ablate.report.sentences.unequal_runs import of_which
 from ablate.report.sentences.verdict_words import verdict_of
-from ablate.report.tables.condition_rows import num_conditions, rows_in_conditions, scales_in, with_conditions
+from ablate.report.tables.condition_rows import (
+    num_conditions,
+    rows_in_conditions,
+    scales_of_row,
+    with_conditions,
+)
 from ablate.report.tables.directions import better_word, direction_of
 from ablate.report.tables.single_conditions import MAX_COLUMNS, single_table
 from ablate.report.tables.trends import trend_table
@@ -46,14 +51,14 @@ from ablate.report.words import (
 )
 
 if TYPE_CHECKING:
-    from ablate.analysis.condition_descriptions import Description
+    from ablate.analysis.condition_descriptions import ComparisonDescription
 
 CAPTIONS = {
     "mean": "conditions.caption_of_mean",
     "every": "conditions.caption_of_every",
     "sample": "conditions.caption_of_sample",
 }
-Descriptions = Mapping[tuple[str, str], "Description"]
+Descriptions = Mapping[tuple[str, str], "ComparisonDescription"]
 """(variant, baseline) → the description of their comparison over conditions."""
 
 
@@ -124,7 +129,7 @@ def _over_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
         sample,
         better,
     )
-    scales = {name: wording.exact(scale) for name, scale in scales_in(first).items()}
+    scales = {name: wording.exact(scale) for name, scale in scales_of_row(first).items()}
     if not scales:
         return caption
     # Of many conditions the table of single ones has them.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.spelling import spelled
-from ablate.report.tables.condition_rows import scales_in
+from ablate.report.tables.condition_rows import scales_of_row
 from ablate.report.tables.directions import better_word, direction_of, own_direction
 from ablate.report.tables.verdicts import compared_in_words, difference_of, names_of, row_name
 from ablate.report.words import NOTHING, Column, Row, Table, decimals, fixed, message, number, tabulated, text
@@ -29,7 +29,7 @@ def single_table(rows: Sequence[Row], over: Sequence[Row], facts: StudyFacts) ->
     names = names_of(facts)
     variants = [*dict.fromkeys(row_name(row, names) for row in rows)]
     conditions = [*dict.fromkeys(text(row["task"]) for row in rows)]
-    scales = scales_in(over[0]) if over else {}
+    scales = scales_of_row(over[0]) if over else {}
     say = _with_ends if _are_lopsided(rows) else _plus_minus
     cells = {(text(row["task"]), row_name(row, names)): say(row, facts) for row in rows}
     is_turned = len(variants) > MAX_COLUMNS >= len(conditions)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.analysis.comparison_row import ALSO
 from ablate.core.dated_plan import ADDED, CHANGED, KNOWN
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction
@@ -49,7 +50,6 @@ from ablate.report.words import (
     text,
 )
 
-ALSO = "also "  # Precedes a runner-up among the settings of a row.
 OPEN = "open"  # The reason of a comparison that more seeds may settle.
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
 # The plan mark of a row → its words.

@@ -1,7 +1,7 @@
 """The objectives of a search: those that a section asks for, and the values that a setting has of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,9 @@ LOST = ("diverged", "failed")
 def read_objectives(
     draft: Draft, key: str, section: SearchSection | TuneSection, baseline: Description
 ) -> list[Objective]:
-    """Returns the objectives of a section.
+    """Returns the objectives of a section; reports those that the study cannot have.
 
-    Those that the study cannot have are reported.
+    key: `search` or `tune`. baseline: the metrics, size and costs of the baseline's config.
     """
     metrics = baseline.metrics
     costs = _costs(baseline)
@@ -36,7 +36,6 @@ def read_objectives(
 
     for index, name in enumerate(names):
         is_metric = name in metrics
-        is_spread = name == "seed_spread" and not is_metric
         with draft.document.reporting(key, "objectives", index), Gather() as problems:
             problems.refuse(name in names[:index], "", "is listed twice", name)
             problems.refuse(
@@ -54,21 +53,39 @@ def read_objectives(
                 name,
                 hint="Search for another cost",
             )
-            problems.refuse(
-                is_spread and metrics.keys().isdisjoint(names),
-                "",
-                "is the spread of a metric, and the search has no metric",
-                name,
-                hint=f"Add one: {listed(metrics)}",
-            )
-            problems.refuse(
-                is_spread and section.seeds < 2,
-                "",
-                "is a standard deviation over seeds, and the search has one seed",
-                name,
-                hint="Give `seeds: 3`",
-            )
+            if name == "seed_spread" and not is_metric:
+                _check_spread(
+                    problems, name, section, metrics=metrics, has_metric=not metrics.keys().isdisjoint(names)
+                )
     return [available[name] for name in names if name in available]
+
+
+def _check_spread(
+    problems: Gather,
+    name: str,
+    section: SearchSection | TuneSection,
+    *,
+    metrics: Collection[str],
+    has_metric: bool,
+) -> None:
+    """Collects what keeps the spread over seeds from being an objective.
+
+    metrics: all that the search may have. has_metric: whether one of them is an objective too.
+    """
+    problems.refuse(
+        not has_metric,
+        "",
+        "is the spread of a metric, and the search has no metric",
+        name,
+        hint=f"Add one: {listed(metrics)}",
+    )
+    problems.refuse(
+        section.seeds < 2,
+        "",
+        "is a standard deviation over seeds, and the search has one seed",
+        name,
+        hint="Give `seeds: 3`",
+    )
 
 
 def _available(baseline: Description) -> dict[str, Objective]:
@@ -139,7 +156,7 @@ def _ends_finite(record: Record) -> bool:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ObjectiveSummary:
     """The value of each objective of a setting, and how it varies over its seeds."""
 
     objectives: list[float]
@@ -156,7 +173,7 @@ class Summary:
 
 def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
-) -> Summary:
+) -> ObjectiveSummary:
     """Returns the value of each objective of a setting; that of a metric is its mean over seeds.
 
     Where a seed that was lost has no value of guessing, or a completed one no value, the setting has the worst possible
@@ -177,7 +194,7 @@ def summarised(
     for name, values in by_seed.items():
         numbers[name] = float(np.mean(values))
 
-    return Summary(
+    return ObjectiveSummary(
         objectives=[_or_worst(numbers[objective.name], objective) for objective in objectives],
         values=by_seed.get(objectives[0].name, [math.nan] * len(records)),
         spread=spread,

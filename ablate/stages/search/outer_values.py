@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ablate.analysis.next_values import LEAST, goes_on, keeps_sign, next_value
-from ablate.analysis.search_table import Parameter
-from ablate.analysis.widening import MAX_STEPS, SIDES, Side
+from ablate.analysis.search_table import EXACT, Parameter
+from ablate.analysis.widening import GRID_SIDES, MAX_STEPS, GridSide
 from ablate.base.errors import Invalid
 from ablate.stages.search.section import TuneSection
 from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
-from ablate.study.patch import short_label
+from ablate.study.patch import short_label, value_at
 
-OuterValues = Mapping[tuple[str, Side], Mapping[str, Any]]
+OuterValues = Mapping[tuple[str, GridSide], Mapping[str, Any]]
 """(path, side) → label → value of each that may be added there, nearest first; empty at a limit of the path."""
 
 
@@ -37,24 +37,19 @@ class OuterReader:
         document = self.reader.draft.document
         if not section.widen:
             return {}
-        if not section.sampler.build().exhaustive:
+        if not section.sampler.part.exhaustive:
             rule = "adds values to a grid, and the sampler is no grid"
             document.refuse(
                 ("tune", "widen"), rule, section.sampler.name, hint="Give `sampler: grid`, or remove `widen`"
             )
             return {}
 
-        outer: dict[tuple[str, Side], Mapping[str, Any]] = {}
-        num_refused = 0
+        outer: dict[tuple[str, GridSide], Mapping[str, Any]] = {}
+        num_problems = len(document.problems)
         for parameter in self.space.parameters:
-            place = ("tune", "over", parameter.path)
-            try:
+            with document.reporting("tune", "over", parameter.path):
                 outer |= self._of_parameter(parameter)
-            except Invalid as error:
-                num_refused += 1
-                for problem in error.under(*place).problems:
-                    document.report(problem)
-        if not (outer or num_refused):
+        if not outer and len(document.problems) == num_problems:
             rule = "adds numbers to a grid, and no searched path is a choice of numbers"
             document.refuse(("tune", "widen"), rule, hint="Remove `widen`")
         with document.reporting("tune", "widen"):
@@ -62,7 +57,7 @@ class OuterReader:
         return outer
 
     def _of_parameter(self, parameter: Parameter) -> OuterValues:
-        """Returns the values beyond both sides of one path; none of words. Raises `Invalid`."""
+        """Returns the values that may be added on both sides of a path; none of words. Raises `Invalid`."""
         if parameter.kind != "choice":
             rule = "is a range, and `widen` adds values to choices of numbers"
             given = [parameter.low, parameter.high]
@@ -73,16 +68,25 @@ class OuterReader:
         rising = sorted(values)
         if len(rising) < LEAST:
             rule = "has too few numbers to be widened: each lies at an edge"
-            raise Invalid("choice", rule, values, allowed=f"{LEAST} or more")
+            hint = f"Add {_third_number(rising)}, or {self._how_to_fix(parameter)}"
+            raise Invalid("choice", rule, values, allowed=f"{LEAST} or more", hint=hint)
         if not goes_on(rising):
             rule = "goes on by no rule, so that `widen` has no next value"
             allowed = (
                 "one step, as 1, 2, 3; or one ratio, as 1, 2, 4, or that repeats each decade, as 1, 3, 10"
             )
-            raise Invalid("choice", rule, values, allowed=allowed)
-        return {(parameter.path, side): self._beyond(parameter, rising, side) for side in SIDES}
+            raise Invalid("choice", rule, values, allowed=allowed, hint=f"Or {self._how_to_fix(parameter)}")
+        return {(parameter.path, side): self._beyond(parameter, rising, side) for side in GRID_SIDES}
 
-    def _beyond(self, parameter: Parameter, rising: Sequence[float], side: Side) -> Mapping[str, Any]:
+    def _how_to_fix(self, parameter: Parameter) -> str:
+        """Says how a path is left out of the search, with the one value that all variants then have."""
+        _, baseline = self.reader.bases[0]
+        value = short_label(value_at(baseline, parameter.path))
+        return (
+            f"take {parameter.path} out of `over`, so that every variant has {value}, as the study gives it"
+        )
+
+    def _beyond(self, parameter: Parameter, rising: Sequence[float], side: GridSide) -> Mapping[str, Any]:
         """Returns label → value of the next numbers on one side, up to a limit of the path."""
         has_whole = all(isinstance(number, int) for number in rising)
         numbers = [*rising]
@@ -98,3 +102,12 @@ class OuterReader:
             labelled[short_label(resolved)] = value
             numbers = sorted([*numbers, value])
         return labelled
+
+
+def _third_number(rising: Sequence[float]) -> str:
+    """Returns a number with which two rising ones can be widened, in words; of one number, that more are needed."""
+    if len(rising) < LEAST - 1:
+        return "two numbers that go on with it"
+    low, high = rising
+    third = high * high / low if low > 0 else 2 * high - low
+    return f"a third number, as {third:.{EXACT}g}"

@@ -43,7 +43,7 @@ class SearchPlan(Plan):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every search has come to its end, and none by a failed trial."""
+        """True once every search has come to its end, and none by a failed trial."""
         return all(search.complete for search in self.searches)
 
     @property

@@ -23,7 +23,7 @@ from ablate.core.sizes import known_parameters
 from ablate.core.trial import Cell
 from ablate.search.classes import refusing
 from ablate.search.samplers import NUM_SEEDS
-from ablate.stages.search.objectives import LOST, Summary, intermediate, seed_value, summarised
+from ablate.stages.search.objectives import LOST, ObjectiveSummary, intermediate, seed_value, summarised
 from ablate.stages.search.space import Point
 from ablate.stages.search.spec import SearchSpec
 
@@ -96,6 +96,7 @@ class Search:
         self.study.stop = self._stop  # type: ignore[method-assign]
 
     def _stop(self) -> None:
+        """Notes that the sampler has no other setting."""
         self._stopped = True
 
     @property
@@ -300,7 +301,9 @@ class Search:
             return TrialState.PRUNED, None, self._pruned(setting, setting.pruned_at, row, summary)
         return TrialState.COMPLETE, summary.objectives, self._completed(setting, records, row, summary)
 
-    def _pruned(self, setting: Setting, step: int, row: SettingRow, summary: Summary) -> TriedSetting:
+    def _pruned(
+        self, setting: Setting, step: int, row: SettingRow, summary: ObjectiveSummary
+    ) -> TriedSetting:
         """Returns a setting that was pruned at a step, or at the place of a seed, with its value there."""
         objectives = {self._objective.name: setting.shown[step]}
         row = replace(row, status="pruned")
@@ -313,7 +316,7 @@ class Search:
         return TriedSetting(row, setting.point, objectives)
 
     def _completed(
-        self, setting: Setting, records: Sequence[Record], row: SettingRow, summary: Summary
+        self, setting: Setting, records: Sequence[Record], row: SettingRow, summary: ObjectiveSummary
     ) -> TriedSetting:
         """Returns a setting that was trained to its end on every seed, though some may have diverged."""
         row = replace(_with_summary(row, summary), status="completed", reason="")
@@ -329,6 +332,6 @@ class Search:
         return TriedSetting(row, setting.point, objectives, summary.own)
 
 
-def _with_summary(row: SettingRow, summary: Summary) -> SettingRow:
+def _with_summary(row: SettingRow, summary: ObjectiveSummary) -> SettingRow:
     """Returns the row with what is known over its seeds."""
     return replace(row, values=summary.values, spread=summary.spread, diverged=summary.diverged)

@@ -81,7 +81,7 @@ class SearchStage(Stage):
 
         later: the most trainings that may follow. Raises `IncompleteSelection`.
         """
-        from ablate.analysis.search_table import tabulated
+        from ablate.analysis.search_table import searches_tabulated
         from ablate.stages.search.versions import installed_versions, say_versions_changed
 
         say_versions_changed(session, plan.spec, plan.left)
@@ -93,7 +93,7 @@ class SearchStage(Stage):
         facts = plan.spec.facts  # After the training, which may widen a grid.
         objectives = _with_own_source(facts.objectives, plan.searches)
         facts = replace(facts, objectives=objectives, versions=installed_versions())
-        self._table = tabulated(facts, [search.tried for search in plan.searches])
+        self._table = searches_tabulated(facts, [search.tried for search in plan.searches])
         return self._table, cells
 
 
@@ -105,6 +105,7 @@ def search_of(study: Study, spec: SearchSpec, variant: Variant, index: int, pref
     task = study.tasks[index]
 
     def prepare(number: int, point: Point) -> tuple[list[Cell], Description]:
+        """Returns the cells of a setting, one a tuning seed, and its description. Raises `Invalid`."""
         setting = study.patched(variant.configs[index], spec.space.patches(point), index)
         description = study.workload.describe(setting)
         name = f"{prefix}setting {number:03d}"

@@ -22,7 +22,7 @@ from ablate.search.samplers import SAMPLERS, TPE, Random
 from ablate.study.sections import refusal
 from ablate.study.stage_config import StageConfig
 
-Conditions = str | list[str]
+When = str | list[str]
 NumSeeds = Annotated[int, Field(ge=1, le=1_000)]
 MIN_TUNING_SEEDS = 3
 WIDENING_RULE = (
@@ -49,7 +49,7 @@ class Values(StrictModel):
     "Numbers are sampled on a log scale."
     step: PositiveFloat | None = None
     "Only the numbers low, low + step, …"
-    when: Conditions = []
+    when: When = []
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
     @model_validator(mode="after")

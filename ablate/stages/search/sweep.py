@@ -97,8 +97,9 @@ class SweepStage(SearchStage):
         return study.judging(variants, paths, Selection("sweep", cells))
 
     def _winners(self, study: Study, session: Session, table: SearchTable) -> list[Variant]:
-        """Returns variants of the best settings, without those that equal the baseline or a better one. Marks all of
-        the best as chosen in the table, and tells the user of repeats and of fewer than asked for.
+        """Returns variants at the best settings, without those that equal the baseline or a better one.
+
+        Marks all of the best as chosen in the table, and tells the user of repeats and of fewer than asked for.
         """
         from ablate.report.sentences.search_words import fewer_winners
         from ablate.report.words import message

@@ -67,7 +67,8 @@ class TuneStage(SearchStage):
         spec = self._spec_of(study)
         num_variants = len(_searched(study.variants))
         most_tried = self._num_tried(study, spec, spec.facts.trials)
-        sentences = [tuning_words(spec.facts, num_variants, most_tried)]
+        each_seed = self._section.each_seed
+        sentences = [tuning_words(spec.facts, num_variants, most_tried, each_seed=each_seed)]
         sentences += space_words(spec.facts.parameters)
         if spec.outer:
             sentences.append(widening_words(spec.outer, self._num_tried(study, spec, spec.most_added)))
@@ -104,6 +105,7 @@ class TuneStage(SearchStage):
         from ablate.stages.search.widening import WideningPlan
 
         def searches_of(spec: SearchSpec) -> list[Search]:
+            """Returns the searches of one grid, which begins with the settings of the grids before."""
             searches: list[Search] = []
             for variant in _searched(kept):
                 prefix = f"{variant.name} · "

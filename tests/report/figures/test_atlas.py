@@ -41,7 +41,12 @@ def test_rows_are_grouped_by_verdict_with_how_many_are_shown():
         ("refuted: 1 of 2", 1),
         ("supported: 3 of 6", 3),
     ]
-    assert rows["label"].str.startswith("01-share.").all(), "the axis is one of shares"
+    assert rows["label"].str.startswith("01-share: ").all(), "the axis is one of shares"
+
+
+def test_a_row_says_its_study_and_its_claim_and_leaves_the_id_to_tables():
+    labels = {*figure_rows(published("01-share"))["label"]}
+    assert "01-share: a beats baseline on accuracy by 0.035" in labels
 
 
 def test_what_is_not_confirmed_has_no_mark_of_a_verdict():

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
-from ablate.analysis.search_table import tabulated
+from ablate.analysis.search_table import searches_tabulated
 from ablate.base.errors import AblateError
 from ablate.core.record import Record
 
@@ -29,7 +29,7 @@ PRUNED = MIXED.replace(
 
 
 def table(search):
-    return tabulated(search.spec.facts, [search.tried])
+    return searches_tabulated(search.spec.facts, [search.tried])
 
 
 def frame_of(search):

@@ -1,0 +1,67 @@
+"""Statements that a proof or a count decides, from the CSV file that lists them beside an atlas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from ablate.base.errors import AblateError, Problem, nearest
+from ablate.records.tables import read_csv
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """A statement that a proof or a count decides, with the test that holds it: the columns of the file."""
+
+    says: str
+    """The statement of the notes."""
+    because: str
+    """Why no training is needed to decide it."""
+    test: str
+    """Path of the test, from the top of the repository."""
+    claims: str
+    """Ids of trained claims that follow from it, with a blank between them; empty where nothing was trained."""
+
+    @property
+    def claim_ids(self) -> list[str]:
+        """The ids of the trained claims that follow from it."""
+        return self.claims.split()
+
+
+def read_constructed(path: Path) -> list[Constructed]:
+    """Returns the statements of a CSV file with the columns of `Constructed`. Raises `AblateError`."""
+    columns = [field.name for field in fields(Constructed)]
+    statements = []
+    for row in read_csv(path, columns):
+        statements.append(Constructed(**{column: row[column] for column in columns}))
+    return statements
+
+
+def refuse_unknown_ids(path: Path, statements: Sequence[Constructed], known: Collection[str]) -> None:
+    """Raises `AblateError` for the ids in a file of statements that no claim of the atlas has.
+
+    known: the ids of all claims.
+    """
+    problems = []
+    for statement in statements:
+        for claim_id in statement.claim_ids:
+            if claim_id not in known:
+                problems.append(_unknown_id(path, claim_id, known))
+    if problems:
+        raise AblateError("\n".join(str(problem) for problem in problems))
+
+
+def _unknown_id(path: Path, claim_id: str, known: Collection[str]) -> Problem:
+    """Returns the problem of an id that no claim has, with the first line of the file on which it stands."""
+    lines = path.read_text("utf-8").splitlines()
+    numbers = [number for number, line in enumerate(lines, 1) if claim_id in re.split(r'[\s,"]+', line)]
+    return Problem(
+        "is the id of no claim of this atlas",
+        ("claims",),
+        claim_id,
+        hint=nearest(claim_id, known) or "Run its study, or remove the id",
+        line=numbers[0],
+        source=str(path),
+    )
