@@ -34,7 +34,7 @@ PICTURE = "atlas.svg"
 PAGE_FILE = "README.md"
 MARK = "<!-- Written by `ablate atlas`. -->"
 """The end of every page: one without it is no atlas."""
-WIDTH = 7.2
+WIDTH = 9.0
 """Inches of the figure."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
 ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.report.figures.rows import (
+    LABEL_LINES,
     draw_interval,
     draw_zero,
     panels_of_rows,
@@ -28,17 +29,20 @@ def forest(
     span: float | None = None,
     *,
     zoom: bool = True,
+    label_lines: int = LABEL_LINES,
 ) -> Figure:
     """Draws paired differences with their intervals over the margin and the placebo's interval.
 
     `data` has a row a comparison, in order from above: group (its heading), label, placebo, verdict, value, low and
     high (in the metric's own direction; NaN where there is no interval), told (its words at the right). `span` is the
     largest difference that the metric can show. With `zoom`, a second panel looks closer where a few
-    differences dwarf the rest.
+    differences dwarf the rest. label_lines: as in `panels_of_rows`.
     """
     rows, headings = placed(data)
     limits = forest_limits(data, margin, span)
-    figure, panels = panels_of_rows(rows, headings, limits if zoom else limits[:1], axis_label)
+    figure, panels = panels_of_rows(
+        rows, headings, limits if zoom else limits[:1], axis_label, label_lines=label_lines
+    )
     placebo = data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel()
     for ax in panels:
         draw_zero(ax, margin)
