@@ -117,6 +117,7 @@ def test_conditions_may_be_confirmed_one_after_another(tmp_path, later, expected
     publish(tmp_path, "made@confirm,condition=short", later, claims=[BEATS], only=("short",))
     after = published_study(folder)
     assert [one.confirmation for one in (*before.claims, *after.claims)] == ["confirmed", expected]
+    assert [{*one.repeated_in} for one in (*before.claims, *after.claims)] == [{"long"}, {"long", "short"}]
     assert {one.first.condition for one in before.repeated} == {"long"}
     assert {one.first.condition for one in after.repeated} == {"long", "short"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -45,6 +45,8 @@ class PublishedClaim:
     in_conditions: Sequence[ClaimRow]
     """The claim in each condition, or on the one task, that it is judged in."""
     confirmation: Confirmation
+    repeated_in: Sequence[str]
+    """Of the conditions that decided the claim, those that were trained again on fresh seeds."""
 
     @property
     def verdict(self) -> str:
@@ -149,35 +151,45 @@ def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> 
     for judged in judged_claims(runs_of(evidence)):
         if evidence.only_measured and not is_measured(judged.claim):
             continue
+        decided = [row for row in judged.rows_in_conditions() if row.verdict != "inconclusive"]
+        verdicts = _verdicts_by_condition(repeated.get(judged.claim.hash, []))
+        trained_again = [row for row in decided if row.task in verdicts]
         claims.append(
             PublishedClaim(
                 id=f"{evidence.facts.study}.{judged.claim.hash[:DIGITS]}",
                 claim=judged.claim,
                 row=judged.row(),
                 in_conditions=judged.rows_in_conditions(),
-                confirmation=_confirmation(judged, repeated.get(judged.claim.hash, [])),
+                confirmation=_confirmation(judged, trained_again, verdicts),
+                repeated_in=[row.task for row in trained_again],
             )
         )
     return claims
 
 
-def _confirmation(judged: JudgedClaim, repeated: Sequence[JudgedClaim]) -> Confirmation:
-    """Returns what fresh seeds gave for a claim, in the conditions that decided it and were trained again.
-
-    repeated: the claim as each run of the confirmation judges it.
-    """
-    if judged.row().verdict == "inconclusive":
-        return ""
-    if is_measured(judged.claim):
-        return "measured"
+def _verdicts_by_condition(repeated: Sequence[JudgedClaim]) -> dict[str, str]:
+    """Returns condition → verdict of a claim there, as the first run of a confirmation that trained it judges it."""
     verdicts: dict[str, str] = {}
     for again in repeated:
         for row in again.rows_in_conditions():
             if row.n:
                 verdicts.setdefault(row.task, row.verdict)
-    decided = [row for row in judged.rows_in_conditions() if row.verdict != "inconclusive"]
-    trained = [row for row in decided if row.task in verdicts]
-    if not trained:
+    return verdicts
+
+
+def _confirmation(
+    judged: JudgedClaim, trained_again: Sequence[ClaimRow], verdicts: Mapping[str, str]
+) -> Confirmation:
+    """Returns what fresh seeds gave for a claim.
+
+    trained_again: the claim in each condition that decided it and was trained again. verdicts: condition → verdict there
+    on fresh seeds.
+    """
+    if judged.row().verdict == "inconclusive":
+        return ""
+    if is_measured(judged.claim):
+        return "measured"
+    if not trained_again:
         return "not repeated"
-    is_same = all(verdicts[row.task] == row.verdict for row in trained)
+    is_same = all(verdicts[row.task] == row.verdict for row in trained_again)
     return "confirmed" if is_same else NOT_CONFIRMED

@@ -43,6 +43,8 @@ class RegistryRow:
     """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
     confirmation: Confirmation
     """What fresh seeds gave; empty where the claim is inconclusive."""
+    repeated_in: str
+    """Of the conditions that decided the claim, those that were trained again on fresh seeds: `name; …`."""
     declared: str
     """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""
     trained: str
@@ -80,6 +82,7 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
         n=row.n,
         reason=row.reason,
         confirmation=claim.confirmation,
+        repeated_in="; ".join(claim.repeated_in),
         declared=row.declared,
         trained=facts.reported,
         commit=str(facts.environment.get("commit") or ""),

@@ -88,10 +88,13 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
 
 
 def verdicts_in_conditions(claim: PublishedClaim) -> str:
-    """Returns the only condition of a claim; of several each with what the claim comes to in it."""
+    """Returns the only condition of a claim; of several each with what the claim comes to, marked where repeated."""
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task
-    return ", ".join(f"{row.task}: {row.verdict}" for row in claim.in_conditions)
+    verdicts = []
+    for row in claim.in_conditions:
+        verdicts.append(message("atlas.in_condition", row.task, row.verdict, row.task in claim.repeated_in))
+    return ", ".join(verdicts)
 
 
 def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
