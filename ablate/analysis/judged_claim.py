@@ -82,6 +82,11 @@ class JudgedClaim:
         return self._in_every.judged
 
     @property
+    def level(self) -> float:
+        """The level of the interval that `row` shows; NaN where there is none."""
+        return 1 - self.places[0].judged.alpha if self.places else NAN
+
+    @property
     def settled(self) -> bool:
         """True where the numbers decide the claim at this look, whether or not it is reached."""
         return self.judged.outcome != "inconclusive"

@@ -42,6 +42,8 @@ class PublishedClaim:
     """The study, and the beginning of the digest of the claim's words: `04-order.3fa2c1`."""
     claim: Claim
     row: ClaimRow
+    level: float
+    """The level of the interval of `row`, which counts the comparisons and claims of its study."""
     in_conditions: Sequence[ClaimRow]
     """The claim in each condition, or on the one task, that it is judged in."""
     confirmation: Confirmation
@@ -159,6 +161,7 @@ def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> 
                 id=f"{evidence.facts.study}.{judged.claim.hash[:DIGITS]}",
                 claim=judged.claim,
                 row=judged.row(),
+                level=judged.level,
                 in_conditions=judged.rows_in_conditions(),
                 confirmation=_confirmation(judged, trained_again, verdicts),
                 repeated_in=[row.task for row in trained_again],
@@ -182,8 +185,8 @@ def _confirmation(
 ) -> Confirmation:
     """Returns what fresh seeds gave for a claim.
 
-    trained_again: the claim in each condition that decided it and was trained again. verdicts: condition → verdict there
-    on fresh seeds.
+    trained_again: the claim in each condition that decided it and was trained again. verdicts: condition → verdict
+    there on fresh seeds.
     """
     if judged.row().verdict == "inconclusive":
         return ""

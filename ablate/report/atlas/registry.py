@@ -9,7 +9,6 @@ import pandas as pd
 
 from ablate.core.rows import frame_of_rows
 from ablate.report.atlas.published import Confirmation, PublishedClaim, PublishedStudy
-from ablate.report.sentences.levels import level_of_claims
 
 REGISTRY = "claims.csv"
 
@@ -38,8 +37,8 @@ class RegistryRow:
     """Lower bound of the interval of `diff` at the level of the claim; NaN where there is none."""
     ci_high: float
     """Upper bound of the same interval."""
-    level: str
-    """Confidence level of that interval, such as `98.3 %`, which counts the comparisons and claims of its study."""
+    level: float
+    """The level of that interval, which counts the comparisons and claims of its study."""
     n: int
     """Seeds, or processes of a measurement."""
     reason: str
@@ -82,7 +81,7 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
         diff=row.diff,
         ci_low=row.ci_low,
         ci_high=row.ci_high,
-        level=level_of_claims(study.rows, facts),
+        level=claim.level,
         n=row.n,
         reason=row.reason,
         confirmation=claim.confirmation,

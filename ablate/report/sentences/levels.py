@@ -38,7 +38,8 @@ def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
 
     With looks it is the range over all of them, since each claim stops by itself.
     """
-    if facts.family == "all":
+    # Of a study that is only measured, no comparison says its level.
+    if facts.family == "all" and rows:
         if not facts.plan.looks:
             return level_of(rows)
         size = family(rows, len(facts.plan.looks))
