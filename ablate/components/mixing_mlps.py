@@ -87,8 +87,8 @@ class FlatMLP(AllPositions):
         return self.through(x_btd.flatten(1)).view_as(x_btd)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns {"gelu": h}: the hidden units, one layer for the whole sequence; `queries` and `keys` do not
-        count.
+        """Returns {"gelu": h}, h the hidden units: each reads the whole sequence at once, so that `queries` and `keys`
+        do not count.
         """
         return {"gelu": self.up.out_features}
 

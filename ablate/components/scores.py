@@ -282,7 +282,9 @@ class _AdditiveLogits(torch.autograd.Function):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
-        """Returns w tanh(a_i + b_j) of every query i and key j, (B, H, T_q, T_k)."""
+        """Returns w tanh(a_i + b_j), (B, H, T_q, T_k), of every query, a column of a (B, H, n, T_q), and every key, one
+        of b (B, H, n, T_k).
+        """
         logits = _zeros((*a.shape[:2], a.shape[3], b.shape[3]), a, b, w)
         for queries in _groups_of_queries(a, b):
             group = w @ _hidden(a[..., queries], b).flatten(3)

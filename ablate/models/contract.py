@@ -220,7 +220,8 @@ class _Probe:
         return values
 
     def _train_step(self) -> None:
-        """Moves each parameter in place by `STEP` against the sign of its gradient; gradients stay and add up.
+        """Takes a step of sign descent, in place and of size `STEP`, on the sum of squared outputs at real positions;
+        gradients stay and add up.
 
         A branch that begins at zero acts after a step.
         """

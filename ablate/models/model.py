@@ -99,7 +99,7 @@ class Model(nn.Module):
         self.output.weight = self.embedding.get_parameter("weight")
 
     def _embed_segments(self, at: Gather, signature: Signature, d_model: int) -> None:
-        """Sets `segment_embedding`; collects a problem in `at` where the task's inputs have no segments."""
+        """Sets `segment_embedding`, which the section asks for; collects a problem in `at` where inputs have none."""
         at.refuse(
             signature.num_segments is None,
             "embedding.segment",

@@ -183,8 +183,8 @@ class Transduction(Labelling):
 
 
 def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: range) -> Signature:
-    """Returns the signature of sources and targets as two sequences, from the lengths, without the end,
-    that they may have.
+    """Returns the signature of sources and targets as two sequences, from the lengths that each may have; for the
+    end one place is added to targets, none to sources.
 
     A sequence of several lengths is padded.
     """

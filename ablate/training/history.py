@@ -176,8 +176,8 @@ _TOGETHER = 10_000  # Windows that are in memory at a time.
 
 
 def loss_spikes(losses: Sequence[float]) -> float | None:
-    """Returns the share of spikes among the steps that have 100 finite losses before them; None where no step has. A
-    spike is at least 7 standard deviations of those 100 losses above their mean.
+    """Returns the share of spikes among the finite losses that have 100 finite ones before them; None where none has.
+    A spike is at least 7 standard deviations of those 100 above their mean.
 
     The definition is that of Wortsman et al. 2023, appendix; `WINDOW` and `DEVIATIONS` are the numbers. Losses that
     are not finite are left out: the first ends a run.

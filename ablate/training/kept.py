@@ -81,7 +81,8 @@ def _check_length(at: Gather, trial: TrialConfig, trained: int, evaluated: int) 
 
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
     """Evaluates kept weights on the test split that `task` has for the trial's seed. Returns its metrics, those of
-    layers and of the model without each head, and attention weights of the first examples.
+    layers, the first without each head, on the first `KNOCKED_OUT` examples, and weights of attention on the first
+    `EXAMPLES`.
 
     `task` is a section of a study. Decoded metrics and slices are not evaluated.
     """

@@ -87,8 +87,8 @@ def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> 
 
 
 def _check_weights(at: Gather, trial: TrialConfig, weights: int) -> None:
-    """Collects a problem in `at` where `weights` numbers, their gradients and AdamW's two moments exceed this
-    process's memory, whatever the device of training.
+    """Collects a problem in `at` where `weights` numbers, their gradients and, with AdamW, its two moments exceed
+    this process's memory, whatever the device of training. The momentum of others does not count.
 
     A model is made, and checked, in the memory of the processor.
     """
