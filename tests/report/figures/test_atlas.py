@@ -30,7 +30,8 @@ def published(name, metric=ACCURACY, confirmation="confirmed"):
     for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
         row = judged.row()
         outcome = confirmation if row.verdict != "inconclusive" else ""
-        one = PublishedClaim(f"{name}.{number}", judged.claim, row, judged.rows_in_conditions(), outcome)
+        places = judged.rows_in_conditions()
+        one = PublishedClaim(f"{name}.{number}", judged.claim, row, judged.level, places, outcome, [])
         pairs.append((study, one))
     return pairs
 
