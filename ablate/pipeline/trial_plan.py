@@ -167,7 +167,7 @@ class TrialPlan(Plan):
 
     @property
     def _has_runner_ups(self) -> bool:
-        return any(variant.runner_ups for variant in self.study.variants)
+        return any(any(variant.runner_ups.values()) for variant in self.study.variants)
 
     @property
     def reason(self) -> str:

@@ -118,3 +118,22 @@ def test_each_seed_may_choose_for_itself(run):
     page = (outcome.folder / "report.md").read_text()
     assert "4 settings, for each of 5 compared seeds by itself" in page
     assert "that no comparison uses" not in page
+
+
+@pytest.mark.slow
+def test_settings_of_each_seed_are_not_said_to_be_runner_ups(tmp_path):
+    (tmp_path / "each.yaml").write_text(
+        """
+name: each
+task: {name: digits, train_size: 200, validation_size: 100, test_size: 100}
+model: {d_model: 16, num_layers: 1, mixer: {name: attention, num_heads: 2}, position: learned, norm: layer}
+training: {steps: 5, batch_size: 8}
+factors: {model.norm: [batch]}
+tune: {over: {training.lr: {choice: [1e-3, 1e-2]}}, sampler: grid, each_seed: on}
+seeds: 2
+"""
+    )
+    done = ablate_here("run", "each.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "4 of 12 trials are not needed" in done.stdout
+    assert "runner-up settings are trained" not in done.stdout
