@@ -19,6 +19,9 @@ class Sort(Rearranging):
     Each symbol is written as often as it occurs. The task is harder with longer sources and more symbols. There is no
     plateau, and the order of the source tells nothing.
 
+    One source of one symbol may weigh a tenth of the test examples, since there are so few: where differences of that
+    size matter, set min_len to 3.
+
     Chance of the accuracy: the likeliest sequence, which has all symbols about equally often; of the token accuracy:
     one token at each place, which is much, for the first symbols are small. Ceiling: 1. Solved: 0.95. Recommended:
     eight symbols, two layers of causal attention, d_model 32: 500 steps (0.99 on each of three seeds, 10 s on one core;
