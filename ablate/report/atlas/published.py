@@ -136,11 +136,11 @@ def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
 
 def _all_repeated(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[RepeatedVerdict]:
     """Returns the comparisons that the runs of a confirmation have judged again, once in each condition."""
-    by_place: dict[tuple[str, str], RepeatedVerdict] = {}
+    by_comparison: dict[tuple[str, str, str], RepeatedVerdict] = {}
     for again in confirmations:
         for repeated in repeated_verdicts(evidence, again):
-            by_place.setdefault((repeated.first.variant, repeated.first.condition), repeated)
-    return [*by_place.values()]
+            by_comparison.setdefault(repeated.first.comparison, repeated)
+    return [*by_comparison.values()]
 
 
 def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[PublishedClaim]:
