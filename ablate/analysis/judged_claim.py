@@ -83,8 +83,8 @@ class JudgedClaim:
 
     @property
     def level(self) -> float:
-        """The level of the interval that `row` shows; NaN where there is none."""
-        return 1 - self.places[0].judged.alpha if self.places else NAN
+        """The level at which the claim is judged, and of the interval of `row`; NaN where no task can tell it."""
+        return 1 - self.judged.alpha if self.places else NAN
 
     @property
     def settled(self) -> bool:

@@ -33,12 +33,19 @@ class ConditionVerdict:
     """The verdict of a planned comparison in one condition, or on the one task that a study has."""
 
     variant: str
+    baseline: str
+    """What the variant is compared with."""
     condition: str
     verdict: Verdict
     diff: float
     """Mean difference, oriented, in the units of the estimate; NaN without pairs."""
     se: float
     """Standard error of `diff`, from its interval; NaN where there is none."""
+
+    @property
+    def comparison(self) -> tuple[str, str, str]:
+        """The variant, what it is compared with, and the condition: the same on fresh seeds."""
+        return self.variant, self.baseline, self.condition
 
 
 @dataclass(frozen=True)
@@ -121,10 +128,10 @@ def replication_statistics(repeated: Sequence[RepeatedVerdict]) -> ReplicationSt
 
 def repeated_verdicts(first: Evidence, again: Evidence) -> list[RepeatedVerdict]:
     """Returns the comparisons that both runs of a study have judged, in each condition that both have trained."""
-    by_place = {(one.variant, one.condition): one for one in condition_verdicts(again)}
+    by_comparison = {one.comparison: one for one in condition_verdicts(again)}
     repeated = []
     for verdict in condition_verdicts(first):
-        other = by_place.get((verdict.variant, verdict.condition))
+        other = by_comparison.get(verdict.comparison)
         if other is not None and not math.isnan(verdict.diff) and not math.isnan(other.diff):
             repeated.append(RepeatedVerdict(verdict, other))
     return repeated
@@ -145,6 +152,7 @@ def condition_verdicts(evidence: Evidence) -> list[ConditionVerdict]:
             verdicts.append(
                 ConditionVerdict(
                     variant=pair.name,
+                    baseline=pair.against,
                     condition=condition.name,
                     verdict=row(condition.estimate, condition.margin, comparison.alpha).verdict,
                     diff=condition.estimate.mean,

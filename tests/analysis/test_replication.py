@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,11 @@ from ablate.analysis.replication import (
     repeated_verdicts,
     replication_statistics,
 )
+from ablate.core.facts import ALL_PAIRS
 from ablate.core.metric import Metric
+from ablate.records.folder import StudyFolder
+
+ATLAS = Path(__file__).parents[2] / "results" / "atlas"
 
 FIRST = [0.05, 0.06, 0.04, 0.05, 0.06]
 AGAIN = [0.02, 0.03, 0.04, 0.02, 0.03]
@@ -38,9 +43,35 @@ def test_a_comparison_is_repeated_with_the_distance_of_both_estimates_in_standar
     assert repeated.ratio == pytest.approx(np.mean(AGAIN) / np.mean(FIRST))
 
 
+def test_a_mean_over_the_levels_of_another_factor_is_not_repeated_by_one_of_its_cells():
+    first = StudyFolder(ATLAS, "07-low-rank").evidence()
+    again = StudyFolder(ATLAS, "07-low-rank@confirm").evidence()
+    assert {one.variant for one in condition_verdicts(first)} > {
+        one.variant for one in condition_verdicts(again)
+    }
+    assert repeated_verdicts(first, again) == []
+
+
+def test_of_all_pairs_each_is_set_beside_itself_on_fresh_seeds():
+    first, again = [
+        study(
+            {"baseline": base, "a": base + np.array(diff), "b": base + 0.2},
+            metric="score",
+            metrics={"score": Metric("max")},
+        )
+        for base, diff in [(np.linspace(0.5, 0.6, 5), FIRST), (np.linspace(0.4, 0.6, 5), AGAIN)]
+    ]
+    repeated = repeated_verdicts(
+        *(replace(one, facts=replace(one.facts, compare=ALL_PAIRS)) for one in (first, again))
+    )
+    pairs = {(one.first.variant, one.first.baseline): one for one in repeated}
+    assert len(pairs) == len(repeated) == 3
+    assert all(one.again.comparison == one.first.comparison for one in repeated)
+
+
 def test_what_repeats_is_counted_apart_for_differences_and_equivalences():
     def judged_twice(first, again, diff=0.1, diff_again=0.1):
-        sides = [("a", "recall", first, diff, 0.1), ("a", "recall", again, diff_again, 0.1)]
+        sides = [("a", "b", "recall", first, diff, 0.1), ("a", "b", "recall", again, diff_again, 0.1)]
         return RepeatedVerdict(*(ConditionVerdict(*side) for side in sides))
 
     repeated = [
@@ -64,7 +95,7 @@ def test_if_only_noise_differs_the_mean_distance_is_the_expected_one():
     for first, again in rng.normal(0.05, 0.02, (400, 2, 30)):
         sides = []
         for values in (first, again):
-            sides.append(ConditionVerdict("a", "recall", "better", values.mean(), stats.sem(values)))
+            sides.append(ConditionVerdict("a", "b", "recall", "better", values.mean(), stats.sem(values)))
         repeated.append(RepeatedVerdict(*sides))
     assert replication_statistics(repeated).mean_z == pytest.approx(EXPECTED_Z, abs=0.08)
 

@@ -213,6 +213,12 @@ TUNE = "tune: {over: {OVER}, sampler: grid, widen: on}\n"
             "variant has 0.1, as the study gives it",
         ),
         (
+            "model.heads: {choice: [2, 3]}",
+            "line 7: tune.over.model.heads.choice: has too few numbers to be widened: each lies at an edge; given "
+            "[2, 3]; allowed: 3 or more. Add a third number, as 4, or take model.heads out of `over`, so that every "
+            "variant has 1, as the study gives it",
+        ),
+        (
             "training.lr: {choice: [1]}",
             "line 7: tune.over.training.lr.choice: has too few numbers to be widened: each lies at an edge; given "
             "[1]; allowed: 3 or more. Add two numbers that go on with it, or take training.lr out of `over`, so that "

@@ -16,6 +16,7 @@ from ablate.report.atlas.page import PAGE_FILE, PICTURE, write_atlas
 from ablate.report.atlas.published import published_studies, published_study
 from ablate.report.atlas.registry import REGISTRY, RegistryRow
 from ablate.report.atlas.tables import is_out_of_reach, verdicts_in_conditions
+from ablate.report.words import level_word
 
 NAMES = ("short", "middle", "long")
 BEATS = claim("beats", metric="score")
@@ -99,6 +100,30 @@ def test_a_claim_is_confirmed_where_the_conditions_that_were_trained_again_say_s
     (found,) = published_study(folder).claims
     assert found.confirmation == expected
     assert found.verdict == ("supported" if expected == "confirmed" else "not confirmed")
+
+
+def test_a_condition_that_was_trained_again_is_marked_whatever_came_of_it(tmp_path):
+    folder = publish(tmp_path, "made", claims=[BEATS, BEATS_BY_FAR])
+    publish(tmp_path, "made@confirm", -GROWING, claims=[BEATS, BEATS_BY_FAR], only=("middle", "long"))
+    beats, beats_by_far = published_study(folder).claims
+    assert {beats.verdict, beats_by_far.verdict} == {"not confirmed"}
+    assert verdicts_in_conditions(beats) == (
+        "short: supported, middle: supported (trained again), long: supported (trained again)"
+    )
+    assert verdicts_in_conditions(beats_by_far) == (
+        "short: refuted, middle: inconclusive, long: supported (trained again)"
+    )
+
+
+def test_a_card_and_the_table_of_open_claims_have_the_level_of_the_registry(tmp_path):
+    publish(tmp_path, "good", claims=[BEATS, MATCHES])
+    publish(tmp_path, "noisy", NOISY, "each", claims=[BEATS, MATCHES])
+    write_atlas(tmp_path, "# Atlas")
+    page = (tmp_path / PAGE_FILE).read_text()
+    levels = {row["id"]: f"{level_word(float(row['level']))} %" for row in read_csv(tmp_path / REGISTRY)}
+    assert f"Difference \\[{levels[id_of('good', BEATS)]}\\]" in page
+    (line,) = [line for line in page.splitlines() if id_of("noisy", BEATS) in line]
+    assert f"| {levels[id_of('noisy', BEATS)]} |" in line
 
 
 @pytest.mark.parametrize(("how", "expected"), [("condition=short", "confirmed"), ("seeds=3", "not repeated")])
@@ -200,6 +225,16 @@ def test_a_statement_on_a_claim_that_no_study_makes_is_refused_with_its_line(tmp
     assert unknown.startswith(f"{where}; given 'made.0a1b2c'")
     assert study.startswith(f"{where}; given 'made'")
     assert not (tmp_path / PAGE_FILE).exists()
+
+
+@pytest.mark.parametrize(("separator", "where"), [(", ", ":3"), ('""', "")])
+def test_ids_that_are_parted_by_something_else_than_a_blank_are_refused(tmp_path, separator, where):
+    publish(tmp_path, "made")
+    known = id_of("made", BEATS)
+    statements = listing(tmp_path, f'"{known}{separator}{id_of("made", BEATS_BY_FAR)}"')
+    with pytest.raises(AblateError, match=f"Did you mean '{known}'") as refused:
+        write_atlas(tmp_path, "# Atlas", statements)
+    assert str(refused.value).startswith(f"{statements}{where}: claims: is the id of no claim of this atlas")
 
 
 @pytest.mark.parametrize("name", [PAGE_FILE, PICTURE, REGISTRY])

@@ -54,14 +54,16 @@ def refuse_unknown_ids(path: Path, statements: Sequence[Constructed], known: Col
 
 
 def _unknown_id(path: Path, claim_id: str, known: Collection[str]) -> Problem:
-    """Returns the problem of an id that no claim has, with the first line of the file on which it stands."""
+    """Returns the problem of an id that no claim has, with the first line of the file on which it stands as a whole."""
+    whole = re.compile(rf'(?<![^\s,"]){re.escape(claim_id)}(?![^\s,"])')
     lines = path.read_text("utf-8").splitlines()
-    numbers = [number for number, line in enumerate(lines, 1) if claim_id in re.split(r'[\s,"]+', line)]
+    # In a file the quotation marks of a cell are doubled, so that an id with one stands on no line.
+    first = next((number for number, line in enumerate(lines, 1) if whole.search(line)), None)
     return Problem(
         "is the id of no claim of this atlas",
         ("claims",),
         claim_id,
         hint=nearest(claim_id, known) or "Run its study, or remove the id",
-        line=numbers[0],
+        line=first,
         source=str(path),
     )

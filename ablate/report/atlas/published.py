@@ -18,7 +18,6 @@ from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.names import confirmed, confirming, stem
 from ablate.records.folder import TRENDS, StudyFolder
 from ablate.report.summary import Spent, spent
-from ablate.report.tables.verdicts import planned_rows
 from ablate.report.words import Row
 
 Confirmation = Literal["", "measured", "confirmed", "not confirmed", "not repeated"]
@@ -43,12 +42,12 @@ class PublishedClaim:
     claim: Claim
     row: ClaimRow
     level: float
-    """The level of the interval of `row`, which counts the comparisons and claims of its study."""
+    """The level at which the claim was judged; see `JudgedClaim.level`."""
     in_conditions: Sequence[ClaimRow]
     """The claim in each condition, or on the one task, that it is judged in."""
     confirmation: Confirmation
     repeated_in: Sequence[str]
-    """Of the conditions that decided the claim, those that were trained again on fresh seeds."""
+    """Of the conditions in which the claim is decided, those that were trained again on fresh seeds."""
 
     @property
     def verdict(self) -> str:
@@ -64,7 +63,6 @@ class PublishedStudy:
 
     facts: StudyFacts
     claims: Sequence[PublishedClaim]
-    rows: Sequence[Row]
     """The planned comparisons of its report."""
     trends: Sequence[Row]
     """The trends along a number of its conditions; none where nothing orders them."""
@@ -100,7 +98,6 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
     return PublishedStudy(
         facts=evidence.facts,
         claims=_published_claims(evidence, confirmations),
-        rows=planned_rows(folder.comparisons()),
         trends=folder.beside(TRENDS),
         spent=spent(evidence),
         spent_again=Spent(sum(cost.trainings for cost in costs), sum(cost.seconds for cost in costs)),
@@ -136,11 +133,11 @@ def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
 
 def _all_repeated(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[RepeatedVerdict]:
     """Returns the comparisons that the runs of a confirmation have judged again, once in each condition."""
-    by_place: dict[tuple[str, str], RepeatedVerdict] = {}
+    by_comparison: dict[tuple[str, str, str], RepeatedVerdict] = {}
     for again in confirmations:
         for repeated in repeated_verdicts(evidence, again):
-            by_place.setdefault((repeated.first.variant, repeated.first.condition), repeated)
-    return [*by_place.values()]
+            by_comparison.setdefault(repeated.first.comparison, repeated)
+    return [*by_comparison.values()]
 
 
 def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[PublishedClaim]:

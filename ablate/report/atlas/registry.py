@@ -27,7 +27,7 @@ class RegistryRow:
     conditions: str
     """What the claim comes to in each condition, or on its one task: `name verdict; …`."""
     verdict: str
-    """`supported`, `refuted` or `inconclusive`."""
+    """`supported`, `refuted` or `inconclusive`, by the first seeds alone."""
     metric: str
     decided_by: str
     """The condition of which the numbers are or, where one number is over conditions, how they are taken together."""
@@ -38,7 +38,10 @@ class RegistryRow:
     ci_high: float
     """Upper bound of the same interval."""
     level: float
-    """The level of that interval, which counts the comparisons and claims of its study."""
+    """The level at which the claim was judged, and of that interval where there is one.
+
+    It is 95 % where the study judges one thing, and higher where several comparisons and claims share the 5 %.
+    """
     n: int
     """Seeds, or processes of a measurement."""
     reason: str
@@ -46,7 +49,10 @@ class RegistryRow:
     confirmation: Confirmation
     """What fresh seeds gave; empty where the claim is inconclusive."""
     repeated_in: str
-    """Of the conditions that decided the claim, those that were trained again on fresh seeds: `name; …`."""
+    """Of the conditions in which the claim is decided, those that were trained again on fresh seeds: `name; …`.
+
+    What they gave is in `confirmation`.
+    """
     declared: str
     """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""
     trained: str
@@ -56,7 +62,7 @@ class RegistryRow:
     each trial ended is in the store, which is not published.
     """
     commit: str
-    """Commit of the code that made the report; empty where none is known."""
+    """Commit of the code that collected the evidence; empty where none is known."""
 
 
 def registry(studies: Sequence[PublishedStudy]) -> pd.DataFrame:

@@ -11,12 +11,12 @@ from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim
 from ablate.report.atlas.by_construction import Constructed
 from ablate.report.atlas.published import PublishedClaim, PublishedStudy
-from ablate.report.sentences.levels import level_of_claims
+from ablate.report.sentences.levels import levels_in_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.tables.directions import direction_of
 from ablate.report.tables.trends import trend_difference
 from ablate.report.tables.verdicts import difference_of, names_of, row_name
-from ablate.report.words import NOTHING, Column, Row, Table, count, message, tabulated, text
+from ablate.report.words import NOTHING, Column, Row, Table, count, level_word, message, tabulated, text
 
 BEYOND = 4
 """How many times the seeds that it has a claim may need and still be called open: with more it is out of reach."""
@@ -59,7 +59,7 @@ def _decimal(value: float) -> str:
 
 def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Table:
     """Returns the claims of a card with their conditions, in the direction of each metric."""
-    level = level_of_claims(study.rows, study.facts)
+    level = levels_in_words([claim.level for claim in claims])
     columns = [
         Column("id", "Id"),
         Column("claim", "Claim"),
@@ -83,12 +83,16 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
         "conditions": verdicts_in_conditions(claim),
         "difference": difference_of(row, direction_of(study.facts, claim.row.task, claim.row.metric)),
         "n": count(claim.row.n),
+        "level": f"{level_word(claim.level)} %",
         "reason": reason_in_words(study, claim) if is_open else "",
     }
 
 
 def verdicts_in_conditions(claim: PublishedClaim) -> str:
-    """Returns the only condition of a claim; of several each with what the claim comes to, marked where repeated."""
+    """Returns the only condition of a claim; of several each with what the claim comes to, and a mark.
+
+    The mark is on conditions in which the claim is decided and that were trained again, whatever fresh seeds gave.
+    """
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task
     verdicts = []
@@ -110,7 +114,8 @@ def trend_lines(study: PublishedStudy) -> list[str]:
 
 def _trend_line(row: Row, study: PublishedStudy, name: str) -> str:
     """Returns the sentence on one trend; `name`: that of its variant for readers."""
-    return message("atlas.trend", name, trend_difference(row, study.facts), text(row["along"]))
+    level = level_word(float(row["level"]))
+    return message("atlas.trend", name, trend_difference(row, study.facts), text(row["along"]), level)
 
 
 def is_out_of_reach(claim: PublishedClaim) -> bool:
@@ -130,6 +135,7 @@ def out_of_reach_table(claims: Sequence[tuple[PublishedStudy, PublishedClaim]]) 
         Column("id", "Id"),
         Column("claim", "Claim"),
         Column("difference", "Difference", True),
+        Column("level", "Level", True),
         Column("n", "n", True),
         Column("reason", "Not decided, because"),
     ]

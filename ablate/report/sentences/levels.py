@@ -30,7 +30,7 @@ def level_of(rows: Sequence[Row]) -> str:
     """Returns `99.3 %`, the level of the intervals of some rows; `95 to 97.5 %` where they stopped at other looks."""
     levels = [number(row.get("level")) for row in rows]
     known = [level for level in levels if level is not None]
-    return _levels_in_words(known or [1 - NOMINAL])
+    return levels_in_words(known or [1 - NOMINAL])
 
 
 def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
@@ -50,10 +50,10 @@ def level_of_claims(rows: Sequence[Row], facts: StudyFacts) -> str:
     levels = [1 - NOMINAL * weight / size for weight in weights(len(facts.plan.looks) or 1)]
     if any(claim.metric in DERIVED and DERIVED[claim.metric].kind == "ratio" for claim in facts.claims):
         levels.append(1 - NOMINAL / size)  # What is measured is looked at once.
-    return _levels_in_words(levels)
+    return levels_in_words(levels)
 
 
-def _levels_in_words(levels: Sequence[float]) -> str:
-    """Returns `99.3 %`, or `95 to 97.5 %`."""
+def levels_in_words(levels: Sequence[float]) -> str:
+    """Returns `99.3 %`, or `95 to 97.5 %` where the levels differ; of at least one."""
     ends = dict.fromkeys(level_word(level) for level in (min(levels), max(levels)))
     return f"{' to '.join(ends)} %"

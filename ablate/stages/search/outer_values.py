@@ -110,4 +110,6 @@ def _third_number(rising: Sequence[float]) -> str:
         return "two numbers that go on with it"
     low, high = rising
     third = high * high / low if low > 0 else 2 * high - low
+    if isinstance(low, int) and isinstance(high, int) and third % 1:
+        third = 2 * high - low  # A path of whole numbers takes no other.
     return f"a third number, as {third:.{EXACT}g}"

@@ -25,7 +25,7 @@ def published(name, metric=ACCURACY, confirmation="confirmed"):
     on_score = [replace(one, metric="score") for one in KINDS]
     evidence = study_over(GROWING, "every", names=("short", "middle", "long"), metric=metric, claims=on_score)
     facts = replace(evidence.facts, study=name)
-    study = PublishedStudy(facts, [], [], [], Spent(10, 60.0), Spent(0, 0.0), [])
+    study = PublishedStudy(facts, [], [], Spent(10, 60.0), Spent(0, 0.0), [])
     pairs = []
     for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
         row = judged.row()
