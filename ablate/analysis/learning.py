@@ -90,7 +90,7 @@ class ConvergenceRow:
     In the units of the metric, oriented: above 0 the runs became better.
     """
     improving: bool
-    """Whether the variant was still improving when training ended, by the rule of `convergence`."""
+    """True of a variant that was still improving when training ended, by the rule of `convergence`."""
 
 
 @once_per_owner

@@ -34,7 +34,7 @@ class ConditionVerdict:
 
     variant: str
     baseline: str
-    """What the variant is compared with."""
+    """The other side of the comparison: a variant, or the baseline."""
     condition: str
     verdict: Verdict
     diff: float

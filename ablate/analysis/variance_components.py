@@ -18,7 +18,7 @@ class VarianceComponent:
     variance: float
     """In the square of the estimate's unit; below 0 where it is subtracted."""
     df: float
-    """Its degrees of freedom."""
+    """The degrees of freedom of that variance."""
 
 
 def satterthwaite(components: Sequence[VarianceComponent], least_df: float = 0.0) -> StandardError:

@@ -34,6 +34,10 @@ class Spent:
     trainings: int
     seconds: float
 
+    def __add__(self, other: Spent) -> Spent:
+        """Returns the cost of both."""
+        return Spent(self.trainings + other.trainings, self.seconds + other.seconds)
+
 
 def spent(evidence: Evidence) -> Spent:
     """Returns what the trials of a study cost, those of tuning and at other rates among them.

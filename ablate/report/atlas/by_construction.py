@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -18,7 +18,7 @@ class Constructed:
     says: str
     """The statement of the notes."""
     because: str
-    """Why no training is needed to decide it."""
+    """The reason for which no training is needed to decide it."""
     test: str
     """Path of the test, from the top of the repository."""
     claims: str
@@ -30,27 +30,23 @@ class Constructed:
         return self.claims.split()
 
 
-def read_constructed(path: Path) -> list[Constructed]:
-    """Returns the statements of a CSV file with the columns of `Constructed`. Raises `AblateError`."""
+def read_constructed(path: Path, known: Collection[str]) -> list[Constructed]:
+    """Returns the statements of a CSV file with the columns of `Constructed`.
+
+    known: the ids of all claims of the atlas. Raises `AblateError`, also for each id that is none of them.
+    """
     columns = [field.name for field in fields(Constructed)]
     statements = []
     for row in read_csv(path, columns):
         statements.append(Constructed(**{column: row[column] for column in columns}))
-    return statements
 
-
-def refuse_unknown_ids(path: Path, statements: Sequence[Constructed], known: Collection[str]) -> None:
-    """Raises `AblateError` for the ids in a file of statements that no claim of the atlas has.
-
-    known: the ids of all claims.
-    """
     problems = []
     for statement in statements:
-        for claim_id in statement.claim_ids:
-            if claim_id not in known:
-                problems.append(_unknown_id(path, claim_id, known))
+        unknown = [claim_id for claim_id in statement.claim_ids if claim_id not in known]
+        problems += [_unknown_id(path, claim_id, known) for claim_id in unknown]
     if problems:
         raise AblateError("\n".join(str(problem) for problem in problems))
+    return statements
 
 
 def _unknown_id(path: Path, claim_id: str, known: Collection[str]) -> Problem:

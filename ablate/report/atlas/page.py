@@ -11,7 +11,7 @@ import pandas as pd
 from ablate.analysis.replication import RepeatedVerdict, replication_statistics
 from ablate.base.errors import AblateError
 from ablate.base.files import destination, write_whole
-from ablate.report.atlas.by_construction import Constructed, read_constructed, refuse_unknown_ids
+from ablate.report.atlas.by_construction import Constructed, read_constructed
 from ablate.report.atlas.figure import ORDER, condition_rows, figure_rows
 from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy, published_studies
 from ablate.report.atlas.registry import REGISTRY, registry
@@ -69,7 +69,7 @@ class Card:
         if not first.trainings:
             return ""
         again = self.study.spent_again
-        both = _minutes(first.seconds + again.seconds) if again.trainings else 0
+        both = _minutes((first + again).seconds) if again.trainings else 0
         return message("atlas.cost", first.trainings, _minutes(first.seconds), both)
 
 
@@ -102,11 +102,10 @@ def write_atlas(results: Path, intro: str, by_construction: Path | None = None) 
         )
     constructed: list[Constructed] = []
     if by_construction is not None:
-        constructed = read_constructed(by_construction)
-        known: set[str] = set()
+        ids: set[str] = set()
         for study in studies:
-            known |= {claim.id for claim in study.claims}
-        refuse_unknown_ids(by_construction, constructed, known)
+            ids |= {claim.id for claim in study.claims}
+        constructed = read_constructed(by_construction, ids)
 
     claims = sorted_claims(studies, constructed)
     rows = figure_rows(claims.on_cards)

@@ -45,9 +45,27 @@ class PublishedClaim:
     """The level at which the claim was judged; see `JudgedClaim.level`."""
     in_conditions: Sequence[ClaimRow]
     """The claim in each condition, or on the one task, that it is judged in."""
-    confirmation: Confirmation
-    repeated_in: Sequence[str]
-    """Of the conditions in which the claim is decided, those that were trained again on fresh seeds."""
+    fresh_verdicts: Mapping[str, str]
+    """Condition → the verdict of the claim there on fresh seeds, of those that were trained again."""
+
+    @property
+    def repeated_in(self) -> list[str]:
+        """The conditions in which the claim is decided and that were trained again on fresh seeds."""
+        decided = [row.task for row in self.in_conditions if row.verdict != "inconclusive"]
+        return [condition for condition in decided if condition in self.fresh_verdicts]
+
+    @property
+    def confirmation(self) -> Confirmation:
+        """The outcome of fresh seeds, in the conditions of `repeated_in`."""
+        if self.row.verdict == "inconclusive":
+            return ""
+        if is_measured(self.claim):
+            return "measured"
+        if not self.repeated_in:
+            return "not repeated"
+        first = {row.task: row.verdict for row in self.in_conditions}
+        is_same = all(self.fresh_verdicts[condition] == first[condition] for condition in self.repeated_in)
+        return "confirmed" if is_same else NOT_CONFIRMED
 
     @property
     def verdict(self) -> str:
@@ -63,7 +81,6 @@ class PublishedStudy:
 
     facts: StudyFacts
     claims: Sequence[PublishedClaim]
-    """The planned comparisons of its report."""
     trends: Sequence[Row]
     """The trends along a number of its conditions; none where nothing orders them."""
     spent: Spent
@@ -94,13 +111,12 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
             f"call the folder {name}, or move it out of {folder.results}"
         )
     confirmations = _confirmations_of(folder)
-    costs = [spent(again) for again in confirmations]
     return PublishedStudy(
         facts=evidence.facts,
         claims=_published_claims(evidence, confirmations),
         trends=folder.beside(TRENDS),
         spent=spent(evidence),
-        spent_again=Spent(sum(cost.trainings for cost in costs), sum(cost.seconds for cost in costs)),
+        spent_again=sum(map(spent, confirmations), start=Spent(0, 0.0)),
         repeated=[] if evidence.only_measured else _all_repeated(evidence, confirmations),
     )
 
@@ -150,9 +166,6 @@ def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> 
     for judged in judged_claims(runs_of(evidence)):
         if evidence.only_measured and not is_measured(judged.claim):
             continue
-        decided = [row for row in judged.rows_in_conditions() if row.verdict != "inconclusive"]
-        verdicts = _verdicts_by_condition(repeated.get(judged.claim.hash, []))
-        trained_again = [row for row in decided if row.task in verdicts]
         claims.append(
             PublishedClaim(
                 id=f"{evidence.facts.study}.{judged.claim.hash[:DIGITS]}",
@@ -160,8 +173,7 @@ def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> 
                 row=judged.row(),
                 level=judged.level,
                 in_conditions=judged.rows_in_conditions(),
-                confirmation=_confirmation(judged, trained_again, verdicts),
-                repeated_in=[row.task for row in trained_again],
+                fresh_verdicts=_verdicts_by_condition(repeated.get(judged.claim.hash, [])),
             )
         )
     return claims
@@ -175,21 +187,3 @@ def _verdicts_by_condition(repeated: Sequence[JudgedClaim]) -> dict[str, str]:
             if row.n:
                 verdicts.setdefault(row.task, row.verdict)
     return verdicts
-
-
-def _confirmation(
-    judged: JudgedClaim, trained_again: Sequence[ClaimRow], verdicts: Mapping[str, str]
-) -> Confirmation:
-    """Returns what fresh seeds gave for a claim.
-
-    trained_again: the claim in each condition that decided it and was trained again. verdicts: condition → verdict
-    there on fresh seeds.
-    """
-    if judged.row().verdict == "inconclusive":
-        return ""
-    if is_measured(judged.claim):
-        return "measured"
-    if not trained_again:
-        return "not repeated"
-    is_same = all(verdicts[row.task] == row.verdict for row in trained_again)
-    return "confirmed" if is_same else NOT_CONFIRMED

@@ -49,9 +49,9 @@ class RegistryRow:
     confirmation: Confirmation
     """What fresh seeds gave; empty where the claim is inconclusive."""
     repeated_in: str
-    """Of the conditions in which the claim is decided, those that were trained again on fresh seeds: `name; …`.
+    """The conditions in which the claim is decided and that were trained again on fresh seeds: `name; …`.
 
-    What they gave is in `confirmation`.
+    The outcome is in `confirmation`.
     """
     declared: str
     """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""

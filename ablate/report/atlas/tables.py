@@ -11,12 +11,12 @@ from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim
 from ablate.report.atlas.by_construction import Constructed
 from ablate.report.atlas.published import PublishedClaim, PublishedStudy
-from ablate.report.sentences.levels import levels_in_words
+from ablate.report.sentences.levels import level_of, levels_in_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.tables.directions import direction_of
 from ablate.report.tables.trends import trend_difference
 from ablate.report.tables.verdicts import difference_of, names_of, row_name
-from ablate.report.words import NOTHING, Column, Row, Table, count, level_word, message, tabulated, text
+from ablate.report.words import NOTHING, Column, Row, Table, count, message, tabulated, text
 
 BEYOND = 4
 """How many times the seeds that it has a claim may need and still be called open: with more it is out of reach."""
@@ -83,7 +83,7 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
         "conditions": verdicts_in_conditions(claim),
         "difference": difference_of(row, direction_of(study.facts, claim.row.task, claim.row.metric)),
         "n": count(claim.row.n),
-        "level": f"{level_word(claim.level)} %",
+        "level": levels_in_words([claim.level]),
         "reason": reason_in_words(study, claim) if is_open else "",
     }
 
@@ -114,8 +114,8 @@ def trend_lines(study: PublishedStudy) -> list[str]:
 
 def _trend_line(row: Row, study: PublishedStudy, name: str) -> str:
     """Returns the sentence on one trend; `name`: that of its variant for readers."""
-    level = level_word(float(row["level"]))
-    return message("atlas.trend", name, trend_difference(row, study.facts), text(row["along"]), level)
+    difference = trend_difference(row, study.facts)
+    return message("atlas.trend", name, difference, text(row["along"]), level_of([row]))
 
 
 def is_out_of_reach(claim: PublishedClaim) -> bool:

@@ -18,8 +18,8 @@ TICK = 0.28
 """Half the height of the tick of what is claimed, in rows."""
 BELOW = 0.32
 """How far below the interval of their row the dots of several conditions lie, in rows."""
-LABEL_LINES = 4
-"""Lines of a claim with the name of its study."""
+CLAIM_LINES = 4
+"""Lines at most of a claim with the name of its study."""
 DOT = 3.0
 """Points: the diameter of a condition."""
 
@@ -30,7 +30,7 @@ def claims(data: pd.DataFrame, conditions: pd.DataFrame, axis_label: str) -> Fig
     `data` is what `forest` takes, with the columns id and margins: a list of what the interval must lie above, or
     between. `conditions` has a row a claim and condition: id, value and holds, whether the claim is supported there.
     """
-    figure = forest(data, axis_label, zoom=False, label_lines=LABEL_LINES)
+    figure = forest(data, axis_label, zoom=False, label_lines=CLAIM_LINES)
     rows, _ = placed(data)
     (ax,) = figure.axes
     for row in rows.to_dict("records"):

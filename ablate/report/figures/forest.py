@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.report.figures.rows import (
-    LABEL_LINES,
+    MAX_LINES,
     draw_interval,
     draw_zero,
     panels_of_rows,
@@ -29,7 +29,7 @@ def forest(
     span: float | None = None,
     *,
     zoom: bool = True,
-    label_lines: int = LABEL_LINES,
+    label_lines: int = MAX_LINES,
 ) -> Figure:
     """Draws paired differences with their intervals over the margin and the placebo's interval.
 

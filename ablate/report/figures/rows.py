@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LABEL = 30  # Characters of a line of a label, of a figure of the page.
-LABEL_LINES = 2
+MAX_LINES = 2  # Lines of a label, where its figure asks for no more.
 PITCH = 0.24  # Inches from one row to the next.
 TALL_PITCH = 0.3  # The same where a label has two lines.
-LABEL_LINE = 0.12  # What a third line adds.
+LINE = 0.12  # Inches that each line after the second adds to it.
 MARKER = 4.4  # Points: the size of the marker of a mean, with its edge.
 MARKER_EDGE = 0.9  # Points: its width.
 INTERVAL_WIDTH = 1.3  # Points: the line of an interval.
@@ -60,7 +60,7 @@ def panels_of_rows(
     axis_label: str,
     pitch: float = PITCH,
     below: float = 0.0,
-    label_lines: int = LABEL_LINES,
+    label_lines: int = MAX_LINES,
 ) -> tuple[Figure, list[Axes]]:
     """Returns a figure with a panel for each of the `limits` of the same rows: of all and, if two, of a closer look.
 
@@ -71,7 +71,7 @@ def panels_of_rows(
     labels = [in_lines(label, width, label_lines) for label in data["label"]]
     num_lines = 1 + max(label.count("\n") for label in labels)
     if num_lines > 1 and not below:
-        pitch = max(pitch, TALL_PITCH + (num_lines - 2) * LABEL_LINE)
+        pitch = max(pitch, TALL_PITCH + (num_lines - 2) * LINE)
     bottom = float(data["y"].max()) + below + 0.6
     figure = new_figure(0.55 + pitch * (bottom + 0.6) + (0.2 if len(limits) > 1 else 0.0))
     panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()

@@ -20,7 +20,7 @@ from figures.looks import assert_readable, intervals
 KINDS = [claim("beats"), claim("beats", by=0.035), claim("matches", by=0.2), claim("does_not_lose", by=0.01)]
 
 
-def published(name, metric=ACCURACY, confirmation="confirmed"):
+def published(name, metric=ACCURACY, *, confirmed=True):
     """The claims of a study over three conditions, each with its study."""
     on_score = [replace(one, metric="score") for one in KINDS]
     evidence = study_over(GROWING, "every", names=("short", "middle", "long"), metric=metric, claims=on_score)
@@ -29,9 +29,9 @@ def published(name, metric=ACCURACY, confirmation="confirmed"):
     pairs = []
     for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
         row = judged.row()
-        outcome = confirmation if row.verdict != "inconclusive" else ""
         places = judged.rows_in_conditions()
-        one = PublishedClaim(f"{name}.{number}", judged.claim, row, judged.level, places, outcome, [])
+        fresh = {place.task: place.verdict if confirmed else "inconclusive" for place in places}
+        one = PublishedClaim(f"{name}.{number}", judged.claim, row, judged.level, places, fresh)
         pairs.append((study, one))
     return pairs
 
@@ -51,7 +51,7 @@ def test_a_row_says_its_study_and_its_claim_and_leaves_the_id_to_tables():
 
 
 def test_what_is_not_confirmed_has_no_mark_of_a_verdict():
-    rows = figure_rows(published("01-share", confirmation="not confirmed"))
+    rows = figure_rows(published("01-share", confirmed=False))
     assert {*rows["verdict"]} == {EXPLORATORY}
     assert {*rows["group"]} == {"not confirmed: 4 of 4"}
 
