@@ -135,13 +135,17 @@ class JudgedClaim:
         )
 
     def _shown_difference(self, at: ClaimAt) -> tuple[float, float, float]:
-        """Returns the difference at a place and the ends of its interval, in the unit that is shown; NaN for no end."""
+        """Returns the difference at a place and both ends of its interval, NaN where it has none, as tables show them.
+
+        Of what is measured they are shares, not logs of ratios.
+        """
+
+        def shown(value: float) -> float:
+            """Returns a value of the estimate as tables show it."""
+            return math.expm1(value * at.unit) if self.measured else value * at.unit
+
         low, high = at.estimate.interval(at.judged.alpha) or (NAN, NAN)
-        shown = [at.estimate.mean * at.unit, low * at.unit, high * at.unit]
-        if self.measured:
-            shown = [math.expm1(value) for value in shown]
-        diff, ci_low, ci_high = shown
-        return diff, ci_low, ci_high
+        return shown(at.estimate.mean), shown(low), shown(high)
 
     @property
     def _treatment(self) -> Treatment | None:

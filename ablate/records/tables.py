@@ -177,9 +177,15 @@ def _read(path: Path, columns: list[str] | None = None) -> tuple[pyarrow.Table, 
 
 
 def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
-    """Returns the rows of a CSV file as text, with these columns at least; none where there is no file.
+    """Returns the rows of a CSV file as text, as `numbered_rows` does, without their lines."""
+    return [row for _, row in numbered_rows(path, columns)]
 
-    Raises `AblateError` for a file that cannot be read, and for the first cell that is not of its column.
+
+def numbered_rows(path: Path, columns: Iterable[str] = ()) -> list[tuple[int, dict[str, str]]]:
+    """Returns the rows of a CSV file as text, each after the number of its last line; none where there is no file.
+
+    columns: those that the file has at least. Raises `AblateError` for a file that cannot be read, and for the first
+    cell that is not of its column.
     """
     remedy = "Restore it, or remove it and run again"
     content = content_of(path, remedy)
@@ -193,14 +199,14 @@ def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
         missing = [name for name in columns if name not in present]
         if missing:
             raise ValueError(f"the column {missing[0]} is missing")
-        rows: list[dict[str, str]] = []
+        rows: list[tuple[int, dict[str, str]]] = []
         for row in reader:
             if len(row) != len(present) or None in row.values():
                 raise ValueError(f"line {reader.line_num} must have as many cells as there are columns")
             for name, text in row.items():
                 if not _is_of_column(name, text):
                     raise ValueError(f"line {reader.line_num}: {shown(text)} is no {name}")
-            rows.append(row)
+            rows.append((reader.line_num, row))
         return rows
     except (ValueError, csv.Error) as error:
         raise AblateError(f"{path}: cannot be read ({error}). {remedy}") from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Problem, nearest
-from ablate.records.tables import read_csv
+from ablate.records.tables import numbered_rows
 
 
 @dataclass(frozen=True)
@@ -31,35 +30,30 @@ class Constructed:
 
 
 def read_constructed(path: Path, known: Collection[str]) -> list[Constructed]:
-    """Returns the statements of a CSV file with the columns of `Constructed`.
+    """Returns the statements of a CSV file with the columns of `Constructed`; none where there is no file.
 
     known: the ids of all claims of the atlas. Raises `AblateError`, also for each id that is none of them.
     """
     columns = [field.name for field in fields(Constructed)]
     statements = []
-    for row in read_csv(path, columns):
-        statements.append(Constructed(**{column: row[column] for column in columns}))
-
     problems = []
-    for statement in statements:
+    for line, row in numbered_rows(path, columns):
+        statement = Constructed(**{column: row[column] for column in columns})
+        statements.append(statement)
         unknown = [claim_id for claim_id in statement.claim_ids if claim_id not in known]
-        problems += [_unknown_id(path, claim_id, known) for claim_id in unknown]
+        problems += [_unknown_id(path, line, claim_id, known) for claim_id in unknown]
     if problems:
         raise AblateError("\n".join(str(problem) for problem in problems))
     return statements
 
 
-def _unknown_id(path: Path, claim_id: str, known: Collection[str]) -> Problem:
-    """Returns the problem of an id that no claim has, with the first line of the file on which it stands as a whole."""
-    whole = re.compile(rf'(?<![^\s,"]){re.escape(claim_id)}(?![^\s,"])')
-    lines = path.read_text("utf-8").splitlines()
-    # In a file the quotation marks of a cell are doubled, so that an id with one stands on no line.
-    first = next((number for number, line in enumerate(lines, 1) if whole.search(line)), None)
+def _unknown_id(path: Path, line: int, claim_id: str, known: Collection[str]) -> Problem:
+    """Returns the problem of an id on a line of the file that no claim has."""
     return Problem(
         "is the id of no claim of this atlas",
         ("claims",),
         claim_id,
         hint=nearest(claim_id, known) or "Run its study, or remove the id",
-        line=first,
+        line=line,
         source=str(path),
     )

@@ -21,7 +21,7 @@ from ablate.report.summary import Spent, spent
 from ablate.report.words import Row
 
 Confirmation = Literal["", "measured", "confirmed", "not confirmed", "not repeated"]
-"""What fresh seeds gave for a claim.
+"""The outcome of fresh seeds for a claim.
 
 Empty of one that is inconclusive; `measured` of one on time or memory, which no seed changes.
 """
@@ -56,7 +56,7 @@ class PublishedClaim:
 
     @property
     def confirmation(self) -> Confirmation:
-        """The outcome of fresh seeds, in the conditions of `repeated_in`."""
+        """What fresh seeds gave: the same verdict in each condition of `repeated_in`, or not."""
         if self.row.verdict == "inconclusive":
             return ""
         if is_measured(self.claim):
@@ -122,9 +122,9 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
 
 
 def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
-    """Returns the evidence of the confirmation of a study; of one that trained a condition at a time, of each run.
+    """Returns the evidence of the confirmation of a study: of the whole one or, without it, of runs of some conditions.
 
-    A run whose conditions another has trained too is left out.
+    Left out are runs that differ from the study in anything else.
     """
     whole = StudyFolder(folder.results, confirming(folder.name))
     if whole.has_report:
@@ -138,13 +138,21 @@ def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
         if all(difference.startswith(_IN_CONDITION) for difference in differences):
             conditions_of[other.name] = {*differences}
 
-    read: set[str] = set()
-    confirmations = []
+    return [StudyFolder(folder.results, name).evidence() for name in _covering(conditions_of)]
+
+
+def _covering(conditions_of: Mapping[str, set[str]]) -> list[str]:
+    """Returns the runs that have all conditions of any, those with most first; without one that adds no condition.
+
+    conditions_of: run → the conditions that it has trained.
+    """
+    covered: set[str] = set()
+    runs = []
     for name, conditions in sorted(conditions_of.items(), key=lambda item: -len(item[1])):
-        if not conditions <= read:
-            read |= conditions
-            confirmations.append(StudyFolder(folder.results, name).evidence())
-    return confirmations
+        if not conditions <= covered:
+            covered |= conditions
+            runs.append(name)
+    return runs
 
 
 def _all_repeated(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[RepeatedVerdict]:
@@ -157,7 +165,10 @@ def _all_repeated(evidence: Evidence, confirmations: Sequence[Evidence]) -> list
 
 
 def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[PublishedClaim]:
-    """Returns the claims of a study with their ids, but for those that wait for a training."""
+    """Returns the claims of a study with their ids; of one that is only measured, those on time and memory.
+
+    confirmations: the evidence of fresh seeds.
+    """
     repeated: dict[str, list[JudgedClaim]] = {}
     for again in confirmations:
         for judged in judged_claims(runs_of(again)):

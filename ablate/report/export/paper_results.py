@@ -254,7 +254,7 @@ def _caption_of_differences(
     if is_main_effect(rows[0], facts):
         against = message("paper.baseline_level")
     num_comparisons = len(planned_rows(report_data.comparisons))
-    size = family(rows, len(facts.plan.looks) or 1)
+    size = family(rows, len(facts.plan.looks))
     paired = replication_words(facts.replication).paired
     differences = message(
         "paper.differences",

@@ -11,14 +11,15 @@ from ablate.report.words import Row, level_word, message, number
 def family(rows: Sequence[Row], looks: int) -> int:
     """Returns the number of verdicts that share the level, as the levels of a study's rows tell it; 1 without any.
 
-    It is M of the level 1 − 0.05·w/M of a row, where w is the share of its look. looks: their number; 0 without any.
+    It is M of the level 1 − 0.05·w/M of a row, where w, the share of its look, is k times that of the first at look k.
+    looks: their number; 0 without any.
     """
     shares = []
     for row in rows:
         level = number(row.get("level"))
         if level is not None and level < 1:
             shares.append((1 - level) / (number(row.get("look")) or 1))
-    return round(NOMINAL * weights(looks)[0] / max(shares)) if shares else 1
+    return round(NOMINAL * weights(looks or 1)[0] / max(shares)) if shares else 1
 
 
 def family_in_words(num_comparisons: int, size: int, kind: str = "comparison") -> str:

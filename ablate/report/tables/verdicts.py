@@ -190,7 +190,7 @@ def num_pairs(rows: Sequence[Row]) -> str:
 
 def _corrected(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns the end of a caption that counts the comparisons and claims of the family; "" of one alone."""
-    size = family(rows, len(facts.plan.looks) or 1)
+    size = family(rows, len(facts.plan.looks))
     return message("verdicts.corrected", family_in_words(len(rows), size)) if size > 1 else ""
 
 

@@ -54,33 +54,26 @@ def read_objectives(
                 hint="Search for another cost",
             )
             if name == "seed_spread" and not is_metric:
-                _check_spread(
-                    problems, name, section, metrics=metrics, has_metric=not metrics.keys().isdisjoint(names)
-                )
+                _check_spread(problems, name, section.seeds, names, metrics)
     return [available[name] for name in names if name in available]
 
 
 def _check_spread(
-    problems: Gather,
-    name: str,
-    section: SearchSection | TuneSection,
-    *,
-    metrics: Collection[str],
-    has_metric: bool,
+    problems: Gather, name: str, seeds: int, objectives: Sequence[str], metrics: Collection[str]
 ) -> None:
-    """Collects what keeps the spread over seeds from being an objective.
+    """Collects in `problems` what keeps the spread over seeds from being an objective: no metric, or one seed.
 
-    metrics: all that the search may have. has_metric: whether one of them is an objective too.
+    name: that of the spread. objectives: the names of all. metrics: the names that the search may have of metrics.
     """
     problems.refuse(
-        not has_metric,
+        {*metrics}.isdisjoint(objectives),
         "",
         "is the spread of a metric, and the search has no metric",
         name,
         hint=f"Add one: {listed(metrics)}",
     )
     problems.refuse(
-        section.seeds < 2,
+        seeds < 2,
         "",
         "is a standard deviation over seeds, and the search has one seed",
         name,

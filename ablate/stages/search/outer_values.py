@@ -68,18 +68,20 @@ class OuterReader:
         rising = sorted(values)
         if len(rising) < LEAST:
             rule = "has too few numbers to be widened: each lies at an edge"
-            hint = f"Add {_third_number(rising)}, or {self._how_to_fix(parameter)}"
+            hint = f"Add {_what_to_add(rising)}, or {self._how_to_leave_out(parameter)}"
             raise Invalid("choice", rule, values, allowed=f"{LEAST} or more", hint=hint)
         if not goes_on(rising):
             rule = "goes on by no rule, so that `widen` has no next value"
             allowed = (
                 "one step, as 1, 2, 3; or one ratio, as 1, 2, 4, or that repeats each decade, as 1, 3, 10"
             )
-            raise Invalid("choice", rule, values, allowed=allowed, hint=f"Or {self._how_to_fix(parameter)}")
+            raise Invalid(
+                "choice", rule, values, allowed=allowed, hint=f"Or {self._how_to_leave_out(parameter)}"
+            )
         return {(parameter.path, side): self._beyond(parameter, rising, side) for side in GRID_SIDES}
 
-    def _how_to_fix(self, parameter: Parameter) -> str:
-        """Says how a path is left out of the search, with the one value that all variants then have."""
+    def _how_to_leave_out(self, parameter: Parameter) -> str:
+        """Says how a path is left out of the search, and which one value all variants then have."""
         _, baseline = self.reader.bases[0]
         value = short_label(value_at(baseline, parameter.path))
         return (
@@ -104,8 +106,8 @@ class OuterReader:
         return labelled
 
 
-def _third_number(rising: Sequence[float]) -> str:
-    """Returns a number with which two rising ones can be widened, in words; of one number, that more are needed."""
+def _what_to_add(rising: Sequence[float]) -> str:
+    """Says what makes a grid of one or two rising numbers one that can be widened: `a third number, as 4`."""
     if len(rising) < LEAST - 1:
         return "two numbers that go on with it"
     low, high = rising
