@@ -65,7 +65,7 @@ def panels_of_rows(
     """Returns a figure with a panel for each of the `limits` of the same rows: of all and, if two, of a closer look.
 
     `data` has the columns label and y. below: the room under the last row, in steps of y. A step is `pitch` inches, and
-    more where nothing is below and labels have several lines. label_lines: lines that a label has at most; a longer one is cut.
+    more where nothing is below and labels have several lines. label_lines: lines of a label at most; more are cut.
     """
     width = round(LABEL * figure_width() / WIDTH)
     labels = [in_lines(label, width, label_lines) for label in data["label"]]
