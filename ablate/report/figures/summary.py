@@ -16,15 +16,16 @@ from ablate.report.words import decimals_of, in_lines
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIZE = (9.375, 4.375)  # Inches: 900 × 420 pixels of a page.
-LETTERS = 104  # Of a line of the title.
+WIDTH = 6.25  # Inches: 600 pixels of a page, so that the words can be read where a phone shows them at 60 %.
+LETTERS = 66  # Of a line of the title.
+TITLE_LINES = 5
 DOT = 2.6  # Points: the diameter of a seed.
 
 # What the picture changes of the page's theme: larger text, drawn as shapes, since a README brings no font.
 SETTINGS: dict[str, Any] = {
     **PAGE,
     "font.size": 10.0,
-    "axes.titlesize": 11.0,
+    "axes.titlesize": 10.5,
     "axes.labelsize": 10.0,
     "xtick.labelsize": 9.0,
     "ytick.labelsize": 9.5,
@@ -45,7 +46,8 @@ def summary(
     from matplotlib.figure import Figure
 
     rows = data.assign(y=np.arange(len(data), dtype=float))
-    figure = Figure(figsize=SIZE)
+    heading = in_lines(title, LETTERS, TITLE_LINES)
+    figure = Figure(figsize=(WIDTH, 1.0 + 0.19 * len(heading.splitlines()) + 0.27 * len(rows)))
     ax = figure.subplots()
     ax.set(xlim=_limits(rows, margin), ylim=(len(rows) - 0.4, -0.6))
     draw_zero(ax, margin)
@@ -69,7 +71,7 @@ def summary(
     write_right(
         ax, dict(zip(rows["y"], told, strict=True)), dict(zip(rows["y"], colours, strict=True)), size=9
     )
-    figure.suptitle(in_lines(title, LETTERS, 2), x=0.01, ha="left", size=11, weight="bold")
+    figure.suptitle(heading, x=0.01, ha="left", size=10.5, weight="bold")
     figure.text(0.01, 0.005, footer, size=7.5, color=colour("soft"), va="bottom")
     figure.set_layout_engine("constrained", rect=(0, 0.05, 1, 0.95), h_pad=0.06)
     return figure
