@@ -99,7 +99,12 @@ def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: flo
         return Judged(1.0, 1.0, alpha, blocks[0].reason)
     if blocks:
         return Judged(1.0 if is_likeness(kind) else supported, refuted, alpha, blocks[0].reason)
-    why = Reason("slack", {"slack": slack}) if _is_within(slack, kind, x) else Reason("open")
+    if _is_within(slack, kind, x):
+        why = Reason("slack", {"slack": slack})
+    elif slack > 0 and min(map(_two_sided, _p_values(estimate, kind, x, 0.0))) <= alpha:
+        why = Reason("noise", {"slack": slack})
+    else:
+        why = Reason("open")
     return Judged(supported, refuted, alpha, why)
 
 

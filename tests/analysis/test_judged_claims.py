@@ -290,7 +290,7 @@ def test_a_claim_of_time_has_two_percent_of_slack(kind, by, log, verdict):
     assert row["n"] == 8
     assert row["diff"] == pytest.approx(math.expm1(-log), abs=2e-3)
     assert row["ci_low"] < row["diff"] < row["ci_high"]
-    assert code(row) == ("slack" if by == 0.01 else "open" if verdict == "inconclusive" else "")
+    assert code(row) == ("slack" if by == 0.01 else "noise" if verdict == "inconclusive" else "")
 
 
 def test_what_was_not_measured():
