@@ -96,7 +96,7 @@ def fault(part: Any, rule: str, text: str, name: str) -> Fault:
 
 
 def breaches(section: ModelSection, signature: Signature, parts: Collection[type]) -> dict[str, str]:
-    """Returns, for each rule that the model of a section has to keep, a sentence on its first breach, empty without.
+    """Returns rule → a sentence on the model's first breach of it, or an empty string where it keeps the rule.
 
     `parts` are the classes whose statements, shapes and gradients are looked at. Where a statement is unclear, `states`
     is the only key; where two calls differ, only breaches found before it and that of `gradient` are told. Seeds

@@ -142,7 +142,10 @@ def _real_queries(weights: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _real_keys(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """Returns booleans (B, T_k), True for keys that are not padding; weights (B, H, T_q, T_k) give only the shape."""
+    """Returns which keys are real, booleans (B, T_k): those that the mask lets a query read, all where it is None.
+
+    weights: (B, H, T_q, T_k), of which only shape and device are read.
+    """
     all_bk = torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
     real = real_positions(mask, weights.shape[3])
     return all_bk if real is None else all_bk & real

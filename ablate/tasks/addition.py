@@ -135,10 +135,10 @@ def _sums(digits: Integers) -> Integers:
 
 
 def _problems(digits: Integers, lengths: Integers) -> Integers:
-    """Returns the tokens of both numbers as we write them, with the plus between them, (B, 2n + 1).
+    """Returns the tokens of `first + second`, most significant digit first, (B, 2n + 1).
 
-    digits: (B, 2, n), the units first. lengths: the digits of each number that count, (B, 1). What follows the second
-    number in a row means nothing.
+    digits: (B, 2, n), the units first. lengths: the digits of each number that count, (B, 1); where they are fewer than
+    n, what follows the second number in its row means nothing.
     """
     most = digits.shape[2]
     first = FIRST_SYMBOL + backwards(digits[:, 0], lengths)

@@ -208,8 +208,8 @@ class Vocabulary:
     """Codes, counted from `marks`, for the most frequent symbols of training data; all others are `UNKNOWN`, 0."""
 
     def __init__(self, texts: Iterable[Sequence[str]], limit: int, marks: int = 2) -> None:
-        """Gives codes to the `limit` most frequent symbols of texts, the most frequent first,
-        ties in the order of the symbols.
+        """Gives codes, counted from `marks`, to the `limit` most frequent symbols of texts: the most frequent first,
+        equally frequent ones in sorted order.
 
         marks: how many codes stand before those of symbols, for unknown ones, padding, and so on.
         """

@@ -77,8 +77,8 @@ class KernelRegression(Generated, Regression):
         return {name: {"r2": 1 - error / VARIANCE, "loss": error} for name, error in errors.items()}
 
     def slices(self) -> Slices:
-        """Returns slice → field → value: `noisier`, twice the noise, `fewer`, half of the pairs, unless there is only
-        one, and `more`, twice as many.
+        """Returns the config fields that each slice changes: `noisier` has twice the noise, `more` twice the pairs, and
+        `fewer` half the pairs, rounded down; it is left out where there is only one pair.
         """
         num_pairs = self.config.num_pairs
         slices: dict[str, Mapping[str, float]] = {"noisier": {"noise": 2 * self.config.noise}}

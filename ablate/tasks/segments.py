@@ -56,8 +56,8 @@ class Segments(Generated, Classification):
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
     def constants(self) -> Constants:
-        """Returns `without_telling_tokens_apart` → `accuracy`:
-        that of the likelier answer for each boundary between the segments.
+        """Returns `without_telling_tokens_apart` → `accuracy`: what a model reaches that sees only where the second
+        segment begins, and gives the answer that is likelier for that place.
         """
         chances = np.zeros((self.config.seq_len, 2))  # Of each boundary with each target.
         for place, distances in self._places():

@@ -35,8 +35,8 @@ class Columns(Rows):
         "The given columns whose numbers are names."
 
         def build(self, *args: Any, **kwargs: Any) -> Rows:
-            """Returns the task for numbers or for labels, by the cells of the target; reads the file.
-            Raises `Invalid` where it is not as stated.
+            """Reads the file and returns a task that predicts numbers or labels: as `predict` says or, without it, as
+            the cells of the target are. Raises `Invalid` where the file does not fit the config.
             """
             asks_for_number = row_data(self.file, self).signature.num_outputs == 1
             return NumberOfRow(self) if asks_for_number else LabelOfRow(self)
@@ -45,8 +45,8 @@ class Columns(Rows):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> RowData:
-        """Returns the given columns and the target of a table; raises `Invalid` where one is missing,
-        or is not what the config states.
+        """Reads the inputs and targets of a table: standardised numbers, or codes of labels. Raises `Invalid` where a
+        column is missing or does not fit the config.
 
         Inputs are, for each row, the values of its columns, and the first feature of each, 0 where there is none:
         (N, 2, C).

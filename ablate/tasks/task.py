@@ -161,8 +161,8 @@ class Task(ABC):
     "Number of distinct examples that the task can draw, for training and evaluation together."
 
     def check_declared(self) -> None:
-        """Raises `Invalid` where the task does not declare `outcome` as one of its values,
-        or `sampling` as a `Sampling`.
+        """Raises `Invalid` unless the task's `outcome` is `graded` or `all_or_nothing`, and its `sampling` a
+        `Sampling`.
         """
         name = type(self).__name__
         allowed = get_args(Outcome)

@@ -80,8 +80,9 @@ def evaluate_on_test(model: Model, task: Task, seed: int, device: str) -> TestEv
 
 
 def slices_of(model: Model, task: Task) -> dict[str, Task]:
-    """Returns slice → the task whose test split is that slice, for each evaluation slice that a model can read: one
-    of fixed length cannot read inputs or sources longer than those of `task`.
+    """Returns slice → the task whose test split is that slice, for each slice that the model can read.
+
+    A model of fixed length cannot read inputs or sources that are longer than those of `task`.
     """
     slices = {name: task.sliced(name) for name in task.slices()}
     if model.any_length:

@@ -132,7 +132,7 @@ class Trainer:
 
     @property
     def is_evaluated(self) -> bool:
-        """True where the number of steps made is a multiple of `eval_every`, or all."""
+        """True after every `eval_every` steps, and after the last step."""
         return self.is_last or self.state.done % self.training.eval_every == 0
 
     @property

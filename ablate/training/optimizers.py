@@ -135,8 +135,9 @@ class SGD(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """Updates in place each parameter that has a gradient, and its b; the others stay. Weight decay is not
-        applied here.
+        """Updates in place each parameter that has a gradient, and its momentum buffer b; the others stay.
+
+        Weight decay is not applied here.
         """
         try:
             self._update(lr, fused=True)

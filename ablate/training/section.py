@@ -73,8 +73,8 @@ class TrainingSection(StrictModel):
         return min(size, task.sampling.validation or size)
 
     def forwarded(self, task: Task) -> int:
-        """Returns how many examples a training forwards without training on them, at most: before the first step, in
-        all evaluations, and in all tests.
+        """Returns how many examples a training forwards without a gradient, at most: for the initial loss, in all
+        evaluations, and in all tests.
         """
         initial = min(INITIAL, task.sampling.validation or INITIAL)
         return initial + len(self.reports) * self.validation_size(task) + self._tested(task)
