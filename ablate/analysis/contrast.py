@@ -64,6 +64,8 @@ class Contrast:
     """Whether a side is a value that the task declares: near guessing, say."""
     obstacle: Reason | None = None
     """Why the values of a derived metric say nothing; None where they do."""
+    of_arrival: bool = False
+    """Whether the metric is the time to a target: runs without a value have not reached it, diverged or not."""
     seeds: Sequence[int] = ()
     """The numbers of its pairs in their order, or of all unpaired runs; none where runs have no numbers."""
 
@@ -185,7 +187,12 @@ class Contrast:
 
     @property
     def _unstable(self) -> Reason:
-        """The reason that runs diverged; it says so where they count for nothing, and where they are all of a side."""
+        """The reason that runs diverged, or did not reach their target.
+
+        It says so where they count for nothing, and where they are all of a side.
+        """
+        if self.of_arrival:
+            return Reason("unreached", {"runs": float(self.diverged)})
         numbers = {"diverged": float(self.diverged)}
         if self.metric.floor is None:
             numbers["counted"] = 0.0

@@ -49,6 +49,8 @@ class Estimator:
     """Its own estimate of a difference, where the kind does not say it."""
     slack: Callable[[Measure, Runs], float] = lambda measure, runs: 0.0
     """What a difference must exceed, in the units of the estimate."""
+    of_arrival: bool = False
+    """As `Contrast.of_arrival`."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ class Measure:
             a_less, b_less = less
             plus.append(b_less)
             minus.append(a_less)
-        return Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
+        contrast = Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
+        of_arrival = self.estimator is not None and self.estimator.of_arrival
+        return replace(contrast, of_arrival=of_arrival)
 
     def _spread(self, runs: Runs, groups: Groups) -> Differences:
         """Returns how much nearer A is to its median than B to its own, on each seed (Brown and Forsythe 1974)."""

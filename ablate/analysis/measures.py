@@ -52,7 +52,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "solved_rate": Estimator(by_seed=_solved),
     "divergence_rate": Estimator(by_seed=_diverged),
     "seed_spread": Estimator(),
-    "steps_to_target": Estimator(by_seed=_arrived, obstacle=_late, refined=_within_training),
+    "steps_to_target": Estimator(by_seed=_arrived, obstacle=_late, refined=_within_training, of_arrival=True),
     **{name: Estimator(estimate=speed.estimate, slack=speed.slack) for name in CALL_OF},
     LR_SENSITIVITY: Estimator(
         by_seed=partial(sensitivity.sensitivity_by_seed, left_out=None),
