@@ -37,12 +37,12 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
                 figure.savefig(file, format=kind, dpi=PNG_DPI, metadata={"Software": None})
             else:
                 figure.savefig(file, format=kind, metadata={"Creator": None, date: None})
-        files[kind] = _rounded(file.getvalue()) if kind == "svg" else file.getvalue()
+        files[kind] = _compact(file.getvalue()) if kind == "svg" else file.getvalue()
     return files
 
 
-def _rounded(source: bytes) -> bytes:
-    """Returns an SVG whose coordinates have at most two decimals: a hundredth of a point is not seen."""
+def _compact(source: bytes) -> bytes:
+    """Returns an SVG without what is not seen: a third decimal of a point, turns by nothing, and indents."""
 
     def round_number(number: re.Match[bytes]) -> bytes:
         return f"{float(number[0]):.2f}".rstrip("0").rstrip(".").encode()
@@ -50,7 +50,9 @@ def _rounded(source: bytes) -> bytes:
     def round_attribute(attribute: re.Match[bytes]) -> bytes:
         return re.sub(rb"-?\d+\.\d{3,}", round_number, attribute[0])
 
-    return re.sub(rb' (d|x|y)="[^"]*"', round_attribute, source)
+    source = re.sub(rb' (d|x|y)="[^"]*"', round_attribute, source)
+    source = re.sub(rb' transform="rotate\(-?0 [^"]*\)"', b"", source)
+    return re.sub(rb"\n +", b"\n", source)
 
 
 def inlined(source: str) -> str:
