@@ -6,11 +6,13 @@ that fails everywhere would make all others alike. That of the widest variant co
 many there are, as long as two runs differ from them. Where all seeds are copies of one, the spread is that of the
 jitter and shows nothing; a repeated run does (`analysis.repeats`).
 
-That two honest runs of a variant of spread s lie within w of one another has a probability of about 2w/s at most. Seeds
-are reported where the product of these over the variants, times the n²/2 pairs of seeds, is less than one in twenty,
-and two variants at least give evidence. Of variants with the same runs one gives evidence; the same value at an end of
-the range, where runs fail or have nothing left to gain, gives none. A metric whose steps are larger than w, as those of
-accuracies are, is left out: equal values are no wonder there, and `analysis.alike` counts how many there may be.
+That two honest runs of a variant of spread s lie within w of one another has a probability of about 2w/s at most,
+unless runs crowd, as losses do near 0 beside a few that failed. Then there are others that are near, and not as near
+as copies: the share of pairs between w and 10w apart takes the place of a smaller 2w/s. Seeds are reported where the
+product of these over the variants, times the n²/2 pairs of seeds, is less than one in twenty, and two variants at
+least give evidence. Of variants with the same runs one gives evidence; the same value at an end of the range, where
+runs fail or have nothing left to gain, gives none. A metric whose steps are larger than w, as those of accuracies
+are, is left out: equal values are no wonder there, and `analysis.alike` counts how many there may be.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from ablate.core.metric import FREE, Metric
 
 NEAR = 1e-3
 """The share of the spread within which two runs are alike."""
+CROWD = 10
+"""How many times as far apart pairs of runs may be that show how much runs crowd."""
 RARE = 0.05
 """The share of studies below which chance is no reason."""
 MOST_SEEDS = 500
@@ -103,7 +107,10 @@ def _rarity(values: Floats, distances: Floats, width: float) -> Floats:
         return np.ones_like(distances)
     is_end = np.isin(values, [np.nanmin(values), np.nanmax(values)])
     gives_none = np.isnan(distances) | (is_end[:, None] & (distances == 0))
-    return np.where(gives_none, 1.0, 2 * width / spread)
+    of_pairs = distances[np.triu_indices_from(distances, 1)]
+    of_pairs = of_pairs[np.isfinite(of_pairs)]
+    crowded = float(np.mean((of_pairs > width) & (of_pairs <= CROWD * width)))
+    return np.where(gives_none, 1.0, max(2 * width / spread, crowded))
 
 
 def _spread(values: Floats) -> float:
