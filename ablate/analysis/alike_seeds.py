@@ -30,7 +30,7 @@ from ablate.core.metric import FREE, Metric
 NEAR = 1e-3
 """The share of the spread within which two runs are alike."""
 CROWD = 10
-"""How many times as far apart pairs of runs may be that show how much runs crowd."""
+"""How many times as far apart as alike runs two runs may be, and still show that runs crowd."""
 RARE = 0.05
 """The share of studies below which chance is no reason."""
 MOST_SEEDS = 500
@@ -107,10 +107,14 @@ def _rarity(values: Floats, distances: Floats, width: float) -> Floats:
         return np.ones_like(distances)
     is_end = np.isin(values, [np.nanmin(values), np.nanmax(values)])
     gives_none = np.isnan(distances) | (is_end[:, None] & (distances == 0))
+    return np.where(gives_none, 1.0, max(2 * width / spread, _crowding(distances, width)))
+
+
+def _crowding(distances: Floats, width: float) -> float:
+    """Returns the share of the pairs of runs that are near, and not as near as copies: `width` to `CROWD` times it."""
     of_pairs = distances[np.triu_indices_from(distances, 1)]
     of_pairs = of_pairs[np.isfinite(of_pairs)]
-    crowded = float(np.mean((of_pairs > width) & (of_pairs <= CROWD * width)))
-    return np.where(gives_none, 1.0, max(2 * width / spread, crowded))
+    return float(np.mean((of_pairs > width) & (of_pairs <= CROWD * width)))
 
 
 def _spread(values: Floats) -> float:

@@ -65,7 +65,7 @@ class Contrast:
     obstacle: Reason | None = None
     """Why the values of a derived metric say nothing; None where they do."""
     of_arrival: bool = False
-    """Whether the metric is the time to a target: runs without a value have not reached it, diverged or not."""
+    """True where the metric is the time to a target: `diverged` counts the runs that have not reached it."""
     seeds: Sequence[int] = ()
     """The numbers of its pairs in their order, or of all unpaired runs; none where runs have no numbers."""
 
@@ -100,6 +100,7 @@ class Contrast:
             counted=counted,
             constant=any(isinstance(side, Constant) for side in sides.variants),
             obstacle=obstacles[0] if obstacles else None,
+            of_arrival=sides.variants[0].of_arrival,
             seeds=sides.compared_numbers,
         )
 
@@ -143,11 +144,10 @@ class Contrast:
         """Yields all that keeps the contrast from deciding; the first is the reason that is given."""
         if self.missing:
             yield Block(Reason("incomplete", {"pairs": self.n, "missing": self.missing}))
-        diverged = self._unstable
         if self.n < 2:
             # What the metric cannot score is an outcome all the same.
             unscored = self.diverged > 0 and self.metric.floor is None
-            yield Block(diverged if unscored else Reason("few", {"n": self.n, "least": 2}))
+            yield Block(self._without_value if unscored else Reason("few", {"n": self.n, "least": 2}))
             return
         if isinstance(self.differences, Clustered | OverSources) and self.differences.num_sources < 2:
             yield Block(Reason("few", {"sources": self.differences.num_sources, "least": 2}))
@@ -157,7 +157,7 @@ class Contrast:
         if self.by_rate and (self.interaction or self.solved is None):
             yield Block(Reason("several"))
         if self.diverged:
-            yield Block(diverged, wholly=self.metric.floor is None)
+            yield Block(self._without_value, wholly=self.metric.floor is None)
         if not self.counted:
             yield from self._blocks_at_bounds(margin)
         if self._is_seedless:
@@ -186,10 +186,11 @@ class Contrast:
         return never_vary([np.concatenate([self.a.ravel(), self.b.ravel()])])
 
     @property
-    def _unstable(self) -> Reason:
-        """The reason that runs diverged, or did not reach their target.
+    def _without_value(self) -> Reason:
+        """The reason that some runs have no value of their own: they did not reach their target, or they diverged.
 
-        It says so where they count for nothing, and where they are all of a side.
+        Where the metric has no floor for diverged runs it has `counted`, as they are left out, and `others` where all
+        runs of a variant diverged.
         """
         if self.of_arrival:
             return Reason("unreached", {"runs": float(self.diverged)})

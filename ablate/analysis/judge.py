@@ -99,13 +99,19 @@ def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: flo
         return Judged(1.0, 1.0, alpha, blocks[0].reason)
     if blocks:
         return Judged(1.0 if is_likeness(kind) else supported, refuted, alpha, blocks[0].reason)
+    return Judged(supported, refuted, alpha, _why_open(estimate, kind, x=x, alpha=alpha, slack=slack))
+
+
+def _why_open(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: float, slack: float) -> Reason:
+    """Returns the reason of a claim that nothing blocks and whose p decide nothing.
+
+    `slack`: its X is too small for any support. `noise`: without the slack it would be decided. `open`: neither.
+    """
     if _is_within(slack, kind, x):
-        why = Reason("slack", {"slack": slack})
-    elif slack > 0 and min(map(_two_sided, _p_values(estimate, kind, x, 0.0))) <= alpha:
-        why = Reason("noise", {"slack": slack})
-    else:
-        why = Reason("open")
-    return Judged(supported, refuted, alpha, why)
+        return Reason("slack", {"slack": slack})
+    if slack > 0 and min(_p_values(estimate, kind, x, slack=0.0)) <= alpha:
+        return Reason("noise", {"slack": slack})
+    return Reason("open")
 
 
 def _is_within(slack: float, kind: ClaimKind, x: float) -> bool:

@@ -50,7 +50,7 @@ class Estimator:
     slack: Callable[[Measure, Runs], float] = lambda measure, runs: 0.0
     """What a difference must exceed, in the units of the estimate."""
     of_arrival: bool = False
-    """As `Contrast.of_arrival`."""
+    """True where the metric is the time to a target: a run without a value has not reached it."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ class Measure:
             variant,
             self._task_with(metric),
             obstacle=self.estimator.obstacle(side),
+            of_arrival=self.estimator.of_arrival,
             by_seed=self.estimator.by_seed(side),
         )
 
@@ -111,9 +112,7 @@ class Measure:
             a_less, b_less = less
             plus.append(b_less)
             minus.append(a_less)
-        contrast = Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
-        of_arrival = self.estimator is not None and self.estimator.of_arrival
-        return replace(contrast, of_arrival=of_arrival)
+        return Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
 
     def _spread(self, runs: Runs, groups: Groups) -> Differences:
         """Returns how much nearer A is to its median than B to its own, on each seed (Brown and Forsythe 1974)."""

@@ -204,6 +204,8 @@ class Side:
     task: TaskFacts
     obstacle: Reason | None = None
     """Why the values say nothing; None where they do."""
+    of_arrival: bool = False
+    """True where the metric is the time to a target: a run without a value has not reached it."""
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:

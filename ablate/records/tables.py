@@ -182,10 +182,10 @@ def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
 
 
 def numbered_rows(path: Path, columns: Iterable[str] = ()) -> list[tuple[int, dict[str, str]]]:
-    """Returns the rows of a CSV file as text, each after the number of its last line; none where there is no file.
+    """Returns the rows of a CSV file as text, each as (number of its last line, row); none where there is no file.
 
-    columns: those that the file has at least. Raises `AblateError` for a file that cannot be read, and for the first
-    cell that is not of its column.
+    columns: those that the file must have. Raises `AblateError` for a file that cannot be read or lacks one of them,
+    and for the first cell in it whose text does not fit its column.
     """
     remedy = "Restore it, or remove it and run again"
     content = content_of(path, remedy)

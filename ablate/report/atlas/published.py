@@ -56,7 +56,7 @@ class PublishedClaim:
 
     @property
     def confirmation(self) -> Confirmation:
-        """What fresh seeds gave: the same verdict in each condition of `repeated_in`, or not."""
+        """The outcome of fresh seeds: `confirmed` if each condition in `repeated_in` has the same verdict on them."""
         if self.row.verdict == "inconclusive":
             return ""
         if is_measured(self.claim):
@@ -142,7 +142,7 @@ def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
 
 
 def _covering(conditions_of: Mapping[str, set[str]]) -> list[str]:
-    """Returns the runs that have all conditions of any, those with most first; without one that adds no condition.
+    """Returns runs that together have every condition: those with most first, each only if it adds one.
 
     conditions_of: run → the conditions that it has trained.
     """

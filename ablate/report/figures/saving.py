@@ -42,7 +42,7 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
 
 
 def _compact(source: bytes) -> bytes:
-    """Returns an SVG without what is not seen: a third decimal of a point, turns by nothing, and indents."""
+    """Returns an SVG without what is not seen: decimals beyond the second, rotations by 0, and indents."""
 
     def round_number(number: re.Match[bytes]) -> bytes:
         return f"{float(number[0]):.2f}".rstrip("0").rstrip(".").encode()

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 WIDTH = 6.25  # Inches: 600 pixels of a page, so that the words can be read where a phone shows them at 60 %.
 LETTERS = 66  # Of a line of the title.
-TITLE_LINES = 5
+TITLE_LINES = 5  # At most.
+TITLE_LINE = 0.19  # Inches of a line of the title.
+ROW = 0.27  # Inches of a row.
+AROUND = 1.0  # Inches of the axis, its label and the footer.
 DOT = 2.6  # Points: the diameter of a seed.
 
 # What the picture changes of the page's theme: larger text, drawn as shapes, since a README brings no font.
@@ -47,7 +50,8 @@ def summary(
 
     rows = data.assign(y=np.arange(len(data), dtype=float))
     heading = in_lines(title, LETTERS, TITLE_LINES)
-    figure = Figure(figsize=(WIDTH, 1.0 + 0.19 * len(heading.splitlines()) + 0.27 * len(rows)))
+    height = AROUND + TITLE_LINE * len(heading.splitlines()) + ROW * len(rows)
+    figure = Figure(figsize=(WIDTH, height))
     ax = figure.subplots()
     ax.set(xlim=_limits(rows, margin), ylim=(len(rows) - 0.4, -0.6))
     draw_zero(ax, margin)

@@ -47,3 +47,16 @@ def test_coordinates_have_two_decimals_and_text_its_own():
     assert re.search(r"\d\.\d\d", coordinates)
     assert not re.search(r"\d\.\d{3}", coordinates)
     assert ">0.12345<" in source
+
+
+def test_a_file_has_no_indents_and_no_turn_but_of_words_that_are_turned():
+    with theme():
+        figure = plotted()
+        figure.text(0.2, 0.2, "level")
+        figure.text(0.4, 0.2, "upright", rotation=90)
+        source = saved(figure, "x")["svg"].decode()
+    assert "\n " not in source
+    (level,) = re.findall(r"<text [^>]*>level<", source)
+    (upright,) = re.findall(r"<text [^>]*>upright<", source)
+    assert "rotate" not in level
+    assert "rotate(-90)" in upright

@@ -12,7 +12,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.report.export.paper import Wanted, for_paper
-from ablate.report.figures.summary import SETTINGS, WIDTH
+from ablate.report.figures.summary import AROUND, ROW, SETTINGS, TITLE_LINE, WIDTH
 from ablate.report.figures.theme import theme
 from ablate.report.section import ReportData
 from ablate.report.summary import Spent, spent, summary_picture
@@ -58,8 +58,13 @@ def test_it_has_the_size_of_a_readme_one_axis_and_no_legend(picture):
     with theme(SETTINGS):
         figure = picture.draw()
         figure.draw_without_rendering()
-    assert figure.get_size_inches()[0] == WIDTH
+    heading = figure.get_suptitle()
+    assert "…" not in heading
+    height = AROUND + TITLE_LINE * len(heading.splitlines()) + ROW * len(picture.data)
+    assert tuple(figure.get_size_inches()) == pytest.approx((WIDTH, height))
     (ax,) = figure.axes
+    title = next(text for text in figure.texts if text.get_text() == heading)
+    assert title.get_window_extent().y0 >= ax.get_window_extent().y1
     assert ax.get_legend() is None
     assert not figure.legends
     low, high = ax.get_xlim()
