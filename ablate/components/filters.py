@@ -18,7 +18,8 @@ from ablate.components.sizes import Sizes
 
 @register("mixer", "conv")
 class Convolution(Mixer):
-    """y_t = Σ_k W_k x_{t+k−c} + b over `kernel_size` positions, W_k ∈ R^{D×D} (Waibel et al. 1989).
+    """y_t = Σ_k W_k x_{t+k−c} + b over `kernel_size` positions, W_k ∈ R^{D×D} (Waibel et al. 1989): those around t or,
+    in a causal topology, those up to it.
 
     c = ⌊(kernel_size − 1) / 2⌋: centred, one more to the right than to the left where kernel_size is even;
     c = kernel_size − 1 in a causal topology, which ends at t (van den Oord et al. 2016). Positions outside of

@@ -182,7 +182,8 @@ class RNN(Recurrent):
 
 @register("mixer", "lstm")
 class LSTM(Recurrent):
-    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t) (Hochreiter and Schmidhuber 1997).
+    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t) (Hochreiter and Schmidhuber 1997): in a decoder forwards, in an
+    encoder in both directions, each of half the width.
 
     i, f, o = σ(W x_t + U h_{t−1} + b) and g = tanh(…), each with maps of its own; the forget gate f is that of
     Gers et al. 2000. Encoder (both directions) and decoder (one); padding anywhere; any length.

@@ -125,8 +125,8 @@ def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> Ablat
 
 @torch.no_grad()
 def materialise(model: nn.Module) -> None:
-    """Replaces in place every tensor of a model on the meta device by one on CPU, of NaN or, for integers, 0;
-    shared parameters stay shared.
+    """Replaces in place all parameters and buffers of a model, which lies on the meta device, by such on CPU: filled
+    with NaN or, where they are not floating-point, with 0. Shared parameters stay shared.
     """
     replacements: dict[Tensor, Tensor] = {}
     for module in model.modules():
@@ -139,7 +139,9 @@ def materialise(model: nn.Module) -> None:
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:
-    """Returns a new tensor on CPU with the shape and type of one on the meta device: NaN or, for integers, 0."""
+    """Returns a new tensor on CPU with the shape and dtype of a given one, filled with NaN or, where that is not
+    floating-point, with 0; a parameter for a parameter.
+    """
     fill = torch.nan if tensor.is_floating_point() else 0
     # Neither `to_empty` nor `empty_like`, which would import torch's compiler for a tensor on meta.
     values = torch.full(tensor.shape, fill, dtype=tensor.dtype)

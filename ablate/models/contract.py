@@ -153,10 +153,10 @@ def _of_vectors(signature: Signature, longest: int) -> Signature:
 
 
 def _compare_shapes(texts: dict[str, str], module: nn.Module, args: Any, output: Any) -> None:
-    """Sets `texts["shape"]`, unless it is set, where a module's output has not the dtype and shape
-    of its first argument.
+    """Sets `texts["shape"]`, if it is still empty, to "A becomes B" where a module's output differs from its first
+    argument in dtype or shape; for a part of the slot `value` the last axis may differ.
 
-    A forward hook. The last axis of a value's output is not compared.
+    A forward hook.
     """
     # A value has a width of its own.
     compared_axes = -1 if getattr(module, "slot", "") == "value" else None
@@ -245,8 +245,8 @@ class _Probe:
         return outputs
 
     def first_change(self, where: Mapping[str, Tensor], fixed: Tensor) -> tuple[int, int] | None:
-        """Returns (example, position) of the first output that changes and must not,
-        when some inputs take other values; None without one.
+        """Gives some inputs other values, and returns (example, position) of the first output that changes though it
+        must not; None where all stay.
 
         where: by name of an input, True where it takes its value of `others`, broadcastable to (B, T). fixed: True for
         outputs that must not change, broadcastable to (B, T); those at padding may.

@@ -168,10 +168,10 @@ def _without_neutral(config: Any) -> Any:
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
-    """Returns the `Flops` of a section's model on one example, building it on the meta device where it is large.
-    Raises `Invalid` as `build_model`.
+    """Returns the `Flops` of a section's model on one example. Builds it on the meta device where the model is large or
+    its sequences are long. Raises `Invalid` where `build_model` does.
 
-    parameters: the number of its parameters, which decides that together with the length of a sequence.
+    parameters: the number of its parameters, by which it is large.
     """
     is_large = parameters * (signature.seq_len + INITIAL_VALUE) > LARGE
     device = "meta" if is_large or signature.seq_len > LONG else "cpu"

@@ -254,9 +254,8 @@ def _relu_in(module: nn.Module) -> Activation | None:
 
 @contextmanager
 def _active_units(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Yields path → booleans (N), True for the ReLU units of a feed-forward that were above 0 at a real position.
-
-    The dict grows while the context is open, with each pass of the model.
+    """Watches a model inside its block, and gives a dict that grows with each pass: path of a feed-forward →
+    booleans (N), True for its ReLU units that were above 0 at a real position.
     """
     active: dict[str, Tensor] = {}
     # The mask of the block that is being called.

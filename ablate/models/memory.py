@@ -30,7 +30,9 @@ class CrossReader(Part):
     "Whether its output depends on the decoder's position; if not, no norm comes before it."
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
-        """Returns what the decoder's positions (B, T, D) read from the encoded source, (B, T, D)."""
+        """Returns what the decoder's positions (B, T, D) read from the encoded source, (B, T, D).
+        To be overridden; here, raises `NotImplementedError`.
+        """
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:

@@ -99,7 +99,9 @@ class Model(nn.Module):
         self.output.weight = self.embedding.get_parameter("weight")
 
     def _embed_segments(self, at: Gather, signature: Signature, d_model: int) -> None:
-        """Sets `segment_embedding`, which the section asks for; collects a problem in `at` where inputs have none."""
+        """Sets `segment_embedding`, a row for each kind of segment that the task's inputs have; where they have none,
+        adds a problem to `at` and sets a table of one row.
+        """
         at.refuse(
             signature.num_segments is None,
             "embedding.segment",
@@ -142,8 +144,8 @@ class Model(nn.Module):
                 assert_never(self.signature.readout)
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
-        """Returns the embedded input (B, T, D) of tokens (B, T) or vectors (B, T, num_features), with segments,
-        positions from `start` on, and dropout.
+        """Returns the input of the first layer, (B, T, D): embedded tokens (B, T) or vectors (B, T, num_features), plus
+        positions from `start` on and, if the model embeds them, segments (B, T); with dropout.
 
         Raises `ValueError` where the model embeds segments and none are given.
         """

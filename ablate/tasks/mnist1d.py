@@ -21,7 +21,7 @@ from ablate.tasks.task import Batch, Classification, Split, digest, example_stre
 
 @register("task", "mnist1d")
 class MNIST1D(Generated, Classification):
-    """Which of ten digits does a noisy curve of 40 points show, wherever in it the digit begins? A point a position.
+    """A noisy curve of 40 points, one at each position; the target is the digit that it shows, wherever that begins.
 
     All digits are equally likely; each is a curve of 12 points that is padded, stretched, scaled, moved, sheared and
     made noisy, by the authors' recipe. They published one set of 5,000 examples; here every seed draws its own. In

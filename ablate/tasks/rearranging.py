@@ -56,8 +56,8 @@ class Rearranging(Transduction, Generated):
         return Answers(nats=length * math.log(n), likeliest=n**-length, shares=np.full((length, 1), 1 / n))
 
     def slices(self) -> Slices:
-        """Returns `longer` → fields, sources of more symbols than in training, up to twice as many;
-        nothing where all have one length.
+        """Returns the fields of the slice `longer`, whose sources have more symbols than those in training, up to twice
+        as many; {} where all sources in training have one length.
         """
         if len(self.lengths) == 1:
             return {}

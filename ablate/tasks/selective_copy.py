@@ -29,9 +29,10 @@ FIRST = 2  # The first data token.
 
 @register("task", "selective_copy")
 class SelectiveCopy(Generated, Labelling):
-    """Data tokens at random places among noise; the targets are these tokens in their order.
+    """Data tokens at random places among noise, then a slot for each; the targets at the slots are these tokens in
+    their order.
 
-    They are asked for in as many slots at the end, all at once, without the answers before. Tokens are uniform and
+    All slots are answered at once, without the answers before. Tokens are uniform and
     independent, every choice of places is equally likely. The task is harder the more tokens there are, and the longer
     the sequence.
 

@@ -223,10 +223,8 @@ class Task(ABC):
         return {name: float(np.mean(values, dtype=np.float64)) for name, values in outcomes.items()}
 
     def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B) and by name, values of test examples
-        that the model's own output decides (greedy decoding); here, none.
-
-        They need the model, and not its logits alone.
+        """Returns metrics of the test examples of a batch, by name and each (B), for which the model has to write an
+        answer itself (greedy decoding), so that its logits are not enough; here, none.
         """
         return {}
 

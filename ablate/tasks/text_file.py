@@ -28,8 +28,8 @@ class TextFile(Language):
 
     @classmethod
     def pieces(cls, file: DataFile, config: Config) -> Iterable[str]:
-        """Returns the paragraphs or lines of the first `max_characters` of a text,
-        without the blank space after each.
+        """Splits the first `max_characters` of a text into its paragraphs or lines, empty ones too;
+        blank space at the end of each is cut off.
         """
         ends = {"paragraphs": r"\n\s*\n", "lines": r"\n"}
         text = read_text(file)[: config.max_characters]

@@ -163,7 +163,7 @@ class TextPairs(Transduction, Rows):
         return {**means, "bleu": corpus_bleu(counts)}
 
     def _words(self, codes: Tensor, unknown: str) -> Iterator[list[str]]:
-        """Yields a list of the words of each row of codes, (B, T); blank space parts the words of a row of characters.
+        """Yields the words of each row of codes (B, T) as a list; characters are split into words at blank space.
 
         unknown: the symbol of what is not in the vocabulary. Padding, start and end are left out.
         """

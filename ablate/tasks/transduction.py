@@ -130,8 +130,8 @@ class Transduction(Labelling):
         return super().sliced(name).for_topology(topology)
 
     def pairs(self, source: Sequences, target: Sequences) -> Batch:
-        """Returns sources and targets as a batch: `source`, `inputs` that begin with the start,
-        `targets` that finish with the end.
+        """Returns a batch of `source`, `inputs`, which are the target after the start token, and `targets`, which are
+        the target followed by the end token.
 
         They are two sequences an example, with masks where they may be padded; see `laid_out`.
         """

@@ -274,7 +274,9 @@ class Trainer:
         return record
 
     def record(self, status: Status, reason: str = "", weights: bytes | None = None) -> Record:
-        """Returns a record of the trial with all that was measured so far; values that are not finite are None."""
+        """Returns a record of the trial with all that was measured so far; a metric that is not finite is None,
+        curves keep such values.
+        """
         self.metrics |= self.history.summary()
         for name in self.task.metrics:
             self.metrics[f"{name}_best_step"] = self.best.steps.get(name)

@@ -108,7 +108,7 @@ def packed(model: nn.Module) -> bytes:
 
 def unpack(content: bytes, model: nn.Module) -> None:
     """Copies what `packed` returned into a model of the same config, in place. Raises `ValueError` where paths are
-    missing or unknown, `RuntimeError` for other shapes.
+    missing or unknown, after copying the others, and `RuntimeError` for other shapes.
     """
     weights: Mapping[str, Tensor] = load(content)
     missing, unexpected = model.load_state_dict(weights, strict=False)

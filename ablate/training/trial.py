@@ -64,7 +64,7 @@ def parse(config: Mapping[str, Any]) -> TrialConfig:
 @contextmanager
 def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
     """Runs its block on `threads` threads with torch's global generators seeded by `seed`, for `cuda` with repeatable
-    kernels too; afterwards restores threads, generators and kernels.
+    kernels too; afterwards restores threads, generators and kernels (`CUBLAS_WORKSPACE_CONFIG` stays set).
 
     The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
     """

@@ -192,8 +192,8 @@ class SequenceWorkload(Workload):
         ]
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement | None:
-        """Returns None for every config: a study states nothing on data, as tasks say how their test examples are
-        drawn.
+        """Returns None for every config: a study states nothing about its data, because each task says itself how its
+        test examples are drawn.
         """
         return None
 
