@@ -32,9 +32,8 @@ class SelectiveCopy(Generated, Labelling):
     """Data tokens at random places among noise, then a slot for each; the targets at the slots are these tokens in
     their order.
 
-    All slots are answered at once, without the answers before. Tokens are uniform and
-    independent, every choice of places is equally likely. The task is harder the more tokens there are, and the longer
-    the sequence.
+    All slots are answered at once, without the answers before. Tokens are uniform and independent, every choice of
+    places is equally likely. The task is harder the more tokens there are, and the longer the sequence.
 
     Chance: 1 / (V − 2). A run that has learned which tokens there were, but not in which order, sits at
     `without_order`. Ceiling: 1. Solved: 0.95. The outcome is graded, for a run learns one slot after another.
