@@ -101,8 +101,8 @@ def _is_current(plugin: Plugin, path: Path, files: Mapping[str, str]) -> bool:
 def _run(name: str, path: Path, files: Mapping[str, str]) -> None:
     """Runs a plugin as the module `name`; `files` are the modules that it names. Raises whatever it does."""
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise AblateError(f"{path}: a plugin must be a Python file; allowed: a path that ends in .py")
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     folder = str(path.parent)
@@ -130,6 +130,14 @@ def add_loaded_modules(names: Iterable[str], before: Collection[str]) -> None:
         module = f"{PREFIX}{Path(name).stem}"
         plugin = _loaded[module]
         _loaded[module] = _with_digest(Path(plugin.path), {**plugin.files, **users_modules(before)})
+
+
+def no_plugin(path: Path) -> str | None:
+    """Returns why a file cannot be loaded as a plugin, in words that follow its name; None if it can."""
+    rule = unreadable(path, MAX_BYTES)
+    if rule is None and path.suffix != ".py":
+        rule = "is no Python file, whose name ends in .py"
+    return rule
 
 
 def plugin_fault(path: Path) -> Fault | None:
@@ -178,9 +186,10 @@ def load_plugins(paths: Iterable[Path]) -> None:
     # Built-in parts first, so that a plugin that takes the name of one is what is refused.
     CATALOGUE.load_builtin()
     for path in paths:
-        rule = unreadable(path, MAX_BYTES)
+        rule = no_plugin(path)
         if rule:
-            raise AblateError(str(Problem(rule, hint="Name a Python file", source=str(path))))
+            hint = "Name a Python file; `ablate plan` checks a study"
+            raise AblateError(str(Problem(rule, hint=hint, source=str(path))))
         fault = plugin_fault(path)
         if fault:
             raise AblateError(str(Problem(f"{FAILS}: {fault}", hint="Correct the plugin", source=str(path))))

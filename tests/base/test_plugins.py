@@ -39,9 +39,9 @@ def test_modules_beside_a_plugin_that_import_one_another(tmp_path):
     assert plugin_fault(path) is None
 
 
-@pytest.mark.parametrize("kind", ["pipe", "large", "folder", "missing"])
-def test_a_plugin_that_is_no_file(tmp_path, kind):
-    path = tmp_path / "plugin.py"
+@pytest.mark.parametrize("kind", ["pipe", "large", "folder", "missing", "study"])
+def test_a_plugin_that_is_no_file_of_python(tmp_path, kind):
+    path = tmp_path / ("study.yaml" if kind == "study" else "plugin.py")
     if kind == "pipe":
         os.mkfifo(path)
     elif kind == "folder":
@@ -49,15 +49,18 @@ def test_a_plugin_that_is_no_file(tmp_path, kind):
     elif kind == "large":
         with path.open("wb") as file:
             file.truncate(plugins.MAX_BYTES + 1)
+    elif kind == "study":
+        path.write_text("name: own\n")
     rule = {
         "pipe": "is a pipe, a socket or a device, not a file",
         "large": "is too large: 10.0 MB, and at most 10.0 MB are read",
         "folder": "is a folder, not a file",
         "missing": "does not exist",
+        "study": "is no Python file, whose name ends in .py",
     }[kind]
     with pytest.raises(AblateError) as caught:
         load_plugins([path])
-    assert str(caught.value) == f"{path}: {rule}. Name a Python file"
+    assert str(caught.value) == f"{path}: {rule}. Name a Python file; `ablate plan` checks a study"
 
 
 def test_plugins_whose_helpers_share_a_name_take_turns(tmp_path):
