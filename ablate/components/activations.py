@@ -16,8 +16,8 @@ from ablate.components.sizes import NEUTRAL, Part, name_of
 
 
 class Activation(Part):
-    """Base of all activations: functions of each number x alone, or where `gated` is True of a value x and
-    its gate.
+    """Base of all activations: functions of each number x alone or, where `gated` is True, of each value x and its
+    gate.
     """
 
     neutral: ClassVar[Annotated[bool, NEUTRAL]]
@@ -26,16 +26,12 @@ class Activation(Part):
     "The function of x or of the gate; an activation that has parameters overrides `forward` instead."
 
     def forward(self, x: Tensor, gate: Tensor | None = None) -> Tensor:
-        """Returns `function(x)`, or where a gate is given `function(gate) · x`; x, gate and result have one shape,
-        any.
-        """
+        """Returns `function(x)`, or `function(gate) · x` where a gate is given; x, gate and result have one shape."""
         return self.function(x) if gate is None else self.function(gate) * x
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns {NAME: queries}, NAME the activation's own: `queries` numbers go through its function; `keys` does
-        not count.
-
-        The caller has multiplied positions by the width of the hidden layer.
+        """Returns {NAME: queries}, NAME the activation's own: here `queries` is how many numbers go through the
+        function, positions times hidden units; `keys` is not read.
         """
         return {name_of(type(self)): queries}
 

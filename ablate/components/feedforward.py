@@ -13,11 +13,11 @@ from ablate.components.sizes import Part, Sizes
 
 
 class FeedForward(Part):
-    """Base of all feed-forwards: modules that map every position by itself and alike, (B, T, D) → (B, T, D)."""
+    """Base of all feed-forwards: modules that apply one map to every position by itself, (B, T, D) → (B, T, D)."""
 
     def forward(self, x_btd: Tensor) -> Tensor:
-        """Maps every position by itself, (B, T, D) → (B, T, D); a subclass overrides it, here it raises
-        `NotImplementedError`.
+        """Maps every position by itself, (B, T, D) → (B, T, D); subclasses override this method, which raises
+        `NotImplementedError` here.
         """
         raise NotImplementedError
 
@@ -32,7 +32,7 @@ class NoFeedForward(FeedForward):
 
 
 def _without_fraction(number: float) -> float:
-    """Returns a whole number as an int (4.0 as 4), any other as it is.
+    """Returns a whole number as an int (4.0 as 4), and any other number unchanged.
 
     Equal settings thus have one name, and one trial.
     """
@@ -87,8 +87,8 @@ class MLP(FeedForward):
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:
-    """Returns the hidden layer's width, at least 1: expansion · d_model, rounded; `gated`: about two thirds of it,
-    the width whose number of parameters is nearest to that of the layer without a gate.
+    """Returns the hidden layer's width, at least 1: expansion · d_model, rounded. A gated layer is about two thirds as
+    wide, so that its number of parameters is nearest to that of the layer without a gate.
     """
     width = max(1, round(expansion * d_model))
     if not gated:

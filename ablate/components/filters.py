@@ -18,8 +18,8 @@ from ablate.components.sizes import Sizes
 
 @register("mixer", "conv")
 class Convolution(Mixer):
-    """y_t = Σ_k W_k x_{t+k−c} + b over `kernel_size` positions, W_k ∈ R^{D×D} (Waibel et al. 1989): those around t or,
-    in a causal topology, those up to it.
+    """y_t = Σ_k W_k x_{t+k−c} + b over `kernel_size` positions, W_k ∈ R^{D×D} (Waibel et al. 1989).
+    The offset c centres these positions on t or, in a causal topology, lets them end at t.
 
     c = ⌊(kernel_size − 1) / 2⌋: centred, one more to the right than to the left where kernel_size is even;
     c = kernel_size − 1 in a causal topology, which ends at t (van den Oord et al. 2016). Positions outside of
@@ -45,8 +45,7 @@ class Convolution(Mixer):
         self.bias = nn.Parameter(torch.empty(sizes.d_model)) if config.bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills the weight from U(−b, b), b = `averaged` / √(3 · D · kernel_size), and the bias, if any, with
-        zeros.
+        """Fills the weight from U(−u, u), u = `averaged` / √(3 · D · kernel_size), and the bias, if any, with zeros.
 
         D · kernel_size is the number of inputs that one output reads; `Mixer.averaged` says why it is scaled.
         """
@@ -54,15 +53,16 @@ class Convolution(Mixer):
         self.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the convolved sequence, (B, T, D) → (B, T, D), with zeros where `mask`, None or (B, 1, 1, T), is
-        False. Raises `ValueError` for a mask that differs from query to query.
+        """Returns the convolved sequence, (B, T, D) → (B, T, D). Inputs at padding, where `mask`, None or (B, 1, 1, T),
+        is False, count as zeros. Raises `ValueError` for a mask with a row for each query.
         """
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self._convolve(F.pad(x_btd, (0, 0, self.before, self.after)))
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state for the
-        next call: the last kernel_size − 1 inputs, (B, kernel_size − 1, D); None, at first, stands for zeros.
+        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state for the next
+        call: the last kernel_size − 1 inputs, (B, kernel_size − 1, D). A `state` of None, at the first position, stands
+        for zeros.
         """
         if state is None:
             state = x_b1d.new_zeros(x_b1d.shape[0], self.before, x_b1d.shape[2])
@@ -70,8 +70,8 @@ class Convolution(Mixer):
         return self._convolve(window), window[:, 1:]
 
     def _convolve(self, x_btd: Tensor) -> Tensor:
-        """Convolves inputs that already have kernel_size − 1 positions of zeros around them, (B, T + kernel_size − 1,
-        D) → (B, T, D).
+        """Convolves inputs that include the kernel_size − 1 zeros or earlier inputs around the T positions,
+        (B, T + kernel_size − 1, D) → (B, T, D).
         """
         return F.conv1d(x_btd.transpose(1, 2), self.weight, self.bias).transpose(1, 2)
 

@@ -18,7 +18,7 @@ Draw = Callable[[str], Generator]  # The generator of the parameter with this na
 
 def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:
     """Fills a parameter in place with draws of `generator` from U(−1/√fan_in, 1/√fan_in), torch's range for a linear
-    layer's weight; fan_in, the number of inputs, counts as 1 where it is less.
+    layer's weight; fan_in is the number of inputs, and 0 counts as 1.
     """
     bound = max(fan_in, 1) ** -0.5
     parameter.uniform_(-bound, bound, generator=generator)

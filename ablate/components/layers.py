@@ -32,8 +32,8 @@ class Dropout(nn.Module):
         self.generator = torch.Generator(device).manual_seed(seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Returns x in its shape: unchanged unless `active`, else with values zeroed at `rate` and the others divided
-        by 1 − rate. Raises `RuntimeError` for an active site before its first `reseed`.
+        """Returns x unchanged where `active` is False, else x with values zeroed with probability `rate` and the others
+        divided by 1 − rate. Raises `RuntimeError` for an active site before its first `reseed`.
         """
         if not self.active:
             return x

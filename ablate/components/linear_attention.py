@@ -67,8 +67,8 @@ class LinearAttention(Mixer):
         self.output = nn.Linear(num_heads * d_v, d_model, bias=config.bias)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
-        `ValueError` for one that differs from query to query. `position` is not read.
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding. Raises
+        `ValueError` for a mask with a row for each query. `position` is not read.
         """
         real_bt = self.real_positions(x_btd, mask)
         q, k, v = self._project(x_btd)
@@ -79,7 +79,7 @@ class LinearAttention(Mixer):
 
     def step(self, x_b1d: Tensor, position: Position, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state to pass to
-        the next call: Σ_j φ(k_j) [v_j, 1]ᵀ so far, (B, H, d_k, d_v + 1), None at the first position.
+        the next call: Σ_j φ(k_j) [v_j, 1]ᵀ so far, (B, H, d_k, d_v + 1). `state` is None at the first position.
         """
         q, k, v = self._project(x_b1d)
         summand = k.transpose(-2, -1) @ v
@@ -87,8 +87,8 @@ class LinearAttention(Mixer):
         return self._merge(q @ state), state
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns {"elu": 2 · queries · H · d_k}: numbers of queries and keys that go through φ; `keys` does not
-        count.
+        """Returns {"elu": 2 · queries · H · d_k}, how many numbers of Q and K go through φ at `queries` positions;
+        `keys` does not count.
         """
         return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
@@ -107,8 +107,8 @@ class LinearAttention(Mixer):
         return x_btn.unflatten(2, (self.num_heads, -1)).transpose(1, 2)
 
     def _merge(self, sums: Tensor) -> Tensor:
-        """Returns W_O of numerator / denominator, (B, H, T, d_v + 1) → (B, T, D); the last column is the denominator,
-        0/0 is 0.
+        """Returns W_O of each head's numerator / denominator, (B, H, T, d_v + 1) → (B, T, D); the denominator is the
+        last column of `sums`, and 0/0 counts as 0.
         """
         numerator = sums[..., :-1]
         denominator = sums[..., -1:]

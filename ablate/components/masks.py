@@ -9,8 +9,8 @@ from torch import Tensor
 
 
 def real_positions(mask: Tensor | None, length: int) -> Tensor | None:
-    """Returns which of the `length` key positions some query may attend to, boolean (B or 1, length); None where
-    `mask` is None.
+    """Returns a boolean (B or 1, length), True at the key positions that some query may attend to by `mask`,
+    broadcastable to (B, 1, T_q, length); None where `mask` is None.
     """
     if mask is None:
         return None

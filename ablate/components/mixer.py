@@ -16,8 +16,8 @@ Ability = Literal["causal", "padding", "any_length", "attends"]
 
 
 class Mixer(Part):
-    """Base of all mixers, modules (B, T, D) → (B, T, D). The constructor raises `Invalid` where the model is causal,
-    or the task has padding, and the mixer's class states that it cannot do that.
+    """Base of all mixers, modules (B, T, D) → (B, T, D). The constructor raises `Invalid` for a causal model where the
+    class attribute `causal` is False, and for a task with padding where `padding` is False.
 
     A subclass overrides `forward`. One that does not attend checks masks and lengths with `real_positions`.
     """
@@ -47,8 +47,8 @@ class Mixer(Part):
 
     @property
     def averaged(self) -> float:
-        """The root mean square, over positions, of a mean of unit-variance values at the positions seen, T = max_len:
-        1/√T, and √(Σ_t 1/t / T) where causal.
+        """The root mean square, over the T = max_len positions, of the mean of the independent unit-variance values
+        that a position sees: 1/√T, and √(Σ_t 1/t / T) where causal.
 
         Attention begins as such a mean, and its two linear maps divide by 3: a mixer that divides by 3 too and
         multiplies by `averaged` begins at the scale of attention.
@@ -58,11 +58,11 @@ class Mixer(Part):
         return (sum(variances) / self.max_len) ** 0.5
 
     def real_positions(self, x_btd: Tensor, mask: Tensor | None) -> Tensor | None:
-        """Returns a boolean (B or 1, T), False at padding; None where `mask` is None. Raises `ValueError` for a
-        length, padding or a mask for each query that the mixer cannot take.
+        """Returns a boolean (B or 1, T), False at padding; None where `mask` is None. Raises `ValueError` for
+        T > max_len where `any_length` is False, for any mask where `padding` is False, and for a mask with a row for
+        each query.
 
-        It is for mixers that do not attend. Lengths beyond max_len and padding are refused where the class states so,
-        a mask that differs from query to query always.
+        It is for mixers that do not attend.
         """
         length = x_btd.shape[1]
         if length > self.max_len and not self.any_length:
@@ -73,8 +73,8 @@ class Mixer(Part):
         return real_positions(mask, length)
 
     def _check_mask(self, mask: Tensor) -> None:
-        """Raises `ValueError` for any mask where the mixer cannot leave out padding, and for one with a row for each
-        query, (…, T_q > 1, T_k).
+        """Raises `ValueError` for any mask where the class attribute `padding` is False, and for a mask with a row for
+        each query, (…, T_q > 1, T_k).
 
         It is for mixers that do not attend.
         """
@@ -89,31 +89,32 @@ class Mixer(Part):
             )
 
     def _refuse(self, ability: Ability, rule: str) -> None:
-        """Always raises `Invalid`: `rule`, the reason why this mixer lacks the ability, and the mixers that
-        have it.
+        """Raises `Invalid` in every case, with `rule`, the class's reason for lacking `ability`, if any, and the names
+        of the mixers that have this ability.
         """
         if ability in self.reasons:
             rule = f"{rule}: {self.reasons[ability]}"
         raise Invalid("", rule, name_of(type(self)), _able(ability))
 
     def _with_reason(self, ability: Ability, rule: str) -> str:
-        """Returns the text `mixer NAME RULE`, and after a colon the reason why this mixer lacks the ability, where it
-        gives one.
+        """Returns the text `mixer NAME RULE`, or `mixer NAME RULE: REASON` where the class gives a reason for lacking
+        `ability`.
         """
         text = f"mixer {name_of(type(self))} {rule}"
         return f"{text}: {self.reasons[ability]}" if ability in self.reasons else text
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D); not implemented here. `mask` is boolean, broadcastable
-        to (B, 1, T_q, T_k), True where a query may attend; None: everywhere.
+        """Returns the mixed sequence, (B, T, D) → (B, T, D); subclasses override this method, which raises
+        `NotImplementedError` here. `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend;
+        None stands for True everywhere.
 
         A causal mixer hides later positions beside it. Outputs at padding have no meaning.
         """
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, position: Position, state: Any = None) -> tuple[Tensor, Any]:
-        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), as `forward` would, and
-        the state to pass to the next call; the state is None at the first position.
+        """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), as `forward` would, and the
+        state to pass to the next call. `state` is None at the first position.
 
         There is no mask. Here the state is all inputs so far, (B, T, D), which are mixed again; a subclass that needs
         less overrides this.

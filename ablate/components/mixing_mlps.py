@@ -29,15 +29,15 @@ AFTER_GELU = 3**0.5
 
 
 class FixedLength(Mixer):
-    """Base of the mixers whose weights belong to places in the sequence; they refuse a sequence longer
-    than max_len.
+    """Base of the mixers whose weights belong to places in the sequence; `forward` raises `ValueError` for a sequence
+    longer than max_len.
     """
 
     reasons = {"any_length": "its weights belong to places in the sequence"}
 
 
 class AllPositions(FixedLength):
-    """Base of W_down GELU(W_up x + b_up) + b_down, where each hidden unit reads all positions."""
+    """Base of the mixers that compute W_down GELU(W_up x + b_up) + b_down; each hidden unit reads all positions."""
 
     reasons = {**FixedLength.reasons, "causal": "each of its hidden units reads all positions"}
 
@@ -47,12 +47,12 @@ class AllPositions(FixedLength):
         self.down = nn.Linear(hidden, length)
 
     def initialise(self, draw: Draw) -> None:
-        """Multiplies W_down in place by `averaged` · √3, once it was filled as a linear map (see `Mixer.averaged`)."""
+        """Multiplies W_down, already filled as a linear map, in place by `averaged` · √3 (see `Mixer.averaged`)."""
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def through(self, x: Tensor) -> Tensor:
-        """Returns W_down GELU(W_up x + b_up) + b_down, (…, n) → (…, n), for n up to the length it was built for:
-        fewer use the first n columns of W_up, rows of W_down and numbers of b_down.
+        """Returns W_down GELU(W_up x + b_up) + b_down, (…, n) → (…, n), for n up to the `length` of the constructor, by
+        the first n columns of W_up, rows of W_down and numbers of b_down.
         """
         length = x.shape[-1]
         hidden = F.gelu(F.linear(x, self.up.weight[:, :length], self.up.bias))
@@ -80,8 +80,8 @@ class FlatMLP(AllPositions):
         super().__init__(config, sizes, sizes.max_len * sizes.d_model, config.hidden or sizes.d_model)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
-        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding. Raises
+        `ValueError` for T > max_len, and for a mask with a row for each query.
         """
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.flatten(1)).view_as(x_btd)
@@ -115,8 +115,8 @@ class MLPMixer(AllPositions):
         super().__init__(config, sizes, sizes.max_len, config.hidden or max(1, sizes.d_model // 2))
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
-        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding. Raises
+        `ValueError` for T > max_len, and for a mask with a row for each query.
         """
         x_btd = zero_padding(x_btd, self.real_positions(x_btd, mask))
         return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
@@ -129,6 +129,7 @@ class MLPMixer(AllPositions):
 @register("mixer", "resmlp")
 class ResMLP(FixedLength):
     """y_t = Σ_s A_ts x_s + b_t with one A ∈ R^{T×T} for all features (Touvron et al. 2021, section 2).
+    Where causal, only the lower triangle of A is read.
 
     The paper's affine maps around it are the norms of the model. Encoder, and decoder with the lower triangle
     of A; padding anywhere, as zeros; up to max_len.
@@ -144,12 +145,12 @@ class ResMLP(FixedLength):
         self.tokens = TokenLinear(sizes)
 
     def initialise(self, draw: Draw) -> None:
-        """Multiplies A in place by `averaged` / √3, once it was filled as a linear map (see `Mixer.averaged`)."""
+        """Multiplies A, already filled as a linear map, in place by `averaged` / √3 (see `Mixer.averaged`)."""
         self.tokens.weight.mul_(self.averaged / 3**0.5)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
-        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding. Raises
+        `ValueError` for T > max_len, and for a mask with a row for each query.
         """
         return self.tokens(zero_padding(x_btd, self.real_positions(x_btd, mask)))
 
@@ -157,7 +158,7 @@ class ResMLP(FixedLength):
 @register("mixer", "gmlp")
 class GMLP(FixedLength):
     """(u ⊙ (A Norm(v) + b)) W_down with [u, v] = GELU(x W_up), A ∈ R^{T×T} (Liu et al. 2021, section 2).
-    The constructor raises `Invalid` for an odd `hidden`.
+    Where causal, only the lower triangle of A is read. The constructor raises `Invalid` for an odd `hidden`.
 
     The whole block of the paper between its norm and its residual; the paper has no other feed-forward
     (`feedforward: none`); Norm is a layer norm, b a number for each position. Encoder, and decoder with the
@@ -195,8 +196,8 @@ class GMLP(FixedLength):
         self.down.weight.mul_(AFTER_GELU * self.averaged)
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding; raises
-        `ValueError` for T > max_len, and for a mask that differs from query to query.
+        """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding. Raises
+        `ValueError` for T > max_len, and for a mask with a row for each query.
         """
         real_bt = self.real_positions(x_btd, mask)
         u_bth, v_bth = F.gelu(self.up(x_btd)).chunk(2, -1)
@@ -224,8 +225,8 @@ class TokenLinear(nn.Module):
         as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btn: Tensor) -> Tensor:
-        """Returns the mixed places, (B, T, N) → (B, T, N), by the first T rows and columns of A and the first T
-        numbers of b.
+        """Returns the mixed sequence, (B, T, N) → (B, T, N), by the first T rows and columns of A, their lower triangle
+        where causal, and the first T numbers of b.
         """
         length = x_btn.shape[1]
         weight = self.weight[:length, :length]

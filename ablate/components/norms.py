@@ -24,8 +24,9 @@ class Norm(Part):
     reads_batch: ClassVar[Annotated[bool, Stated("whether it reads other examples in training")]]
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns the normalised positions, (B, T, D) → (B, T, D); a subclass overrides it, here it raises
-        `NotImplementedError`. `real_bt` is boolean (B or 1, T), False at padding, None where there is none.
+        """Returns the normalised positions, (B, T, D) → (B, T, D); subclasses override this method, which raises
+        `NotImplementedError` here. `real_bt` is boolean (B or 1, T), False at padding; None where no position is
+        padding.
         """
         raise NotImplementedError
 
@@ -111,7 +112,7 @@ class RMSNorm(Affine):
 @register("norm", "batch")
 class BatchNorm(Affine):
     """weight · (x − mean) / √(var + eps) + bias, over the real positions of the batch for each feature.
-    In evaluation, mean and (unbiased) variance are running ones, which training updates.
+    Evaluation uses running averages of the mean and of the unbiased variance, which training updates.
 
     Ioffe and Szegedy 2015. Padding enters no statistic. A position sees the later ones of its sequence through the
     statistics, in training of a causal model too.
@@ -140,8 +141,8 @@ class BatchNorm(Affine):
         self.running_var.fill_(1)
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
-        """Returns the normalised positions, (B, T, D) → (B, T, D). In training it also updates the running
-        statistics, and returns the bias where `real_bt`, (B or 1, T), is False.
+        """Returns the normalised positions, (B, T, D) → (B, T, D). Training also updates the running statistics, and
+        outputs the bias at padding, where `real_bt`, (B or 1, T), is False; evaluation does not read `real_bt`.
         """
         positions = x_btd.shape[:2]
         # Torch's kernel does not support padding, nor training on a single position.
@@ -162,8 +163,8 @@ class BatchNorm(Affine):
         return y_nd.view_as(x_btd)
 
     def _normalised_over_real(self, x_btd: Tensor, real_bt: Tensor) -> Tensor:
-        """Returns `forward` in training, (B, T, D), by mean and variance of the positions where `real_bt`, (B, T), is
-        True, and the bias elsewhere; updates the running statistics.
+        """Returns the output of `forward` in training, (B, T, D): positions where `real_bt`, (B, T), is True are
+        normalised by their mean and variance, the others become the bias. Also updates the running statistics.
 
         The variance of a single position, or of none, is 0.
         """
@@ -176,8 +177,8 @@ class BatchNorm(Affine):
         return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias
 
     def _update_running(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
-        """Moves the running mean and variance in place, by the share `momentum`, towards mean_d and squares_d /
-        (count − 1); the mean stays where count is 0, the variance where it is below 2.
+        """Moves the running mean towards mean_d and the running variance towards squares_d / (count − 1), in place, by
+        the fraction `momentum` of the difference. A count of 0 leaves the mean unchanged, a count below 2 the variance.
 
         count: the number of positions, a scalar tensor. squares_d: the sum of their squared deviations from their
         mean.

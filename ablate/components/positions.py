@@ -12,8 +12,8 @@ from ablate.components.sizes import NEUTRAL, Part, Sizes
 
 
 class Position(Part):
-    """Base of all positions, one to a sequence; its hooks `embed`, `rotate` and `bias` change nothing until
-    overridden.
+    """Base of all positions; a model builds one instance for each sequence that it reads. The hooks `embed`, `rotate`
+    and `bias` change nothing until overridden.
     """
 
     neutral: ClassVar[Annotated[bool, NEUTRAL]]
@@ -30,8 +30,8 @@ class Position(Part):
         return x_btd
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions, in their shapes; here,
-        as given. The last query is at the last key's position.
+        """Returns queries (B, H, T_q, d_q) and keys (B, H_kv, T_k, d_k) with their positions applied, in the same
+        shapes; here q and k unchanged. The last query is at the last key's position.
 
         It is called in every layer.
         """
@@ -92,7 +92,8 @@ class SinCos(Position):
 
 
 def angles(length: int, width: int, base: float = 10_000.0) -> Tensor:
-    """Returns pos / base^{2i/width} in radians, row pos and column i of (length, ⌈width / 2⌉), on CPU in float64.
+    """Returns the angles pos / base^{2i/width} in radians, a table (length, ⌈width / 2⌉) with row pos and column i, on
+    CPU in float64.
 
     In float64, angles of thousands of radians keep their fraction.
     """

@@ -19,7 +19,7 @@ from ablate.components.sizes import Sizes
 
 @register("position", "rope")
 class Rotary(Position):
-    """q, k at position m → R_m q, R_m k, which turns features (2i, 2i+1) by the angle m / base^{2i/d_k}.
+    """q, k at position m → R_m q, R_m k, where R_m turns features (2i, 2i+1) by the angle m / base^{2i/d_k}.
     The constructor raises `Invalid` unless d_k is even and d_q = d_k.
 
     Su et al. 2021, equation 15. The inner product of a query and a key then depends on their distance alone, and
@@ -78,16 +78,16 @@ class Rotary(Position):
 
 
 def rotations(length: int, width: int, base: float) -> Tensor:
-    """Returns cosines, then sines, of `angles(length, width, base)`, (2, length, width / 2), on CPU in float64; width
-    is even.
+    """Returns cosines, then sines, of `angles(length, width, base)`, (2, length, width / 2), on CPU in float64; `width`
+    must be even, which is not checked here.
     """
     angle = angles(length, width, base)
     return torch.stack([angle.cos(), angle.sin()])
 
 
 def turned(x: Tensor, table: Tensor) -> Tensor:
-    """Returns x (…, T, d) with each pair (2i, 2i+1) of its features turned by the angles whose cosines, then sines,
-    are `table`, (2, T, d / 2).
+    """Returns x (…, T, d) with each pair (2i, 2i+1) of its features turned by the angles whose cosines are table[0] and
+    whose sines are table[1], each (T, d / 2).
     """
     cos, sin = table.unbind()
     even = x[..., 0::2]
@@ -106,7 +106,7 @@ def distances(t_q: int, t_k: int, device: torch.device) -> Tensor:
 
 @register("position", "alibi")
 class Alibi(Position):
-    """a(q_i, k_j) − slope_h · |i − j| with slope_h = 2^{−8h/H} for the heads h = 1 … H (Press et al. 2022, section 3).
+    """a(q_i, k_j) − slope_h · |i − j| with slope_h = 2^{−8h/H} for h = 1 … H = 2^n (Press et al. 2022, section 3).
 
     Where H is no power of two, the slopes are those of the power below, then every other one of the power above,
     from its first (the paper's code). The paper is causal; here distances count in the same way on both sides.
@@ -126,14 +126,16 @@ class Alibi(Position):
         self.slopes.copy_(torch.tensor(alibi_slopes(len(self.slopes)), dtype=torch.float64))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
-        """Returns −slope_h · |i − j|, (H, T_q, T_k), i and j the places of query and key; the last query is at the
-        last key's.
+        """Returns −slope_h · |i − j|, (H, T_q, T_k), for a query at position i and a key at position j. The last query
+        is at the last key's position.
         """
         return -self.slopes[:, None, None] * distances(t_q, t_k, device).abs()
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """Returns the slope of each head, 2^{−8h/H} for h = 1 … H where H is a power of two; else as `Alibi` says."""
+    """Returns the slope of each head h = 1 … H: 2^{−8h/H} where H is a power of two, else the slopes that `Alibi`
+    describes.
+    """
     power: int = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
     if power == num_heads:
@@ -145,7 +147,7 @@ def alibi_slopes(num_heads: int) -> list[float]:
 @register("position", "relative")
 class Relative(Position):
     """a(q_i, k_j) + b_h[i − j] with b learned for each head and distance, and shared by all layers.
-    The constructor raises `Invalid` for a max_distance above max_len − 1.
+    The constructor raises `Invalid` for a max_distance above max_len − 1, or above 1 where max_len is 1.
 
     The bias of Raffel et al. 2020 (section 2.1) without its buckets: distances are clipped at ±max_distance, as
     those of Shaw et al. 2018 (equation 4), also beyond the lengths that were trained on. A causal model has no
@@ -182,8 +184,8 @@ class Relative(Position):
         self.bias_by_distance.normal_(std=self.std, generator=draw("bias_by_distance"))
 
     def bias(self, t_q: int, t_k: int, device: torch.device) -> Tensor:
-        """Returns b_h[i − j], (H, T_q, T_k), i − j clipped to ±max_distance and, where causal, to 0 at least. The
-        last query is at the last key's position.
+        """Returns b_h[i − j], (H, T_q, T_k), with i − j clipped to −max_distance … max_distance, or to 0 … max_distance
+        where causal. The last query is at the last key's position.
         """
         column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
         return self.bias_by_distance.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))

@@ -26,7 +26,9 @@ UNSCALED = (
 
 @dataclass(frozen=True)
 class CellKind:
-    """The kernel of a recurrent cell, and the numbers of its gates, states and functions."""
+    """The kernel of a recurrent cell, its numbers of gates and states, its forget gate, if any, and how often a step
+    evaluates each function.
+    """
 
     # Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h).
     kernel: Callable[..., tuple[Tensor, ...]]
@@ -39,8 +41,8 @@ class CellKind:
 
 
 class Recurrent(Mixer):
-    """Base of the recurrent mixers, (B, T, D) → (B, T, D): a cell reads forwards, and unless causal another
-    backwards; the constructor then raises `Invalid` for an odd `hidden`.
+    """Base of the recurrent mixers, (B, T, D) → (B, T, D): one cell reads forwards and, unless causal, another
+    backwards. The constructor raises `Invalid` for an odd `hidden` unless causal.
 
     Causal: one cell reads forwards. Otherwise one reads forwards and one backwards, each with half of the
     state, their outputs side by side (Schuster and Paliwal 1997). A linear map follows where the state is not
@@ -70,7 +72,7 @@ class Recurrent(Mixer):
 
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """Returns the mixed sequence, (B, T, D) → (B, T, D). `mask` is None or (B, 1, 1, T), False at padding, which
-        is skipped; raises `ValueError` for a mask that differs from query to query. `position` is not read.
+        the cells skip. Raises `ValueError` for a mask with a row for each query. `position` is not read.
         """
         real_bt = self.real_positions(x_btd, mask)
         y_bth = _outputs(self.forwards, x_btd, real_bt)
@@ -88,18 +90,17 @@ class Recurrent(Mixer):
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
         """Returns the output at one more position of a causal model, (B, 1, D) → (B, 1, D), and the state to pass to
-        the next call: a tuple of tensors (B, h), None at the first position.
+        the next call: a tuple of tensors (B, h). `state` is None at the first position.
         """
         y_b1h, state = self.forwards(x_b1d, state)
         return self.output(y_b1h), state
 
 
 class RecurrentCell(nn.Module):
-    """One direction of a recurrent mixer, (B, T, d_in) → (B, T, h); its parameters are those of `torch.nn.LSTM` and
-    its kin.
+    """One direction of a recurrent mixer, (B, T, d_in) → (B, T, h); its parameters have the shapes and the gate order
+    of `torch.nn.RNN`, `LSTM` and `GRU`.
 
-    They are in torch's order of gates. Sequences go through torch's fused kernels, which `torch.func` (`vmap`,
-    `grad`, …) does not support.
+    Sequences go through torch's fused kernels, which `torch.func` (`vmap`, `grad`, …) does not support.
     """
 
     def __init__(self, kind: CellKind, d_in: int, hidden: int) -> None:
@@ -111,8 +112,8 @@ class RecurrentCell(nn.Module):
         self.bias_hh = nn.Parameter(torch.empty(kind.num_gates * hidden))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills both weights from U(−1/√h, 1/√h), as torch does, and the biases with zeros, but that of a forget gate
-        with 1.
+        """Fills both weights from U(−1/√h, 1/√h), as torch does, and both biases with zeros, except the forget gate's
+        share of `bias_ih`, if any, with ones.
 
         The forget gate's is that of Jozefowicz et al. 2015.
         """
@@ -125,7 +126,7 @@ class RecurrentCell(nn.Module):
 
     def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Returns the outputs (B, T, h) of inputs (B, T, d_in), and the state after the last position, a tuple of
-        tensors (B, h). `state` is that before the first position; None stands for zeros.
+        tensors (B, h). `state` is the state before the first position; None stands for zeros.
         """
         if state is None:
             zeros_bh = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
@@ -146,8 +147,8 @@ class RecurrentCell(nn.Module):
 
 
 def _outputs(cell: RecurrentCell, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns the outputs (B, T, h) of a cell that skips the positions of `x_btd` where `real_bt` is False; None
-    skips none. Outputs at skipped positions have no meaning.
+    """Returns the outputs (B, T, h) of a cell that skips the positions of `x_btd` where `real_bt`, (B or 1, T), is
+    False, and no position where `real_bt` is None. Outputs at skipped positions have no meaning.
 
     Real positions are moved to the front, in order, so that padding comes after all of them and cannot change them;
     then the outputs are moved back.
@@ -182,8 +183,8 @@ class RNN(Recurrent):
 
 @register("mixer", "lstm")
 class LSTM(Recurrent):
-    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t) (Hochreiter and Schmidhuber 1997): in a decoder forwards, in an
-    encoder in both directions, each of half the width.
+    """c_t = f ⊙ c_{t−1} + i ⊙ g, h_t = o ⊙ tanh(c_t) (Hochreiter and Schmidhuber 1997).
+    A decoder reads forwards, an encoder in both directions, each of half the width.
 
     i, f, o = σ(W x_t + U h_{t−1} + b) and g = tanh(…), each with maps of its own; the forget gate f is that of
     Gers et al. 2000. Encoder (both directions) and decoder (one); padding anywhere; any length.
@@ -205,7 +206,7 @@ class LSTM(Recurrent):
 
 @register("mixer", "gru")
 class GRU(Recurrent):
-    """h_t = (1 − z) ⊙ tanh(W x_t + r ⊙ (U h_{t−1} + b)) + z ⊙ h_{t−1} (Cho et al. 2014).
+    """h_t = (1 − z) ⊙ tanh(W x_t + b + r ⊙ (U h_{t−1} + b′)) + z ⊙ h_{t−1} (Cho et al. 2014).
 
     r, z = σ(W x_t + U h_{t−1} + b). As in torch and cuDNN, r gates U h_{t−1} and not h_{t−1} itself, and z keeps
     the old state. Encoder (both directions) and decoder (one); padding anywhere; any length.

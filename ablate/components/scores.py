@@ -24,14 +24,14 @@ SMALLEST_TEMPERATURE = 0.01
 
 
 class Score(Part):
-    """Base of all scores; a subclass overrides `inner` where it is an inner product, else `logits`."""
+    """Base of all scores; a subclass overrides `inner` if its score is an inner product, else `logits`."""
 
     joins_widths: ClassVar[Annotated[bool, Stated("whether queries and keys may differ in width")]]
     "Whether queries and keys may have different widths."
 
     def __init_subclass__(cls) -> None:
-        """Raises `AblateError` for a subclass that overrides `logits` and inherits `inner`: the fused kernel calls
-        `inner` alone.
+        """Raises `AblateError` for a subclass that overrides `logits` and inherits an `inner` other than that of
+        `Score`: the fused kernel calls `inner` alone.
 
         Such a score would compute one thing with the kernel and another without.
         """
@@ -46,8 +46,8 @@ class Score(Part):
                 )
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float] | None:
-        """Returns q′ (B, H, T_q, n), k′ (B, H, T_k, n) and a number, with logits = number · q′ᵀk′, for a fused
-        softmax; None, as here, where the score has no such form.
+        """Returns q′ (B, H, T_q, n), k′ (B, H, T_k, n) and a number, for a fused softmax of number · q′ᵀk′ over the
+        keys; None, as here, for a score that is not an inner product.
 
         A term that all keys of a query share may be left out, as a softmax does not see it; a score that has
         one overrides `logits` too.
@@ -55,8 +55,8 @@ class Score(Part):
         return None
 
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
-        """Returns the score of every query with every key, (B, H, T_q, T_k), from `inner`; raises
-        `NotImplementedError` where that is None.
+        """Returns the score of every query with every key, (B, H, T_q, T_k), from `inner`; raises `NotImplementedError`
+        where `inner` returns None.
 
         No term is left out, as `inner` may do.
         """
@@ -146,7 +146,7 @@ class Gaussian(Score):
         self.log_sigma = nn.Parameter(torch.empty(sizes.num_heads, 1, 1)) if config.learned else None
 
     def initialise(self, draw: Draw) -> None:
-        """Fills every head's log σ with that of the configured σ; does nothing where σ is not learned."""
+        """Fills every head's log σ with the logarithm of the initial σ; does nothing where σ is not learned."""
         if self.log_sigma is not None:
             self.log_sigma.fill_(math.log(self.sigma))
 
@@ -167,8 +167,8 @@ class Gaussian(Score):
         return (q_one * scale) @ k_square.transpose(-2, -1) - shared
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns {"square": H · (queries + keys) · d_k}, how many numbers are squared, and where σ is learned "exp":
-        H.
+        """Returns {"square": H · (queries + keys) · d_k}, how many numbers are squared, and also "exp": H where σ is
+        learned.
 
         Those of queries are counted too, which a softmax does not need.
         """
@@ -204,20 +204,18 @@ class Cosine(Score):
         self.log_temperature = nn.Parameter(torch.empty(sizes.num_heads, 1, 1))
 
     def initialise(self, draw: Draw) -> None:
-        """Fills every head's log τ with that of the configured τ."""
+        """Fills every head's log τ with the logarithm of the initial τ."""
         self.log_temperature.fill_(math.log(self.temperature))
 
     def inner(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor, float]:
-        """Returns q / (τ‖q‖), k / ‖k‖ and 1.0: the logits are the cosine divided by τ, which counts as 0.01 where it
-        is less.
-        """
+        """Returns q / (τ‖q‖), k / ‖k‖ and 1.0: the logits are the cosine / τ; a τ below 0.01 counts as 0.01."""
         log_temperature = self.log_temperature.clamp(min=math.log(SMALLEST_TEMPERATURE))
         scaled_q = F.normalize(q, dim=-1) * (-log_temperature).exp()
         return scaled_q, F.normalize(k, dim=-1), 1.0
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
         """Returns {"norm": H · (queries + keys) · d_k, "exp": H}: how many numbers are normalised, and how many τ are
-        exponentials.
+        computed by an exponential.
         """
         normalised = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
         return {"norm": normalised, "exp": self.log_temperature.numel()}
@@ -282,8 +280,8 @@ class _AdditiveLogits(torch.autograd.Function):
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
-        """Returns w tanh(a_i + b_j), (B, H, T_q, T_k), of every query, a column of a (B, H, n, T_q), and every key, one
-        of b (B, H, n, T_k).
+        """Returns w tanh(a_i + b_j), (B, H, T_q, T_k), for each query i, a column of a (B, H, n, T_q), and each key j,
+        a column of b (B, H, n, T_k); w is (H, 1, n).
         """
         logits = _zeros((*a.shape[:2], a.shape[3], b.shape[3]), a, b, w)
         for queries in _groups_of_queries(a, b):
@@ -298,8 +296,8 @@ class _AdditiveLogits(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns the gradients of a, b and w, each in the shape of its tensor, from that of the logits, (B, H, T_q,
-        T_k).
+        """Returns the gradients of a, b and w, each in the shape of its tensor, from the gradient of the logits,
+        (B, H, T_q, T_k).
         """
         a, b, w = ctx.saved_tensors
         grad_a = _zeros(a.shape, a, b, w, grad)
@@ -319,8 +317,8 @@ class _AdditiveLogits(torch.autograd.Function):
 
 
 def _groups_of_queries(a: Tensor, b: Tensor) -> list[slice]:
-    """Returns slices that cut the T_q queries of `a` into groups, whose hidden layer, B · H · n · T_k numbers a
-    query, has at most `HIDDEN_NUMBERS` numbers; a group has one query at least.
+    """Returns slices that cut the T_q queries of `a` into groups. A query has B · H · n · T_k numbers in the hidden
+    layer; a group has at most `HIDDEN_NUMBERS` such numbers, or else a single query.
     """
     size = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
     return [slice(start, start + size) for start in range(0, a.shape[3], size)]
@@ -332,7 +330,7 @@ def _hidden(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
-    """Returns zeros of a shape, on the device of `sources`, to write into; under `torch.func.vmap` they are batched
-    where any of `sources` is.
+    """Returns zeros of `shape` to write into, on the device of `sources`; under `torch.func.vmap` the zeros are batched
+    where any of `sources` is batched.
     """
     return torch.stack([source.new_zeros(()) for source in sources]).sum().new_zeros(shape)

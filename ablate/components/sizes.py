@@ -20,16 +20,16 @@ def divisors(number: int) -> str:
 
 
 def check_even(field: str, value: int, rule: str) -> None:
-    """Raises `Invalid` for an odd `value`, with `field`, `rule` and the even numbers next to it, above 0; else does
-    nothing.
-    """
+    """Raises `Invalid` where `value` is odd, with `field`, `rule` and the nearest even numbers above 0."""
     if value % 2:
         raise Invalid(field, rule, value, f"{value - 1}, {value + 1}" if value > 1 else "2")
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of the model around a part, which is built from them and its config."""
+    """What a part is built from beside its config: widths, heads, length, causality, padding and dropout rates of the
+    model around it.
+    """
 
     d_model: int  # D, width of the residual stream.
     max_len: int  # Longest sequence the model is trained on.
@@ -48,8 +48,8 @@ class Sizes:
     dropout: Mapping[str, float] = field(default_factory=dict)
 
     def dropout_at(self, placement: str) -> Dropout:
-        """Makes a `Dropout` at the rate that `dropout` has for a placement, such as `attention_weights`; at rate 0
-        where it has none.
+        """Makes a `Dropout` at the rate that the field `dropout` has for `placement`, such as `attention_weights`, or
+        at rate 0 for a placement that the field lacks.
         """
         return Dropout(self.dropout.get(placement, 0.0), placement)
 
@@ -75,8 +75,8 @@ class Part(nn.Module):
         self.sizes = sizes
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns the work of a forward pass on one example beside matrix products: function → how many numbers go
-        through it where `queries` positions read `keys` positions each.
+        """Returns the work of a forward pass on one example apart from matrix products: function → how many numbers go
+        through this function, where each of `queries` positions reads `keys` positions.
 
         The value of `fft_flops` counts floating-point operations. Sums, products and quotients of single numbers,
         masks and copies are left out. A part that does not override this declares the sum of the parts inside it.
@@ -85,7 +85,7 @@ class Part(nn.Module):
 
 
 def name_of(part: type[Part]) -> str:
-    """Returns the name under which a part is registered, or that of its class where it has none."""
+    """Returns the name under which a part is registered, or the name of its class where it is not registered."""
     return part.name or part.__name__
 
 

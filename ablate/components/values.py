@@ -64,9 +64,7 @@ class LowRank(Value):
         self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
 
     def initialise(self, draw: Draw) -> None:
-        """Multiplies W_up in place by √3, once it was filled as a linear map: the output then has the scale of
-        `full`.
-        """
+        """Multiplies W_up, already filled as a linear map, in place by √3: the output has the scale of `full`."""
         self.up.weight.mul_(3**0.5)
 
     def forward(self, x_btd: Tensor) -> Tensor:
@@ -76,14 +74,14 @@ class LowRank(Value):
 
 @register("value", "shared_kv")
 class SharedKV(Value):
-    """k: values are the keys, V = K, so that one projection serves both.
+    """k before its norm and position: values are the keys, V = K, so that one projection serves both.
 
-    As in Luong et al. 2015, where the states that are scored are those that are averaged. Keys (B, T, H·d_k) before
-    their norm and positions → the same, (B, T, H·d_v); costs nothing.
+    As in Luong et al. 2015, where the states that are scored are those that are averaged. Keys (B, T, H·d_k) → the
+    same, (B, T, H·d_v); costs nothing.
     """
 
     reads_keys = True
 
     def forward(self, keys_btn: Tensor) -> Tensor:
-        """Returns the keys themselves as values, (B, T, H·d_k), which is (B, T, H·d_v)."""
+        """Returns `keys_btn` itself as the values, (B, T, H·d_k) → (B, T, H·d_v) with d_v = d_k."""
         return keys_btn

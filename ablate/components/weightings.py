@@ -21,8 +21,9 @@ class Weighting(Part):
     "The weighting whose gradient it uses in place of its own."
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Returns weights that sum to 1 over the keys, from logits that are −∞ where masked, never in a whole row;
-        both are (B, H, T_q, T_k). A subclass overrides it; here it raises `NotImplementedError`.
+        """Returns weights that sum to 1 over the keys of each query, (B, H, T_q, T_k) → (B, H, T_q, T_k). Logits are −∞
+        at masked keys, and at least one key of each query is not masked. Subclasses override this method, which raises
+        `NotImplementedError` here.
         """
         raise NotImplementedError
 
@@ -56,10 +57,11 @@ class Uniform(Weighting):
 
 @register("weighting", "hard")
 class Hard(Softmax):
-    """1 on the key of the highest score, the first of several, and 0 elsewhere: a look-up in a database.
+    """1 on the key of the highest score, the first of several equal ones, and 0 elsewhere: a look-up in a database.
+    The gradient is that of the softmax.
 
-    The gradient is a surrogate, that of the softmax: the straight-through estimator (Bengio et al. 2013) as in
-    Jang et al. 2017, section 2.2, without its noise.
+    This surrogate gradient is the straight-through estimator (Bengio et al. 2013) as in Jang et al. 2017, section 2.2,
+    without its noise.
     """
 
     fused = False

@@ -32,7 +32,7 @@ class KeysAndValues(NamedTuple):
 
 @register("mixer", "attention")
 class Attention(Mixer):
-    """Concat_h(w(a(q_h, k_h)) v_h) W_O with q, k, v projected from x (Vaswani et al. 2017, 3.2).
+    """Concat_h(w(a(q_h, k_h)) v_h) W_O: weighting w, score a, and q, k, v projected from x (Vaswani et al. 2017, 3.2).
 
     Scores that are an inner product go, under a softmax, to torch's fused kernel unless the weights themselves
     are needed, so that a comparison of speed compares scores and not kernels.
@@ -131,8 +131,8 @@ class Attention(Mixer):
         return self.attend(q, self.read(x_btd), position, mask, self.is_causal)
 
     def weights(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
-        """Returns the weights (B, H, T, T) of `forward` for inputs (B, T, D), before dropout;
-        those that `mask`, or a causal model, hides are 0.
+        """Returns the weights (B, H, T, T) of `forward` for inputs (B, T, D), before dropout; 0 where `mask` hides a
+        key or, in a causal model, the key is later than the query.
         """
         q = self.queries(x_btd)
         return self.attend_weights(q, self.read(x_btd), position, mask, self.is_causal)
@@ -140,8 +140,8 @@ class Attention(Mixer):
     def step(
         self, x_b1d: Tensor, position: Position, state: KeysAndValues | None = None
     ) -> tuple[Tensor, KeysAndValues]:
-        """Returns the output (B, 1, D) at one more position (B, 1, D),
-        and the keys and values of all positions so far, which are the next `state`.
+        """Returns the output at one more position, (B, 1, D) → (B, 1, D), and the keys and values of all positions so
+        far, which are the next `state`.
 
         `state` is None at the first position; see `Mixer.step`.
         """
@@ -153,8 +153,8 @@ class Attention(Mixer):
         return self.attend(self.queries(x_b1d), so_far, position), so_far
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """Returns, by function name, how many numbers weighting, value,
-        score and norms of heads work on beside matrix products. See `Part.beside`.
+        """Returns function name → how many numbers go through the function, beside matrix products, in the weighting,
+        the value, the score and the norms of queries and keys; see `Part.beside`.
         """
         counts = [self.weighting.beside(queries, keys), self.value.beside(queries, keys)]
         if self.score is not None:
@@ -194,8 +194,9 @@ class Attention(Mixer):
         mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Returns the output (B, T_q, D) of queries (B, H, T_q, d_q), from `queries`, that attend to keys and values
-        from `read`; `mask` is as in `forward`, `causal` hides later keys.
+        """Returns the output (B, T_q, D) of attention: `q`, the queries (B, H, T_q, d_q) that `queries` returned,
+        attend to `source`, the keys and values that `read` returned. `mask` is as in `forward`; `causal` hides keys
+        later than the query.
 
         Keys and values are of the queries' sequence or of another one; with `causal`, the last query is at the last
         key's position.
@@ -221,7 +222,9 @@ class Attention(Mixer):
         mask: Tensor | None = None,
         causal: bool = False,
     ) -> Tensor:
-        """Returns the weights (B, H, T_q, T_k) with which `attend` mixes the values, before dropout; 0 where hidden."""
+        """Returns the weights (B, H, T_q, T_k) with which `attend` mixes the values, before dropout; 0 where `mask` or
+        `causal` hides a key.
+        """
         q, k = self._positioned(q, source.keys, position)
         return self._weights(q, k, position, mask, causal)
 
@@ -266,7 +269,8 @@ class Attention(Mixer):
 
 
 def _head_sizes(config: Attention.Config, sizes: Sizes) -> Sizes:
-    """Returns `sizes` with the config's numbers and widths of heads and bias, defaults filled in; refuses nothing.
+    """Returns `sizes` with the config's `bias`, numbers of heads and widths of a head, defaults filled in; nothing is
+    checked.
 
     Where the number of heads is wrong, the widths only serve to find the problems of the other parts.
     """
@@ -294,9 +298,8 @@ def _split(x_btn: Tensor, heads: int) -> Tensor:
 
 
 def _check_heads(at: Gather, config: Attention.Config, d_model: int) -> None:
-    """Collects in `at` a problem where `num_heads` does not divide d_model, or `num_kv_heads` not `num_heads`.
-
-    With `split: after`, d_model need not be divided where d_k and d_v are both given.
+    """Collects in `at` a problem where `num_kv_heads` does not divide `num_heads`, and one where `num_heads` does not
+    divide d_model; with `split: after` and both d_k and d_v given, d_model need not be divisible.
     """
     heads = config.num_heads
     kv_heads = config.num_kv_heads or heads
@@ -311,10 +314,8 @@ def _check_heads(at: Gather, config: Attention.Config, d_model: int) -> None:
 
 
 def _check_widths(at: Gather, config: Attention.Config, sizes: Sizes) -> None:
-    """Collects in `at` a problem where queries and keys, or keys and values, must be alike in width and are not.
-
-    Queries and keys must with `tied`, which needs as many heads of both too, and with a score that does not join two
-    widths; keys and values, where the value reads keys.
+    """Collects in `at` a problem for `tied: on` where queries and keys differ in width or number of heads, for `d_q`
+    where the score needs d_q = d_k, and for `d_v` where the value reads keys and d_v ≠ d_k.
     """
     d_q, d_k = sizes.d_q, sizes.d_k
     untieable = config.tied and (d_q != d_k or sizes.num_kv_heads != sizes.num_heads)

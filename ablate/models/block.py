@@ -22,9 +22,9 @@ SublayerName = Literal["mixer", "cross", "feedforward"]
 
 @dataclass(frozen=True)
 class _Sublayer:
-    """Settings, norms and dropouts of a sublayer around its function: mixer, cross-reader or feed-forward.
+    """The settings, norms and dropouts around one function of a block: its mixer, cross-reader or feed-forward.
 
-    They are registered in the block, as the function is: their paths there name their random streams.
+    The norms and dropouts are registered in the block, as the function is: their paths there name their random streams.
     """
 
     name: SublayerName
@@ -38,7 +38,9 @@ class _Sublayer:
     residual_dropout: nn.Module
 
     def before(self, x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-        """Returns what the sublayer's function reads, (B, T, D): x, normalised unless with `post` or without a norm."""
+        """Returns what the sublayer's function reads, (B, T, D): x normalised, or x itself with `post` or without a
+        norm.
+        """
         if self.placement == "post" or self.norm is None:
             return x_btd
         return self.norm(x_btd, real_bt)
@@ -89,7 +91,8 @@ class Block(nn.Module):
     def _add_sublayer(
         self, at: Gather, name: SublayerName, part: PartConfig, section: ModelSection, sizes: Sizes
     ) -> None:
-        """Builds a part with its norms and dropouts, appends them to `sublayers`, and collects their problems in `at`.
+        """Registers a part, its norms and its dropouts as modules of the block, and appends a `_Sublayer` with the
+        norms and dropouts to `sublayers`; collects their problems in `at`.
 
         Modules are registered under paths that begin with `name`.
         """
@@ -157,7 +160,7 @@ class Block(nn.Module):
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the output (B, 1, D) at one more position (B, 1, D), and the new state, a dict by sublayer."""
+        """Returns the output at one more position, (B, 1, D) → (B, 1, D), and the new state, a dict by sublayer."""
         states = dict(state or {})
         for sublayer in self.sublayers:
             y_b1d = sublayer.before(x_b1d, None)
@@ -216,7 +219,9 @@ class Stack(nn.Module):
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the output (B, 1, D) at one more position (B, 1, D), and the new state, a list by block."""
+        """Returns the output at one more position, (B, 1, D) → (B, 1, D), and the new state, a list with the state of
+        each block.
+        """
         states = []
         for index, block in enumerate(self.blocks):
             former = None if state is None else state[index]
@@ -265,8 +270,8 @@ class EncoderDecoder(nn.Module):
                 self.decoder = Decoder(PartConfig(), sizes, section, config.cross)
 
     def encode(self, x_bsd: Tensor, position: Position, mask: Tensor | None = None) -> Memory:
-        """Returns the `Memory` that the encoder makes of an embedded source (B, S, D); raises `ValueError` where cross
-        is `none`, without an encoder.
+        """Returns the `Memory` that the encoder makes of an embedded source (B, S, D). Raises `ValueError` where
+        `cross` is `none`: the model then has no encoder.
         """
         if self.encoder is None:
             raise ValueError("a model without a reader of the source has no encoder")
@@ -283,5 +288,7 @@ class EncoderDecoder(nn.Module):
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the decoder's output (B, 1, D) at one more position (B, 1, D), and its new state (`Stack.step`)."""
+        """Returns the decoder's output at one more position, (B, 1, D) → (B, 1, D), and its new state, as `Stack.step`
+        does.
+        """
         return self.decoder.step(x_b1d, position, state, memory)

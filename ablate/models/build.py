@@ -27,7 +27,7 @@ def build_model(
     device: str | torch.device = "cpu",
 ) -> Model:
     """Returns the model of a section for tasks of a signature, on `device`, with the initial values of `seed`. Raises
-    `Invalid` with all size rules that fail.
+    `Invalid` where settings of the section do not fit one another or the task.
 
     The paths of the problems begin at the section. `stream` names other initialisation and dropout streams under the
     same seed (a placebo). On the meta device the model has shapes and no values. Initial values do not depend on the
@@ -56,11 +56,11 @@ class _Unfilled(TorchFunctionMode):
 
 @torch.no_grad()
 def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
-    """Fills every parameter and buffer of a model on CPU in place, each from the stream of its path. Raises
-    `AblateError` where one is left with NaN.
+    """Fills every parameter and buffer of a model on CPU in place, from random streams named by its path. Raises
+    `AblateError` where a module has tensors and no way to fill them, or leaves NaN in one of its tensors.
 
-    It is raised too for a module that has tensors and no way to set them. `stream` names other initial values under the
-    same seed. Children come before their parents, so that a parent can change their values, as in torch's constructors.
+    `stream` names other initial values under the same seed. Children come before their parents, so that a parent can
+    change their values, as in torch's constructors.
     """
     modules = list(model.named_modules())
     for path, module in reversed(modules):
@@ -97,10 +97,14 @@ def _fill(module: nn.Module, path: str, seed: int, stream: str) -> None:
 
 
 def _draw_at(path: str, seed: int, stream: str) -> Draw:
-    """Returns a function from a parameter's name in the module at `path` to its own random generator, on CPU."""
+    """Returns a function from the name of a parameter, in the module at `path`, to that parameter's own random
+    generator on CPU.
+    """
 
     def draw(name: str) -> torch.Generator:
-        """Returns a new generator for the parameter of this name, which draws the same numbers each time."""
+        """Returns a new generator for the parameter `name`; the generators of all calls with one name draw the same
+        numbers.
+        """
         return torch_stream(seed, "init", stream, f"{path}.{name}" if path else name)
 
     return draw
@@ -115,7 +119,9 @@ def tensors_of(module: nn.Module, recurse: bool = True) -> dict[str, Tensor]:
 
 
 def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> AblateError:
-    """Returns, and does not raise, the `AblateError` that names the tensors of a module without initial values."""
+    """Returns, and does not raise, an `AblateError` which says that the tensors `names` of a module have no initial
+    values.
+    """
     where = f"{type(module).__name__} at {path or 'the root'}"
     return AblateError(
         f"{where}: has tensors without initial values: {listed(names)}; "
@@ -125,8 +131,8 @@ def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> Ablat
 
 @torch.no_grad()
 def materialise(model: nn.Module) -> None:
-    """Replaces in place all parameters and buffers of a model, which lies on the meta device, by such on CPU: filled
-    with NaN or, where they are not floating-point, with 0. Shared parameters stay shared.
+    """Replaces all parameters and buffers of a model on the meta device, in place, by tensors on CPU that are filled
+    with NaN, or with 0 where the dtype is not floating-point. Shared parameters stay shared.
     """
     replacements: dict[Tensor, Tensor] = {}
     for module in model.modules():
@@ -139,8 +145,8 @@ def materialise(model: nn.Module) -> None:
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:
-    """Returns a new tensor on CPU with the shape and dtype of a given one, filled with NaN or, where that is not
-    floating-point, with 0; a parameter for a parameter.
+    """Returns a new tensor on CPU with the shape and dtype of `tensor`, filled with NaN, or with 0 where the dtype is
+    not floating-point; a `Parameter` becomes a `Parameter`.
     """
     fill = torch.nan if tensor.is_floating_point() else 0
     # Neither `to_empty` nor `empty_like`, which would import torch's compiler for a tensor on meta.

@@ -44,8 +44,8 @@ TOLERANCE = 1e-4
 def check_parts(
     section: ModelSection, signature: Signature, model: nn.Module, sound: set[str | type]
 ) -> None:
-    """Raises `Invalid`, with a path from the section, where a user's part of a model breaks a rule.
-    Adds the model and its parts to `sound`.
+    """Raises `Invalid`, with a path from the section, where a user's part in a model breaks a rule; else adds the
+    model's key and its users' parts to `sound`.
 
     `sound` holds the models that break no rule, by section and signature, and their parts: such a model is not probed
     again, and such a part is blamed only where no other is left. A model without a user's part is not probed.
@@ -70,7 +70,8 @@ def _users_parts(model: nn.Module) -> set[Any]:
 
 
 def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
-    """Returns, and does not raise, the `Invalid` that one of the suspected part classes breaks a rule; `text` says how.
+    """Returns, and does not raise, an `Invalid` that says that one of the part classes `suspects` breaks `rule`, and
+    how: `text`.
 
     Its path is that of the slot of the first of them by name.
     """
@@ -81,7 +82,7 @@ def _refusal(suspects: set[Any], rule: str, text: str) -> Invalid:
 
 
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
-    """Returns the `Fault` of a part's class that breaks a rule: message, file and line.
+    """Returns the `Fault` that reports the breach of a rule by a part's class: message, file and line.
 
     The message calls the part `name`, names the rule and ends in `text`. The line is that of the part's own `forward`;
     of its class where it has none, is not built, or states what is wrong.
@@ -96,7 +97,7 @@ def fault(part: Any, rule: str, text: str, name: str) -> Fault:
 
 
 def breaches(section: ModelSection, signature: Signature, parts: Collection[type]) -> dict[str, str]:
-    """Returns rule → a sentence on the model's first breach of it, or an empty string where it keeps the rule.
+    """Returns rule → a sentence on the model's first breach of the rule, or an empty string where the model keeps it.
 
     `parts` are the classes whose statements, shapes and gradients are looked at. Where a statement is unclear, `states`
     is the only key; where two calls differ, only breaches found before it and that of `gradient` are told. Seeds
@@ -126,9 +127,8 @@ def breaches(section: ModelSection, signature: Signature, parts: Collection[type
 
 
 def _model_of_vectors(section: ModelSection, signature: Signature) -> Model:
-    """Returns a new model of a section that reads and writes vectors of `FEATURES` numbers, at most `MAX_LENGTH` long.
-
-    Its sequences are as long as the task's where a setting refuses the shorter one.
+    """Returns a new model of a section, with the default `embedding`, that reads and writes vectors of `FEATURES`
+    numbers at no more than `MAX_LENGTH` positions, or at all of the task's positions where a setting refuses fewer.
     """
     plain = section.model_copy(update={"embedding": Embedding()})
     try:
@@ -138,8 +138,8 @@ def _model_of_vectors(section: ModelSection, signature: Signature) -> Model:
 
 
 def _of_vectors(signature: Signature, longest: int) -> Signature:
-    """Returns a signature with `FEATURES` features in and out, every position read out,
-    and at most `longest` positions; else alike.
+    """Returns a signature with `FEATURES` features in and out, at every one of at most `longest` positions, and no
+    segments; `padded` is kept, and a source is changed likewise.
     """
     source = None if signature.source is None else _of_vectors(signature.source, longest)
     return Signature(
@@ -167,7 +167,8 @@ def _compare_shapes(texts: dict[str, str], module: nn.Module, args: Any, output:
 
 
 class _Probe:
-    """A model in training or evaluation mode, after one step of training, with random inputs and its outputs for them.
+    """A model in training or evaluation mode, after one more step of training, with random inputs and the model's
+    outputs for them.
 
     Shapes: B `EXAMPLES`, T positions. Names of inputs are `inputs` and, where the model reads one, `source`.
     """
@@ -220,8 +221,8 @@ class _Probe:
         return values
 
     def _train_step(self) -> None:
-        """Takes a step of sign descent, in place and of size `STEP`, on the sum of squared outputs at real positions;
-        gradients stay and add up.
+        """Takes a step of sign descent, of size `STEP`, on the sum of squared outputs at real positions: changes
+        parameters in place, and adds to their gradients.
 
         A branch that begins at zero acts after a step.
         """
@@ -232,9 +233,10 @@ class _Probe:
                     parameter.sub_(parameter.grad.sign(), alpha=STEP)
 
     def outputs(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """Returns the model's outputs (B, T, FEATURES) for inputs by name, with the same draws and buffers each time.
+        """Returns the model's outputs (B, T, FEATURES) for inputs by name; in training, all calls have the same random
+        draws and begin with the same buffers.
 
-        In training torch's global generator is seeded, and the model's own buffers are left as they are.
+        Torch's global generator is seeded for that, and the model's own buffers are left as they are.
         """
         buffers: dict[str, Tensor] = {}
         if self.model.training:
@@ -245,8 +247,8 @@ class _Probe:
         return outputs
 
     def first_change(self, where: Mapping[str, Tensor], fixed: Tensor) -> tuple[int, int] | None:
-        """Gives some inputs other values, and returns (example, position) of the first output that changes though it
-        must not; None where all stay.
+        """Returns (example, position) of the first output marked in `fixed` that changes when the inputs marked in
+        `where` take other values; None where no marked output changes.
 
         where: by name of an input, True where it takes its value of `others`, broadcastable to (B, T). fixed: True for
         outputs that must not change, broadcastable to (B, T); those at padding may.
@@ -263,8 +265,8 @@ class _Probe:
 
 
 def _real(signature: Signature) -> Tensor:
-    """Returns booleans (EXAMPLES, T), False at padding: where the signature is padded, the last third of example 1 and
-    the last two thirds of example 2, counted from 0.
+    """Returns booleans (EXAMPLES, T), False at padding: the last third of the second example and the last two thirds of
+    the third. All are True where the signature is not padded.
     """
     lacking = torch.arange(EXAMPLES if signature.padded else 1)[:, None]
     thirds = EXAMPLES - lacking
@@ -273,7 +275,8 @@ def _real(signature: Signature) -> Tensor:
 
 @torch.no_grad()
 def _breaches_in_mode(probe: _Probe) -> Iterator[tuple[str, str]]:
-    """Yields (rule, sentence on its breach, empty without) for the rules that a probe's model has to keep in its mode.
+    """Yields (rule, sentence) for each rule that a probe's model has to keep in its mode; the sentence describes the
+    breach, and is empty where the model keeps the rule.
 
     They are `finite`, `repeat`, `padding` in a padded task and, unless a part reads the batch in training, `batch` and,
     in a causal model, `causal`.
@@ -299,7 +302,9 @@ def _reads_batch(model: Model) -> bool:
 
 
 def _breach_of_states(parts: Iterable[type]) -> str:
-    """Returns a clause on the statements of parts that are neither True nor False; empty where all are."""
+    """Returns a clause on the statements of part classes that are neither True nor False; an empty string where every
+    statement is True or False.
+    """
     unclear: list[str] = []
     for part in parts:
         unclear += unclear_statements(part)
@@ -313,13 +318,17 @@ def _breach_of_finite(probe: _Probe) -> str:
 
 
 def _breach_of_repeat(probe: _Probe) -> str:
-    """Returns a sentence where a second call on the same inputs gives other outputs; empty where it gives the same."""
+    """Returns a sentence where a second call on the same inputs gives other outputs at real positions; an empty string
+    where the outputs of both calls agree.
+    """
     change = probe.first_change({}, fixed=torch.tensor(True))
     return "" if change is None else f"two calls on the same inputs differ{probe.mode}"
 
 
 def _breach_of_padding(probe: _Probe) -> str:
-    """Returns a sentence on the first output that depends on padding; empty where none does."""
+    """Returns a sentence that names the first output at a real position that depends on padding; an empty string where
+    all outputs at real positions are independent of padding.
+    """
     padding = {name: ~real for name, real in probe.real.items()}
     change = probe.first_change(padding, fixed=torch.tensor(True))
     if change is None:
@@ -329,7 +338,9 @@ def _breach_of_padding(probe: _Probe) -> str:
 
 
 def _breach_of_batch(probe: _Probe) -> str:
-    """Returns a sentence on the first example that depends on another one of its batch; empty where none does."""
+    """Returns a sentence that names the first example whose outputs change with the inputs of example 1, counted from
+    0; an empty string where the outputs of no other example change.
+    """
     is_second = torch.arange(EXAMPLES)[:, None] == 1
     change = probe.first_change(dict.fromkeys(probe.real, is_second), fixed=~is_second)
     if change is None:
@@ -339,7 +350,9 @@ def _breach_of_batch(probe: _Probe) -> str:
 
 
 def _breach_of_causal(probe: _Probe) -> str:
-    """Returns a sentence on the first output that depends on a later input; empty where none does."""
+    """Returns a sentence that names an output and the later input on which it depends, or an empty string where no
+    output depends on a later input; only the inputs at `later_positions` are tried.
+    """
     positions = torch.arange(probe.model.signature.seq_len)
     for later in probe.later_positions:
         change = probe.first_change({"inputs": positions == later}, fixed=positions < later)
@@ -350,7 +363,9 @@ def _breach_of_causal(probe: _Probe) -> str:
 
 
 def _breach_of_gradient(modules: Iterable[nn.Module]) -> str:
-    """Returns a clause on the first parameter of some modules whose gradient is missing or zero; empty without one."""
+    """Returns a clause that names the first trainable parameter of `modules` whose gradient is missing or all zero; an
+    empty string where all trainable parameters have a gradient other than zero.
+    """
     for module in modules:
         for name, parameter in module.named_parameters():
             lacks_gradient = parameter.grad is None or not parameter.grad.any()

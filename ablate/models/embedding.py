@@ -8,7 +8,9 @@ from ablate.core.signature import Signature
 
 
 class TokenEmbedding(nn.Module):
-    """One learned vector per token: (B, T) → (B, T, D); with `scaled`, small weights are multiplied by √D."""
+    """One learned vector per token: (B, T) → (B, T, D); with `scaled`, the weights begin √D times smaller and the
+    vectors are multiplied by √D.
+    """
 
     def __init__(self, vocab_size: int, d_model: int, scaled: bool = False) -> None:
         super().__init__()
@@ -50,8 +52,8 @@ class FeatureEmbedding(nn.Linear):
 
 
 def embedding_of(signature: Signature, d_model: int, scaled: bool) -> nn.Module:
-    """Returns a new embedding: of tokens where the signature has `vocab_size`, else of its feature vectors. Raises
-    `ValueError` where it has neither.
+    """Returns a new embedding: of tokens where the signature has `vocab_size`, else of feature vectors. Raises
+    `ValueError` for a signature with neither `vocab_size` nor `num_features`.
     """
     if signature.vocab_size is not None:
         return TokenEmbedding(signature.vocab_size, d_model, scaled)

@@ -32,7 +32,9 @@ LONG = 1024
 
 
 class PartCall(NamedTuple):
-    """One call of a part in a forward pass on one example: its path, and how many positions read how many each."""
+    """One call of a part in a forward pass on one example: the part's path, how many positions read, and how many
+    positions each of them reads.
+    """
 
     path: str  # Of the part in the model.
     queries: int  # Number of positions that read.
@@ -41,7 +43,8 @@ class PartCall(NamedTuple):
 
 @dataclass(frozen=True)
 class Flops:
-    """Floating-point operations of the matrix products on one example of `seq_len`.
+    """Floating-point operations of a model's matrix products on one example of length `seq_len`, and the calls of its
+    parts.
 
     A product of (n × m) and (m × p) counts 2·n·m·p; products with masked numbers, and with the zeros that fill up
     narrower heads for a fused kernel, count as well. What a fused kernel computes again in the backward pass does not.
@@ -55,8 +58,8 @@ class Flops:
     "Calls in the forward pass of parts that are inside no other part."
 
     def beside(self, model: nn.Module) -> dict[str, int]:
-        """Returns, by function name, how many numbers `model` puts through it beside matrix products
-        in one forward pass; see `Part.beside`.
+        """Returns the work of one forward pass of `model` beside matrix products: function name → how many numbers go
+        through the function; see `Part.beside`.
 
         The model must have the parts that were counted, or others in their places that leave matrix products as they
         are.
@@ -91,7 +94,8 @@ class _Counter(TorchDispatchMode):
 
 
 class _Unstepped(TorchFunctionMode):
-    """Torch function mode that replaces a recurrent kernel of one layer by its matrix products; outputs mean nothing.
+    """Torch function mode that replaces a recurrent kernel by its matrix products where `_is_plain` accepts the
+    kernel's arguments; outputs then mean nothing.
 
     The FLOPs are those of the kernel, which goes through the positions one by one: a minute for 5,000 of them.
     """
@@ -122,9 +126,10 @@ def _is_plain(args: Any) -> bool:
 def _in_products(
     x_btd: torch.Tensor, first_1bh: torch.Tensor, weights: Sequence[torch.Tensor]
 ) -> torch.Tensor:
-    """Returns (B, T, h) without meaning, made by the matrix products of a recurrent kernel, backwards too.
+    """Returns a tensor (B, T, h) of meaningless numbers whose forward and backward passes have the matrix products of a
+    recurrent kernel.
 
-    It depends on all of them.
+    It depends on all of these products.
     """
     weight_ih, weight_hh, bias_ih, bias_hh = weights
     hidden = weight_hh.shape[1]
@@ -136,8 +141,8 @@ def _in_products(
 
 
 def skeleton(section: ModelSection, model: Model) -> str:
-    """Returns a text that is equal for models which differ only in dropout rates and in parts
-    that leave matrix products as they are.
+    """Returns a text that is the same for any two models that differ only in dropout rates and in neutral parts of this
+    package.
 
     Such models have the same FLOPs on one task; see `Part.neutral`.
     """
@@ -150,8 +155,8 @@ def skeleton(section: ModelSection, model: Model) -> str:
 
 
 def _without_neutral(config: Any) -> Any:
-    """Returns the values of a config as nested lists, with None for dropout rates and this package's neutral parts;
-    any other value as it is.
+    """Returns a config's values as nested lists, with None in place of the dropout rates and of this package's neutral
+    parts; a value that is no config is returned unchanged.
 
     Only parts of this package are taken at their word.
     """
@@ -179,11 +184,10 @@ def count(section: ModelSection, signature: Signature, parameters: int) -> Flops
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:
-    """Returns the `Flops` of a model, counted in a forward and backward pass on one example of zeros;
-    leaves it in evaluation mode.
+    """Returns the `Flops` of a model, counted in a forward and a backward pass on one example of zeros; leaves the
+    model in evaluation mode, with the gradients of that pass.
 
-    The model may be on the meta device, and keeps the gradients. Raises what a part raises that cannot say what it
-    computes beside products.
+    The model may be on the meta device. Raises what a part raises that cannot say what it computes beside products.
     """
     model.eval()
     inputs = _example_inputs(signature, model.device)
@@ -199,8 +203,8 @@ def flops_of(model: Model, signature: Signature) -> Flops:
 
 @contextmanager
 def _as_products() -> Iterator[None]:
-    """Turns off fused kernels of attention, recurrence and mkldnn while the context is open;
-    plain products run instead.
+    """Turns off mkldnn and the fused kernels of attention and of recurrence while the context is open, so that plain
+    products run instead; outputs of recurrent layers then mean nothing.
 
     Products are counted, and kernels are not.
     """
@@ -216,14 +220,15 @@ def _as_products() -> Iterator[None]:
 
 @contextmanager
 def recorded_calls(model: nn.Module) -> Iterator[list[PartCall]]:
-    """Yields a list that, while the context is open, gets a `PartCall` for each call of a part that is inside no other
-    part, and for each `Position` among its arguments.
+    """Yields a list that grows while the context is open: by one `PartCall` for each call of a part that is inside no
+    other part, and by one for each `Position` among the arguments of that call.
     """
     paths = {module: path for path, module in model.named_modules()}
     calls: list[PartCall] = []
 
     def record(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Adds the `PartCall` of a part, and one for each position among its arguments.
+        """Appends to `calls` a `PartCall` for a part that is about to be called, and one for each `Position` among its
+        arguments.
 
         A position acts inside the mixer, which never calls it; its queries and keys are those of the mixer.
         """
@@ -241,8 +246,8 @@ def recorded_calls(model: nn.Module) -> Iterator[list[PartCall]]:
 
 
 def _queries_in(arguments: Sequence[Any]) -> int:
-    """Returns the number of positions of the first tensor among a part's arguments,
-    the product of all its axes but the last; 0 without one.
+    """Returns the number of positions in the first tensor among a part's arguments, the product of all its axes but the
+    last; 0 where no argument is a tensor.
     """
     for argument in arguments:
         if isinstance(argument, torch.Tensor):
@@ -251,7 +256,9 @@ def _queries_in(arguments: Sequence[Any]) -> int:
 
 
 def _source_length_in(arguments: Sequence[Any]) -> int | None:
-    """Returns S, the length of the first `Memory` among a part's arguments; None without one."""
+    """Returns S, the length of the source in the first `Memory` among a part's arguments; None where no argument is a
+    `Memory`.
+    """
     for argument in arguments:
         if isinstance(argument, Memory):
             return argument.encoded_bsd.shape[1]

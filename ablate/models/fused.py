@@ -17,8 +17,8 @@ def fused_attention(
     mask: Tensor | None,
     causal: bool,
 ) -> Tensor:
-    """Returns softmax(scale · qᵀk + bias) v, (B, H, T_q, d_v), by torch's fused kernel;
-    zeros for a query that may attend to nothing.
+    """Returns softmax(scale · qᵀk + bias) v, (B, H, T_q, d_v), by torch's fused kernel; zeros for a query whose keys
+    are all masked.
 
     `inner` is q, k and the scale; `mask` is boolean, True where a query may attend; `causal` hides later keys. The
     kernel is made for q, k and v of one width, and forms the weights for others: zeros fill up the narrower ones.

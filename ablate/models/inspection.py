@@ -69,7 +69,8 @@ def entropy(weights: Tensor) -> Tensor:
 
 
 def similarity(weights: Tensor) -> Tensor:
-    """Returns the mean similarity of pairs of heads, 0 to 1: weights (B, H, T_q, T_k) → (B, T_q); H is at least 2.
+    """Returns the mean over pairs of heads of their similarity 1 − √JSD, 0 to 1: weights (B, H, T_q, T_k) → (B, T_q); H
+    must be at least 2.
 
     Similarity is 1 − √JSD(w_g, w_h) with the Jensen–Shannon divergence in bits (Lin 1991), whose root is a metric
     (Endres and Schindelin 2003): 1 for two heads with equal weights, 0 for two that share no key. Clark et al. 2019
@@ -85,8 +86,8 @@ def similarity(weights: Tensor) -> Tensor:
 
 
 def cut(split: Batch, weights: int) -> Iterator[Batch]:
-    """Yields a split's examples in order, in batches on which one head has at most `weights` attention weights, or of
-    one example where that has more.
+    """Yields a split's examples in order, in batches on each of which one head has at most `weights` attention weights;
+    in batches of one example where a single example has more.
 
     A batch has `weights` // L² examples, L being the longer of input and source.
     """
@@ -104,7 +105,7 @@ def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttenti
     logits: list[Tensor] = []
 
     def record(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Puts the `LayerAttention` of an attention module that is about to be called into `layers`, under its path."""
+        """Sets `layers[path]` to the `LayerAttention` of an attention module that is about to be called."""
         logits.clear()
         # The fused kernel forms no logits, and the method `weights` always does.
         weights = module.weights(*args, **kwargs)
@@ -135,14 +136,17 @@ def attention_by_layer(model: nn.Module, batch: Batch) -> dict[str, LayerAttenti
 
 
 def _real_queries(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """Returns booleans (B, T_q) from weights (B, H, T_q, T_k), True for queries that attend and are not padding."""
+    """Returns which queries attend to some key and are not padding, booleans (B, T_q), from weights (B, H, T_q, T_k);
+    where `mask` is None, no query is padding.
+    """
     attends_bq = weights.sum(-1).amax(1) > 0
     real = real_positions(mask, weights.shape[2])
     return attends_bq if real is None else attends_bq & real
 
 
 def _real_keys(weights: Tensor, mask: Tensor | None) -> Tensor:
-    """Returns which keys are real, booleans (B, T_k): those that the mask lets a query read, all where it is None.
+    """Returns which keys are real, booleans (B, T_k): those that `mask` lets some query attend to, or all where `mask`
+    is None.
 
     weights: (B, H, T_q, T_k), of which only shape and device are read.
     """
@@ -153,8 +157,8 @@ def _real_keys(weights: Tensor, mask: Tensor | None) -> Tensor:
 
 @contextmanager
 def without_head(attention: Attention, head: int) -> Iterator[None]:
-    """Sets the columns of W_O that read head number `head`, from 0, to zero in place while the context is open;
-    then restores them.
+    """Sets to zero, in place, the columns of W_O that read head number `head`, counted from 0, while the context is
+    open; then restores them.
     """
     weight = attention.output.weight.data
     width = weight.shape[1] // attention.num_heads
@@ -168,7 +172,8 @@ def without_head(attention: Attention, head: int) -> Iterator[None]:
 
 
 def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
-    """Returns four metrics of a model's layers over all batches' real positions: NAME for all, NAME/PATH for one.
+    """Returns up to four metrics of a model's layers over the real positions of all batches: NAME → value of all layers
+    together, NAME/PATH → value of the layer at PATH.
 
     attention_entropy     in nats, the mean over heads and queries; low: Zhai et al. 2023
     head_similarity       the mean over pairs of heads and queries (`similarity`); absent for a single head
@@ -200,18 +205,24 @@ def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float
 
 
 def _add_queries(sums: dict[str, Tensor], path: str, value_bq: Tensor, real_bq: Tensor) -> None:
-    """Adds to `sums[path]`, in place, the tensor (2) of the sum of `value_bq` over real queries and their number."""
+    """Adds to `sums[path]`, which begins at 0, a tensor of two numbers: the sum of `value_bq` over real queries, and
+    the number of real queries.
+    """
     total = torch.stack([(value_bq * real_bq).sum(), real_bq.sum()])
     sums[path] = sums.get(path, 0) + total
 
 
 def _means(sums: Mapping[str, Tensor]) -> dict[str, float]:
-    """Returns each layer's mean by path, from the sum and the number of its queries."""
+    """Returns each layer's mean by path: the sum divided by the number of real queries, which `_add_queries` has put
+    into `sums`; NaN where the number is 0.
+    """
     return {path: (total / number).item() for path, (total, number) in sums.items()}
 
 
 def _largest_logit(logits: Tensor, real_bq: Tensor) -> Tensor:
-    """Returns the largest of the logits (B, H, T_q, T_k) at real queries, as a tensor without axes; −∞ without any."""
+    """Returns the largest of the logits (B, H, T_q, T_k) at real queries, as a tensor without axes; −∞ where no query
+    is real.
+    """
     return logits.amax((1, 3)).masked_fill(~real_bq, -torch.inf).max()
 
 
@@ -231,7 +242,9 @@ def _summarised(
 
 
 def measurable(model: nn.Module) -> set[str]:
-    """Returns those names of `dead_units` and `attention_logit_max` that `layer_metrics` gives for a model."""
+    """Returns the names, out of `dead_units` and `attention_logit_max`, of the metrics that `layer_metrics` gives for a
+    model.
+    """
     names: set[str] = set()
     for module in model.modules():
         if _relu_in(module) is not None:
@@ -242,7 +255,7 @@ def measurable(model: nn.Module) -> set[str]:
 
 
 def _relu_in(module: nn.Module) -> Activation | None:
-    """Returns the activation of a feed-forward where it is a ReLU without a gate; None for all else."""
+    """Returns the ungated ReLU of a feed-forward; None for a module of another kind or with another activation."""
     activation = getattr(module, "activation", None) if isinstance(module, FeedForward) else None
     if not isinstance(activation, Activation) or activation.gated:
         return None
@@ -254,15 +267,17 @@ def _relu_in(module: nn.Module) -> Activation | None:
 
 @contextmanager
 def _active_units(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """Watches a model inside its block, and gives a dict that grows with each pass: path of a feed-forward →
-    booleans (N), True for its ReLU units that were above 0 at a real position.
+    """Yields a dict that each pass through a model updates while the context is open: path of a feed-forward → booleans
+    (N), True for its ReLU units that were above 0 at a real position in any pass.
     """
     active: dict[str, Tensor] = {}
     # The mask of the block that is being called.
     real_bt: Tensor | None = None
 
     def enter(block: Block, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Sets `real_bt` to the one that a block is about to be given; None without one."""
+        """Sets `real_bt` to the argument `real_bt` of the block call that is about to run, or to None where the call
+        omits that argument.
+        """
         nonlocal real_bt
         real_bt = inspect.signature(block.forward).bind(*args, **kwargs).arguments.get("real_bt")
 

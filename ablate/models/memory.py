@@ -36,7 +36,9 @@ class CrossReader(Part):
         raise NotImplementedError
 
     def step(self, x_b1d: Tensor, memory: Memory, state: Any = None) -> tuple[Tensor, Any]:
-        """Returns what one more decoder position (B, 1, D) reads, (B, 1, D), and the next `state`; here, None."""
+        """Returns what one more decoder position reads from the source, (B, 1, D) → (B, 1, D), and the state to pass to
+        the next call; in this base class the state is None.
+        """
         return self(x_b1d, memory), None
 
 
@@ -98,8 +100,8 @@ class NoSource(CrossReader):
 
 
 def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns the mean over positions where `real_bt` (B, T) is True, or over all if it is None:
-    (B, T, D) → (B, D); zeros where none is.
+    """Returns the mean over positions where `real_bt` (B or 1, T) is True, or over all where `real_bt` is None:
+    (B, T, D) → (B, D); zeros for an example without a real position.
     """
     if real_bt is None:
         return x_btd.mean(1)
@@ -107,5 +109,5 @@ def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
 
 
 def _mask(memory: Memory) -> Tensor | None:
-    """Returns the mask (B, 1, 1, S) that hides the source's padding; None where there is none."""
+    """Returns the mask (B, 1, 1, S) that hides the source's padding; None where the source has no padding."""
     return None if memory.real_bs is None else memory.real_bs[:, None, None, :]

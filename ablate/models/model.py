@@ -23,8 +23,8 @@ from ablate.models.section import ModelSection
 
 
 class Model(nn.Module):
-    """A sequence model as a study's `model:` section describes it, made by `build_model`.
-    Raises `Invalid` with paths from the section.
+    """A sequence model as a study's `model:` section describes it, made by `build_model`. The constructor raises
+    `Invalid`, with paths from the section, where settings do not fit one another or the task.
 
     `seed` and `stream` name its dropout streams; initial values are not set here.
     """
@@ -66,7 +66,9 @@ class Model(nn.Module):
     def _build_embeddings(
         self, section: ModelSection, signature: Signature, source: Signature | None
     ) -> None:
-        """Sets `embedding`, `source_embedding` (None without a source), and `segment_embedding` to None."""
+        """Sets `embedding` and `source_embedding` (None where `source` is None); sets `segment_embedding` to None,
+        which `_embed_segments` may replace.
+        """
         scaled = section.embedding.scaled
         self.source_embedding: nn.Module | None = None
         self.segment_embedding: nn.Module | None = None
@@ -99,8 +101,8 @@ class Model(nn.Module):
         self.output.weight = self.embedding.get_parameter("weight")
 
     def _embed_segments(self, at: Gather, signature: Signature, d_model: int) -> None:
-        """Sets `segment_embedding`, a row for each kind of segment that the task's inputs have; where they have none,
-        adds a problem to `at` and sets a table of one row.
+        """Sets `segment_embedding`, a table with a row for each of the task's segments; for a task without segments,
+        collects a problem in `at` and sets a table of one row.
         """
         at.refuse(
             signature.num_segments is None,
@@ -119,8 +121,8 @@ class Model(nn.Module):
         source_mask: Tensor | None = None,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """Returns the logits (B, num_outputs), or (B, T, num_outputs) where the task reads every position, of tokens
-        (B, T) or vectors (B, T, num_features).
+        """Returns the logits for tokens (B, T) or vectors (B, T, num_features): (B, num_outputs), or
+        (B, T, num_outputs) where the task's `readout` is `all`.
 
         `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a position that none may
         attend to is padding. `source` and `source_mask` are the same for what a decoder reads; `segments` is (B, T).
@@ -132,7 +134,9 @@ class Model(nn.Module):
         return self._logits(self._read_out(x_btd, mask))
 
     def _read_out(self, x_btd: Tensor, mask: Tensor | None) -> Tensor:
-        """Returns what the output layer reads of (B, T, D): all, or the mean of real positions, or the last, (B, D)."""
+        """Returns what the output layer reads of (B, T, D) by the signature's `readout`: all of it, or the mean over
+        real positions or the last real position, (B, D).
+        """
         match self.signature.readout:
             case "all":
                 return x_btd
@@ -144,8 +148,9 @@ class Model(nn.Module):
                 assert_never(self.signature.readout)
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
-        """Returns the input of the first layer, (B, T, D): embedded tokens (B, T) or vectors (B, T, num_features), plus
-        positions from `start` on and, if the model embeds them, segments (B, T); with dropout.
+        """Returns the input of the first layer, (B, T, D), after dropout: embedded tokens (B, T) or vectors
+        (B, T, num_features), plus embedded positions from `start` on and, in a model that embeds segments, embedded
+        segments (B, T).
 
         Raises `ValueError` where the model embeds segments and none are given.
         """
@@ -157,8 +162,8 @@ class Model(nn.Module):
         return self.embedding_dropout(self.position.embed(x_btd, start))
 
     def encode(self, source: Tensor | None, mask: Tensor | None = None) -> Memory:
-        """Returns the `Memory` of a source, tokens (B, S) or vectors (B, S, num_features). Raises `ValueError` where it
-        is None or the model reads none.
+        """Returns the `Memory` of a source, tokens (B, S) or vectors (B, S, num_features). Raises `ValueError` where
+        `source` is None or the model reads no source.
         """
         if self.source_embedding is None or self.source_position is None or source is None:
             raise ValueError("a model that reads a source needs one, and only such a model can take it")
@@ -168,8 +173,8 @@ class Model(nn.Module):
     def step(
         self, inputs: Tensor, start: int, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
-        """Returns the logits (B, num_outputs) at position `start` of a causal model, and its new state. Raises
-        `ValueError` where it needs a `memory` and has none.
+        """Returns a causal model's logits (B, num_outputs) at position `start`, and the state for the next step. Raises
+        `ValueError` where the model reads a source and `memory` is None, or where the model embeds segments.
 
         `inputs` are those at this position, (B, 1) or (B, 1, num_features). `state` is what the step before returned,
         None at first. `memory` is what `encode` returned.
@@ -196,8 +201,8 @@ class Model(nn.Module):
         return self.output.weight.device
 
     def parameters_by_part(self) -> dict[str, int]:
-        """Returns the number of trainable parameters of each part by name (`mixer`, `norm`, `other`), in the model's
-        order; leaves out parts with none.
+        """Returns the number of trainable parameters by name of part, such as `mixer` or `norm`, in the model's order;
+        parts without trainable parameters are left out.
         """
         counts: Counter[str] = Counter()
         for path, parameter in self.named_parameters():
@@ -217,8 +222,8 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
-    """Returns the vector at the last position where `real_bt` (B, T) is True, at the last of all if it is None, and at
-    the first where none is: (B, T, D) → (B, D).
+    """Returns each example's vector at its last real position, where `real_bt` (B or 1, T) is True: (B, T, D) → (B, D);
+    at the last of all positions where `real_bt` is None, at the first where no position is real.
     """
     if real_bt is None:
         return x_btd[:, -1]
@@ -255,8 +260,8 @@ def _sizes(section: ModelSection, signature: Signature) -> Sizes:
 
 
 def _can_extrapolate(section: ModelSection) -> bool:
-    """Returns whether a section's position and mixer take sequences longer than `max_len`;
-    a part that states nothing counts as one that does.
+    """Returns whether a section's position and mixer take sequences longer than `max_len`; a class without the
+    attribute `any_length` counts as taking them.
     """
     position_can = getattr(section.position.part, "any_length", True)
     mixer_can = getattr(section.mixer.part, "any_length", True)
@@ -273,8 +278,8 @@ def _active_sites(model: nn.Module) -> dict[str, Dropout]:
 
 
 def _check_position(section: ModelSection) -> None:
-    """Raises `Invalid` where the position acts inside attention,
-    and the mixer is not attention or its weighting reads no scores.
+    """Raises `Invalid` for a position that acts inside attention where the mixer does not attend, or attends with a
+    weighting that reads no scores.
     """
     if not section.position.part.inside_attention:
         return
@@ -291,7 +296,7 @@ def _check_position(section: ModelSection) -> None:
 
 
 def _check_source(at: Gather, section: ModelSection, signature: Signature) -> None:
-    """Collects in `at` a problem where the topology reads a source and the task gives none."""
+    """Collects in `at` a problem where the topology reads a source that the task does not give."""
     at.refuse(
         section.topology.part.reads_source and signature.source is None,
         "topology",
@@ -302,7 +307,9 @@ def _check_source(at: Gather, section: ModelSection, signature: Signature) -> No
 
 
 def _check_dropout(at: Gather, section: ModelSection, sites: Iterable[Dropout]) -> None:
-    """Collects in `at` a problem for each dropout rate above 0 whose placement none of `sites` has."""
+    """Collects in `at` a problem for each dropout rate above 0 at a placement where the model has no dropout site;
+    `sites` are those that it has.
+    """
     placements = {site.placement for site in sites}
     for placement, rate in section.dropout.model_dump().items():
         unused = rate and placement not in placements
@@ -334,7 +341,7 @@ TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._Nor
 
 
 def _part_at(path: str) -> str:
-    """Returns the name, from `PARTS`, of the part that a parameter's path belongs to; `other` where none is listed."""
+    """Returns the name of the part that a parameter's path belongs to; `other` where `PARTS` has none of its steps."""
     for step in path.split("."):
         if step in PARTS:
             return PARTS[step]

@@ -24,7 +24,7 @@ class Place:
 
 
 def places() -> dict[str, Place]:
-    """Returns by slot its `Place`: the shortest path to the slot from the model section, and the default part.
+    """Returns slot → `Place`: the slot's shortest path from the model section, and its default part.
 
     Below one slot, the paths through its default part are tried before those of its other parts.
     """
@@ -48,7 +48,7 @@ def places() -> dict[str, Place]:
 
 
 def _section_of(field: FieldInfo) -> type[StrictModel] | None:
-    """Returns the class of the section, or other strict model, that a field holds; None where it holds none."""
+    """Returns the class of the section, or other strict model, that a field holds; None for a field of another type."""
     kind = field.annotation
     return kind if isinstance(kind, type) and issubclass(kind, StrictModel) else None
 
@@ -65,10 +65,10 @@ def _default_first(slot: str, default: str | None) -> list[Any]:
 
 
 def settings_for(config: type[PartConfig], files: Sequence[str] = ()) -> dict[str, Any]:
-    """Returns, by name, a value for each parameter that a part requires: the first candidate that its type accepts.
+    """Returns, by name, a value for each parameter that a part requires: the first candidate that the config accepts,
+    or the parameter's name in capitals where the config accepts no candidate.
 
-    Candidates are `CANDIDATES` and then `files`; where none is accepted, the parameter's name in capitals stands for
-    its value.
+    Candidates are `CANDIDATES` and then `files`.
     """
     settings: dict[str, Any] = {}
     for key, field in config.model_fields.items():

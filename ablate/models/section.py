@@ -27,7 +27,9 @@ class Dropouts(StrictModel):
 
 
 class Embedding(StrictModel):
-    """The way inputs become vectors: tied or scaled token weights, and vectors of segments that are added."""
+    """The way inputs become vectors: whether the embedding's weights are shared with the output layer or scaled, and
+    whether vectors of segments are added.
+    """
 
     tied: OnOff = False
     """Whether the output layer shares the weights of the token embedding (Press and Wolf 2017). Unless they are

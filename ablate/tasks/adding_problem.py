@@ -85,8 +85,8 @@ class AddingProblem(Generated, Regression):
         return Batch.of(inputs, (inputs[..., 0] * inputs[..., 1]).sum(1))
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `accuracy`, 1 where the answer is within 0.04 of the target,
-        and the `r2` and `loss` of `Regression.measure`.
+        """Returns metrics by name, each (B): `accuracy` is 1 where the answer is less than 0.04 from the target, else
+        0; `r2` and `loss` are those of `Regression.measure`.
         """
         is_right = (logits.squeeze(-1) - batch.targets).abs() < TOLERANCE
         return {"accuracy": is_right.float(), **super().measure(logits, batch)}

@@ -102,8 +102,8 @@ class Addition(Transduction, Generated):
         return {"without_carrying": {"accuracy": sum(accuracies) / len(accuracies)}}
 
     def slices(self) -> Slices:
-        """Returns `longer` → fields, numbers of more digits than in training, up to twice as many;
-        nothing where all have one length.
+        """Returns the fields of the slice `longer`, whose numbers have more digits than those in training, up to twice
+        as many; {} where all numbers in training have one length.
         """
         if len(self.lengths) == 1:
             return {}

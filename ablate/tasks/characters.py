@@ -15,7 +15,7 @@ TOPICS = "pydoc_data.topics"  # What `help("for")` shows.
 
 
 def _files() -> tuple[str, ...]:
-    """Returns a tuple of the path of the text's file; an empty one where this Python comes without it."""
+    """Returns a tuple with the path of the text's file; an empty tuple where this Python lacks the file."""
     try:
         spec = importlib.util.find_spec(TOPICS)
     except ModuleNotFoundError:

@@ -141,8 +141,8 @@ class Dates(Transduction, Generated):
         return [examples.inputs]
 
     def slices(self) -> Slices:
-        """Returns `named` and `numeric`, each → its value of `forms`;
-        nothing unless the task has both kinds of forms.
+        """Returns the slices `named` and `numeric`, each with its own name as the value of `forms`; {} unless the task
+        has both kinds of forms.
         """
         if self.config.forms != "all":
             return {}
@@ -188,8 +188,8 @@ def _tokens(texts: Sequence[str] | NDArray[np.str_]) -> Integers:
 
 
 def _written(form: str, days: Integers) -> Integers:
-    """Returns the tokens of days written in one form, (B, longest), with padding after each;
-    `days` (B) are their numbers in the calendar.
+    """Returns the tokens of days written in one form, (B, longest), each text padded at its end; `days` (B) are indices
+    into the calendar.
     """
     pieces = []
     for literal, name, _, _ in string.Formatter().parse(form):

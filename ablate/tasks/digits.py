@@ -83,7 +83,7 @@ class Digits(Pool, Classification):
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.98)
 
     def coverage(self, draws: int) -> float:
-        """Returns 0: no test example is among the training examples, whose splits are disjoint."""
+        """Returns 0: no test example is a training example, since the splits are disjoint."""
         return 0.0
 
     def indices(self, seed: int) -> Parts:
@@ -167,8 +167,8 @@ def load_digits() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.intp]:
-    """Returns a random permutation (N) of the examples with `labels` (N),
-    every stretch of which has each class's share, up to rounding.
+    """Returns a random permutation (N) of the examples, in every stretch of which each class of `labels` (N) has about
+    its share of all examples.
 
     The members of a class are shuffled and spread evenly over [0, 1), from a random offset; the order is the order of
     their places.

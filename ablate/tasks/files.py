@@ -64,8 +64,8 @@ def kept_per_file(function: Callable[..., Result]) -> Callable[..., Result]:
 
 @kept_per_file
 def read_text(file: DataFile) -> str:
-    """Returns a whole file as text, with line feeds at the ends of lines.
-    Raises `Invalid` where it is blank or not UTF-8, with the line.
+    """Returns a whole file as text, with line feeds at the ends of lines. Raises `Invalid` where the file is blank and,
+    with the line, where it is not UTF-8.
     """
     try:
         text = Path(file).read_bytes().decode("utf-8-sig")
@@ -79,8 +79,8 @@ def read_text(file: DataFile) -> str:
 
 
 def read_rows(file: DataFile, delimiter: str, *, quoted: bool = True) -> Iterator[tuple[int, list[str]]]:
-    """Yields (line on which a row ends, its cells) for each row of a text that is not blank. Raises `Invalid` for a row
-    with more or fewer cells than the first.
+    """Yields (line on which the row ends, cells of the row) for each non-empty row of a text. Raises `Invalid` for a
+    row with more or fewer cells than the first.
 
     quoted: whether a cell may stand in quotation marks, and then hold the delimiter and line feeds. Raises it too for
     text that is no table.
@@ -113,8 +113,8 @@ class Table:
     "The place of each row in the file: `line 17`."
 
     def column(self, field: str, name: str) -> Sequence[str]:
-        """Returns the cells of the column `name`; raises `Invalid` at `field`,
-        the field of a config that names it, where there is none.
+        """Returns the cells of the column `name`. Raises `Invalid` at `field`, the config field that names the column,
+        where the table has no such column.
         """
         if name not in self.columns:
             rule = f"is no column of {self.file.written}"
@@ -166,12 +166,13 @@ def _as_text(value: object) -> str:
 
 
 def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
-    """Returns the rows (indices from 0) of `train`, `validation` and `test`, by a hash of their `keys`, (N). Raises
-    `Invalid` for fewer than 50 different keys.
+    """Returns the rows, as indices from 0, of `train`, `validation` and `test`: the hash of a row's key decides whether
+    the row is for test, and `seed` draws the validation rows from the rest. Raises `Invalid` for fewer than 50
+    different keys.
 
-    keys: the input of each row; equal ones are never in two parts. A fifth of all hashes is for test, whatever the
-    seed, and stays there when other rows are added. Of the other rows every seed draws an eighth for validation. Raises
-    it too where none is for test.
+    keys: the input of each row, (N); equal keys are never in two parts. A fifth of all hashes is for test, whatever the
+    seed, and stays there when other rows are added; an eighth of the other rows is for validation. Raises `Invalid` too
+    where no row is for test.
     """
     digests = [hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys]
     hashes = np.frombuffer(b"".join(digests), dtype="<u8")
@@ -232,6 +233,8 @@ class Vocabulary:
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int = PADDING) -> NDArray[np.int64]:
-    """Returns rows of codes as one array (N, T), T the longest of them; each is filled up at its end with `fill`."""
+    """Returns rows of codes as one array (N, T), T being the length of the longest row; shorter rows are filled up at
+    their ends with `fill`.
+    """
     longest = max(map(len, rows))
     return np.array([[*row, *[fill] * (longest - len(row))] for row in rows])

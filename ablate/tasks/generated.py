@@ -54,7 +54,7 @@ class Generated(Task):
     """
 
     class Config(PartConfig):
-        """The sizes of the evaluation sets, to which a task adds its own parameters."""
+        """The sizes of the evaluation sets and the noise of training labels; a task adds its own parameters."""
 
         validation_size: PositiveInt = 1024
         "Number of validation examples; the most that an evaluation during training reads."
@@ -95,8 +95,8 @@ class Generated(Task):
         """
 
     def hashed_tensors(self, examples: Batch) -> Iterable[Tensor | None]:
-        """Returns the tensors, with a row for each example, whose hash decides the part of the data
-        that an example is for; here, all inputs.
+        """Returns the tensors, with a row for each example, whose hash decides the part of the data that an example is
+        for; here, the values of `Batch.model_inputs`.
 
         Targets are not among them, for they may be noisy. Missing ones are None.
         """
@@ -110,8 +110,8 @@ class Generated(Task):
         return examples
 
     def for_seed(self, seed: int) -> Generated:
-        """Returns the task with what a seed draws once beside its examples, such as the value of each key;
-        here, itself.
+        """Returns the task with what is drawn once for a seed and not once for each example, such as the value of each
+        key; here, the task itself.
         """
         return self
 
@@ -121,8 +121,8 @@ class Generated(Task):
         return self.config.model_copy(update=changes).build()
 
     def slices(self) -> Slices:
-        """Returns slice → field → value for those of `changed` and `doubled` whose config the task accepts;
-        a field of 0 is not doubled.
+        """Returns the slices of `changed` and `doubled` whose config the task accepts: slice → field → value; a field
+        whose value is 0 is not doubled.
         """
         values = self.config.model_dump()
         candidates = dict(self.changed)
@@ -179,8 +179,8 @@ class Generated(Task):
             yield self.laid_out(examples).to(device)
 
     def _selected(self, seed: int, part: DataPart, drawn: Batch) -> Batch:
-        """Returns those of the examples drawn that a seed's hash assigns to `part`;
-        raises `AblateError` where none is.
+        """Returns those examples of `drawn` that a seed's hash assigns to `part`. Raises `AblateError` where no example
+        is for `part`.
         """
         eighths = _hashes(seed, self.hashed_tensors(drawn)) >> np.uint64(61)
         limits = EIGHTHS[part]
@@ -194,8 +194,8 @@ class Generated(Task):
 
 
 def _with_noise(batch: Batch, share: float, generator: np.random.Generator) -> Batch:
-    """Returns a copy of a batch in which each target, where one is asked,
-    is replaced with probability `share` by one drawn from all of them.
+    """Returns a copy of a batch in which each target that is not `IGNORED` is replaced, with probability `share`, by a
+    target drawn from all such targets of the batch.
     """
     targets = batch.targets.numpy()
     asked = targets != IGNORED
@@ -224,8 +224,8 @@ def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
 
 
 def below(uniform: NDArray[np.float64], limit: int | Integers) -> Integers:
-    """Returns, for each draw in [0, 1), an integer 0 … limit − 1, each as likely. `limit` is a number or an array of
-    which each draw has its own.
+    """Returns, for each draw in [0, 1), an integer 0 … limit − 1, all equally likely. `limit` is one number for all
+    draws, or an array with a limit for each draw.
     """
     return (uniform * limit).astype(np.int64)
 

@@ -23,7 +23,7 @@ MARKER = 0
 
 @register("task", "induction")
 class Induction(Generated, Classification):
-    """Random tokens, a marker among them and at the end; the target follows the first marker.
+    """Random tokens, a marker among them and again at the end; the target is the token after the first marker.
 
     It is also a needle in a haystack, since the rest of the sequence says nothing. The marker's place is uniform among
     all that leave room for the answer, tokens are uniform and independent. The task is harder with longer sequences and

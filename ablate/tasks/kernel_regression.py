@@ -78,7 +78,7 @@ class KernelRegression(Generated, Regression):
 
     def slices(self) -> Slices:
         """Returns the config fields that each slice changes: `noisier` has twice the noise, `more` twice the pairs, and
-        `fewer` half the pairs, rounded down; it is left out where there is only one pair.
+        `fewer` half the pairs, rounded down. `fewer` is left out where there is only one pair.
         """
         num_pairs = self.config.num_pairs
         slices: dict[str, Mapping[str, float]] = {"noisier": {"noise": 2 * self.config.noise}}
@@ -103,8 +103,8 @@ class KernelRegression(Generated, Regression):
 
 @functools.cache
 def expected_errors(num_pairs: int, noise: float) -> Mapping[str, float]:
-    """Returns the expected mean squared error of `bayes`, `nadaraya_watson` and `mean`, given `num_pairs` values with
-    noise of this standard deviation.
+    """Returns name → expected mean squared error of the estimators `bayes`, `nadaraya_watson` and `mean`, from
+    `num_pairs` values whose noise has standard deviation `noise`.
 
     All are linear in the values. Over functions and noise the error is exact, over places it is the average of a fixed
     sample.

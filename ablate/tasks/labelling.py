@@ -11,10 +11,8 @@ from ablate.tasks.task import IGNORED, Batch, Task, Topology
 
 
 class Labelling(Task):
-    """A task with a class at each position, `readout: all`:
-    logits (B, T, num_outputs), targets (B, T), `IGNORED` where nothing is asked.
-
-    Targets are `IGNORED` where nothing is asked.
+    """A task that asks for a class at some or all positions, `readout: all`: logits (B, T, num_outputs), targets
+    (B, T), `IGNORED` where nothing is asked.
     """
 
     topologies: tuple[Topology, ...] = ("decoder", "encoder")
@@ -41,8 +39,8 @@ class Labelling(Task):
         return _losses(logits, batch.targets).mean()
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `accuracy`, the share of right labels, `sequence_accuracy`, 1 where all are right,
-        and `loss` in nats.
+        """Returns metrics by name, each (B): `accuracy` is the share of right labels; `sequence_accuracy` is 1 where
+        all labels are right, else 0; `loss` is the mean cross-entropy in nats.
         """
         is_asked = batch.targets != IGNORED
         is_right = (logits.argmax(-1) == batch.targets) & is_asked
@@ -54,8 +52,8 @@ class Labelling(Task):
 
 
 def _losses(logits_btv: Tensor, targets_bt: Tensor) -> Tensor:
-    """Returns the cross-entropy of each example in nats, (B), the mean over its labels, from logits (B, T, V) and
-    targets (B, T).
+    """Returns the cross-entropy of each example in nats, (B), from logits (B, T, V) and targets (B, T): the mean over
+    the targets that are not `IGNORED`.
     """
     losses = functional.cross_entropy(
         logits_btv.flatten(0, 1), targets_bt.flatten(), ignore_index=IGNORED, reduction="none"

@@ -53,8 +53,8 @@ class Text:
 
 
 class Language(Labelling):
-    """A task on a text, whose target at each position of a window is the next character;
-    a subclass defines the pieces that are split.
+    """A task on a text, whose target at each position of a window is the next character; a subclass cuts the text into
+    pieces, each of which is for one part of the data.
 
     A piece that occurs twice counts once, and a hash of it decides which part it is for, the same for every seed; the
     pieces of a part stand in their order. Training draws windows from anywhere in its part; those for validation and
@@ -62,7 +62,9 @@ class Language(Labelling):
     """
 
     class Config(PartConfig):
-        """The windows and their characters, to which a task adds its own parameters."""
+        """The length of windows, the size of the vocabulary and the positions that are asked, to which a task adds its
+        own parameters.
+        """
 
         seq_len: PositiveInt = 32
         "T, the characters of a window."
@@ -81,7 +83,9 @@ class Language(Labelling):
     @classmethod
     @abstractmethod
     def pieces(cls, file: DataFile, config: Any) -> Iterable[str]:
-        """Returns the pieces of a text as strings, in order; pieces are what is split into the parts of the data."""
+        """Returns the pieces of a text as strings, in order; each piece goes as a whole to training, validation or
+        test.
+        """
 
     def __init__(self, config: Any, file: DataFile | None = None, solved: float | None = None) -> None:
         """Reads and codes the text, and sets the task's metrics, signature and sampling.
@@ -122,8 +126,8 @@ class Language(Labelling):
             raise Invalid("seq_len", rule, width, hint="Use a longer text, or a smaller seq_len")
 
     def _set_metrics(self, train: NDArray[np.int64], asked: NDArray[np.int64], solved: float | None) -> None:
-        """Sets `metrics` and `chance_loss`, whose floors are those
-        of guessing each character by its frequency in training.
+        """Sets `metrics`, whose floors are those of guessing each character by its frequency in training, and
+        `chance_loss`, the floor of the loss.
 
         train: the codes of training, (N). asked: the codes for test that are asked for, (N, 1) or (N, T).
         """
@@ -139,7 +143,9 @@ class Language(Labelling):
 
     @property
     def _first(self) -> int:
-        """The index of the first character of a window, of T + 1, that is asked for: T with `asked: last`, else 1."""
+        """The index, in a window of T + 1 characters, of the first character that is asked for: T with `asked: last`,
+        else 1.
+        """
         return self.config.seq_len if self.config.asked == "last" else 1
 
     def for_topology(self, topology: Topology) -> Language:
@@ -157,8 +163,8 @@ class Language(Labelling):
             yield f"an encoder sees its target: what it has learned to tell, loss@{PREFIX} alone says"
 
     def slices(self) -> Slices:
-        """Returns `prefix` → `asked: last`: the last position of each window, whose target no model sees;
-        nothing where this is all that is asked.
+        """Returns the slice `prefix`, with `asked: last`: only the last target of each window, which no model sees, is
+        asked for; {} where the task itself has `asked: last`.
         """
         return {} if self.config.asked == "last" else {PREFIX: {"asked": "last"}}
 
@@ -209,16 +215,16 @@ class Language(Labelling):
         return {**super().digests(seed), "train": train, "vocabulary": self.text.vocabulary.digest()}
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `loss` in nats and `bits_per_character`, means over what is asked,
-        and the `accuracy` of it.
+        """Returns metrics by name, each (B): `loss` in nats, `bits_per_character` and `accuracy` are means over the
+        characters that are asked for.
         """
         labels = super().measure(logits, batch)
         bits = BITS * labels["loss"]
         return {"loss": labels["loss"], "bits_per_character": bits, "accuracy": labels["accuracy"]}
 
     def _batch(self, windows: NDArray[np.int64], device: str) -> Batch:
-        """Returns windows (N, T + 1) as a batch on `device`: inputs (N, T) and, as targets,
-        the next characters, `IGNORED` where not asked.
+        """Returns windows (N, T + 1) as a batch on `device`: inputs (N, T), and as targets (N, T) the next characters,
+        `IGNORED` at positions that are not asked.
         """
         targets = windows[:, 1:].copy()
         targets[:, : self._first - 1] = IGNORED
@@ -241,8 +247,8 @@ def _text(file: DataFile, kind: type[Language], config: Language.Config) -> Text
 
 @kept_per_file
 def _losses_of_ngrams(file: DataFile, config: Language.Config) -> tuple[float, float]:
-    """Returns two mean losses in nats of an n-gram model: on all characters that test windows ask for,
-    and on their last ones.
+    """Returns two mean losses in nats of an n-gram model on the test windows: over every character of a window but the
+    first, and over the last character alone.
     """
     text: Text = config.build().text
     train = text.codes["train"]
@@ -256,8 +262,8 @@ def _losses_of_ngrams(file: DataFile, config: Language.Config) -> tuple[float, f
 
 @kept_per_file
 def _recurring(file: DataFile, config: Language.Config) -> tuple[NDArray[np.int64], int]:
-    """Returns how many training windows equal each test window, without its last character, (N),
-    and the number of training windows.
+    """Returns the number of training windows whose inputs equal those of each test window, (N), and the number of all
+    training windows.
     """
     text: Text = config.build().text
     width = config.seq_len

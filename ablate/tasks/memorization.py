@@ -27,7 +27,7 @@ SLOT = 0
 
 @register("task", "memorization")
 class Memorization(Generated, Labelling):
-    """Keys, each with a slot after it that asks for the key's value.
+    """Keys, each with a slot after it; the target at a slot is the key's value, which no input shows.
 
     Keys are uniform and independent. The value of each key is drawn once for each seed, and is the same in training and
     test; every value has as many keys. Sequences are kept off the training data, facts are not: a test sequence shows
@@ -78,7 +78,9 @@ class Memorization(Generated, Labelling):
         return task
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """Returns the next `count` examples of a stream as a batch, with the `facts` that `for_seed` has drawn."""
+        """Returns the next `count` examples of a stream as a batch; the targets are the values in `facts`, which
+        `for_seed` draws.
+        """
         keys = below(generator.random((count, self.num_asked)), self.config.num_facts)
         tokens = np.full((count, self.config.seq_len), SLOT, dtype=np.int64)
         targets = np.full_like(tokens, IGNORED)

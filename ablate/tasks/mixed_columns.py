@@ -19,10 +19,10 @@ MAX_SHARE = 0.1
 
 
 def mixed_columns(task: PartConfig) -> Sequence[str]:
-    """Returns a sentence for each column of a table task that is read as names,
-    because of a few words among its numbers.
+    """Returns a sentence for each column whose numbers a table task reads as labels or categories because of a few
+    words among them; [] for any other task.
 
-    Returns nothing for other tasks. Raises `Invalid` for a file that cannot be read.
+    Raises `Invalid` for a file that cannot be read.
     """
     return _sentences(task.file, task) if isinstance(task, Columns.Config) else []
 
@@ -34,8 +34,8 @@ def _sentences(file: DataFile, task: Columns.Config) -> list[str]:
 
 
 def _on_target(table: Table, task: Columns.Config) -> Iterator[str]:
-    """Yields a sentence where a few words make a target of numbers one of labels;
-    none where the config states what to `predict`.
+    """Yields a sentence where a target of numbers is read as labels because of a few words; no sentence where the
+    config gives `predict`.
     """
     if task.predict is not None:
         return
@@ -48,8 +48,8 @@ def _on_target(table: Table, task: Columns.Config) -> Iterator[str]:
 
 
 def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
-    """Yields a sentence for each given column of numbers that a few words make one of categories,
-    unless it is stated as `categorical`.
+    """Yields a sentence for each given column of numbers that is read as categories because of a few words, leaving out
+    the columns listed in `categorical`.
     """
     others = [name for name in table.columns if name != task.target]
     for name in task.columns or others:
@@ -64,8 +64,8 @@ def _on_columns(table: Table, task: Columns.Config) -> Iterator[str]:
 
 
 def _first_word(table: Table, name: str, *, has_gaps: bool) -> str:
-    """Returns a clause that counts the numbers and the words of the column `name`, and names the first word;
-    else empty.
+    """Returns a clause that counts the numbers and the words of the column `name`, and names the first word; empty text
+    unless the column holds many numbers and a few words.
 
     Empty without words, with more of them than `MAX_SHARE` of the filled cells, or with at most `MAX_NUMBERS_AS_LABELS`
     different numbers. has_gaps: whether `nan` stands for a number that is missing; else it is a word too.

@@ -21,7 +21,7 @@ from ablate.tasks.task import Batch, Classification, Split, digest, example_stre
 
 @register("task", "mnist1d")
 class MNIST1D(Generated, Classification):
-    """A noisy curve of 40 points, one at each position; the target is the digit that it shows, wherever that begins.
+    """A noisy curve of 40 points, one at each position; the target is the digit that the curve shows, at any offset.
 
     All digits are equally likely; each is a curve of 12 points that is padded, stretched, scaled, moved, sheared and
     made noisy, by the authors' recipe. They published one set of 5,000 examples; here every seed draws its own. In
@@ -69,8 +69,8 @@ class MNIST1D(Generated, Classification):
         return Batch.of(signals[:, :, None], digits)
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Returns endless batches of the training set, each example once an epoch or, where `train_size` is None,
-        of new examples.
+        """Returns endless batches on `device`: of the training set, each example once an epoch, or of new examples
+        where `train_size` is None.
         """
         train_size = self.config.train_size
         if train_size is not None:
@@ -106,8 +106,8 @@ class MNIST1D(Generated, Classification):
             yield examples[torch.from_numpy(generator.permutation(len(examples)))]
 
     def _placed(self, batch: Batch, seed: int) -> Batch:
-        """Returns a batch with the points of each signal in the seed's order, the same for all;
-        with `shuffled` off, as it is.
+        """Returns a batch with the points of every signal in one order, which the seed decides; unchanged where
+        `shuffled` is off.
         """
         if not self.config.shuffled:
             return batch

@@ -63,11 +63,10 @@ class Draws:
 
 
 def mnist1d(generator: np.random.Generator, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Returns the next `count` signals of a stream, (count, 40), of mean 0 and variance 1,
-    and their digits 0 … 9, (count).
+    """Returns the next `count` signals of a stream, (count, 40), and their digits 0 … 9, (count); the points of all
+    signals together have about mean 0 and variance 1.
 
-    All digits are equally likely; points have mean 0 and variance 1. The signals of a stream do not depend on how many
-    are asked for at a time.
+    All digits are equally likely. The signals of a stream do not depend on how many are asked for at a time.
     """
     draws = draw(generator, count)
     signals = (signals_of(draws) - MEAN) / DEVIATION
@@ -95,7 +94,7 @@ def draw(generator: np.random.Generator, count: int) -> Draws:
 
 
 def signals_of(draws: Draws) -> NDArray[np.float64]:
-    """Returns the signals (N, 40) that random numbers give, before they are standardised."""
+    """Returns the signals (N, 40) made from `draws`, not yet standardised."""
     from scipy.ndimage import gaussian_filter1d
 
     padded = _padded(digit_curves()[draws.digits] + NONZERO, draws.padding)
@@ -128,16 +127,16 @@ def _padded(curves: NDArray[np.float64], padding: NDArray[np.float64]) -> NDArra
 
 
 def _moved(signals: NDArray[np.float64], shift: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns each signal, (N, 72), moved to the right by its number of points, (N);
-    what leaves at the end enters at the beginning.
+    """Returns each signal, (N, 72), moved to the right by its number of points in `shift`, (N); points that leave at
+    the end enter at the beginning.
     """
     sources = (np.arange(NUM_POINTS) - shift[:, None]) % NUM_POINTS
     return np.take_along_axis(signals, sources, axis=1)
 
 
 def _between(signals: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns signals (N, L) interpolated linearly at places, in points from 0:
-    (N, P) or, for all signals alike, (1, P).
+    """Returns signals (N, L) interpolated linearly at `places`: (N, P). Places, in points from 0, are (N, P) or, for
+    all signals alike, (1, P).
     """
     places = np.broadcast_to(places, (len(signals), places.shape[1]))
     left = np.minimum(places.astype(np.int64), signals.shape[1] - 2)

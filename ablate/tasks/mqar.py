@@ -28,7 +28,7 @@ NOISE = 16  # Kinds of noise tokens, as in the code of Poli et al. 2024.
 
 @register("task", "mqar")
 class MQAR(Generated, Labelling):
-    """Pairs of a key and a value, then each key again; the target there is its value.
+    """Pairs of a key and a value, then each key again; the target at a repeated key is the key's value.
 
     There are K pairs. Keys are distinct, and so are values; nothing is asked elsewhere. Query after query, the g-th
     even place after the pairs is drawn with p(g) ∝ g^(a − 1) from the places that are still free. The task is harder
@@ -105,8 +105,8 @@ class MQAR(Generated, Labelling):
             at.refuse(half <= pairs, "vocab_size", rule, config.vocab_size, allowed=f"at least {least}")
 
     def constants(self) -> Constants:
-        """Returns `guessing_among_the_pairs` → `accuracy`: that of answering with any value of the sequence,
-        1 / num_pairs.
+        """Returns `guessing_among_the_pairs` → `accuracy`: the expected accuracy of answering with any value of the
+        sequence, 1 / num_pairs.
         """
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 

@@ -61,8 +61,8 @@ def ngram_codes(text: NDArray[np.int64], order: int, num_symbols: int) -> NDArra
 def values_at(
     keys: NDArray[np.int64], values: NDArray[np.int64], queries: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Returns the value of each queried key, in the shape of `queries`;
-    0 where it is none of `keys`, which are sorted.
+    """Returns the value of each queried key, in the shape of `queries`; 0 for a query that is not in `keys`, which must
+    be sorted.
     """
     places = np.searchsorted(keys, queries).clip(max=len(keys) - 1)
     return np.where(keys[places] == queries, values[places], 0)

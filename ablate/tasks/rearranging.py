@@ -12,13 +12,13 @@ from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Sequences, Transduc
 
 
 class Rearranging(Transduction, Generated):
-    """A task that asks for the symbols of a source, of random length, in another order.
+    """A task that asks for the symbols of a source of random length, in the same order or another.
 
     Training repeats short sources, but never draws one that is for evaluation.
     """
 
     class Config(Generated.Config):
-        """The sizes of a task that asks for the source in another order."""
+        """The sizes of the vocabulary and of the sources, beside those of the evaluation sets."""
 
         vocab_size: int = Field(11, gt=FIRST_SYMBOL)
         "V: padding, start, end, and V − 3 symbols."
@@ -42,7 +42,8 @@ class Rearranging(Transduction, Generated):
         self.set_support(sum(self.num_symbols**length for length in self.lengths))
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """Returns the target's symbols, (B, max_len), for those of the source, (B, max_len); here, as they are.
+        """Returns the symbols of the targets, (B, max_len), for those of the sources, (B, max_len); here, the symbols
+        of the sources unchanged.
 
         lengths: how many of each row count, (B, 1). What follows them means nothing, here and in the source.
         """

@@ -33,8 +33,8 @@ class Regression(Task):
         return functional.mse_loss(logits.squeeze(-1), batch.targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `loss`, the squared error, and `r2`,
-        1 − squared error / variance of the targets (`chance_loss`).
+        """Returns metrics by name, each (B): `loss` is the squared error; `r2` is 1 − squared error / variance of the
+        targets (`chance_loss`).
 
         `r2` is the share of the variance that is explained. An example's share may be far below 0; the mean of many is
         between 0 and 1 wherever something was learned.

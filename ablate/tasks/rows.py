@@ -48,7 +48,7 @@ class Rows(Pool):
     """
 
     class Config(PartConfig):
-        """The file, to which a task adds its own parameters."""
+        """The file and the threshold `solved`, to which a task adds its own parameters."""
 
         file: DataFile
         "A table: `.csv` or `.tsv` with a header, in UTF-8, or `.parquet`; its path is relative to the study."
@@ -78,8 +78,8 @@ class Rows(Pool):
     @classmethod
     @abstractmethod
     def read(cls, file: DataFile, config: Any) -> RowData:
-        """Returns the rows of a file as inputs and targets, as the config asks for them;
-        raises `Invalid` where they are not of its form.
+        """Returns the rows of a file as inputs and targets, as the config asks for them. Raises `Invalid` where the
+        file lacks the form that the config requires.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Rows(Pool):
         return split_rows(self.config.file, self.rows.keys, seed)
 
     def constants(self) -> Constants:
-        """Returns one constant, under the name in `guess`: metric → floor, for each metric that has one."""
+        """Returns one constant: the name in `guess` → metric → floor, for every metric that has a floor."""
         floors: dict[str, float] = {}
         for name, metric in self.metrics.items():
             if metric.floor is not None:
@@ -107,8 +107,8 @@ class Rows(Pool):
         return {**super().digests(seed), **self.rows.digests}
 
     def coverage(self, draws: int) -> float:
-        """Returns the share of test rows whose inputs equal those of a training row of seed 0,
-        times draws / training rows where this is below 1.
+        """Returns the share of test rows whose inputs equal those of a training row of seed 0, times
+        min(1, draws / training rows).
         """
         parts = self.indices(0)
         inputs = self.rows.inputs
@@ -138,14 +138,14 @@ class Labelled(Rows, Classification):
         }
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `accuracy` and `loss` of each example, and the codes of its `label` and `answer`,
-        which `summarise` needs.
+        """Returns values by name, each (B): the metrics `accuracy` and `loss`, and the codes `label` and `answer`, of
+        which `summarise` makes `macro_f1`.
         """
         return {**super().measure(logits, batch), "label": batch.targets, "answer": logits.argmax(-1)}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns the mean of each metric by name, and `macro_f1`,
-        the mean of F1 over labels that are asked for or answered.
+        """Returns the mean of each metric by name, and `macro_f1`, the mean F1 of all labels that occur among the
+        targets or the answers.
         """
         metrics = super().summarise(outcomes)
         metrics["macro_f1"] = _macro_f1(outcomes["label"], outcomes["answer"])
@@ -153,7 +153,8 @@ class Labelled(Rows, Classification):
 
 
 class Numbered(Rows, Regression):
-    """A task on rows that each have a number, measured against guessing the mean of all rows but those for test.
+    """A task whose target is a number for each row, measured against guessing the mean target of all rows but those for
+    test.
 
     Numbers have mean 0 and variance 1 in all rows but those for test.
     """
@@ -193,17 +194,15 @@ def row_data(file: DataFile, config: Any) -> RowData:
 
 
 def without_test(file: DataFile, keys: Sequence[str]) -> NDArray[np.intp]:
-    """Returns the indices of the rows that are not for test, of which scales and vocabularies are made;
-    `keys` are their inputs.
+    """Returns the indices of all rows but those for test; scales and vocabularies are made of these rows. `keys` are
+    the inputs of all rows, as `split_rows` takes them.
     """
     return np.delete(np.arange(len(keys)), split_rows(file, keys)["test"])
 
 
 def filled(table: Table, field: str, column: str) -> Sequence[str]:
-    """Returns the cells of a column; raises `Invalid` at `field`, which names the column,
-    where it is missing or has an empty cell.
-
-    field: the field of a config that names the column.
+    """Returns the cells of a column. Raises `Invalid` at `field`, the config field that names the column, where the
+    column is missing or has an empty cell.
     """
     cells = table.column(field, column)
     if "" in cells:
@@ -213,8 +212,8 @@ def filled(table: Table, field: str, column: str) -> Sequence[str]:
 
 
 def labels_of(table: Table, field: str, column: str) -> tuple[NDArray[np.int64], int]:
-    """Returns the code of each row's label in a column, (N), and the number of labels.
-    Raises `Invalid` for an empty cell or for one label alone.
+    """Returns the code of each row's label in a column, (N), and the number of labels. Raises `Invalid` where the
+    column is missing, a cell is empty, or all labels are equal.
 
     Codes are in the order of the labels, from 0. field: the field of a config that names the column.
     """

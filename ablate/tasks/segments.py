@@ -23,7 +23,7 @@ from ablate.tasks.task import Batch, Classification, Constants
 
 @register("task", "segments")
 class Segments(Generated, Classification):
-    """Two segments in one input; the target is 1 where the last token occurs in the first.
+    """Two segments in one input; the target is 1 where the last token occurs in the first segment, else 0.
 
     The last token was there once before: in the first segment, or earlier in the second. Both answers are equally
     likely whatever the tokens are: without the segments, no model is right more often than half of the time. From the
@@ -56,8 +56,8 @@ class Segments(Generated, Classification):
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
     def constants(self) -> Constants:
-        """Returns `without_telling_tokens_apart` → `accuracy`: what a model reaches that sees only where the second
-        segment begins, and gives the answer that is likelier for that place.
+        """Returns `without_telling_tokens_apart` → `accuracy`: the expected accuracy of a model that sees only where
+        the second segment begins, and gives the likelier answer for that place.
         """
         chances = np.zeros((self.config.seq_len, 2))  # Of each boundary with each target.
         for place, distances in self._places():
@@ -68,7 +68,8 @@ class Segments(Generated, Classification):
         return {"without_telling_tokens_apart": {"accuracy": float(chances.max(1).sum())}}
 
     def _places(self) -> list[tuple[int, range]]:
-        """Returns (place, distances) for each place where the last token may stand before: a list.
+        """Returns a list of (place, distances), one for each place at which the last token may occur earlier in the
+        sequence.
 
         distances: how far from the place, 0 or more, the boundary of the segments may be on either side.
         """

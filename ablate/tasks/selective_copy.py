@@ -29,8 +29,7 @@ FIRST = 2  # The first data token.
 
 @register("task", "selective_copy")
 class SelectiveCopy(Generated, Labelling):
-    """Data tokens at random places among noise, then a slot for each; the targets at the slots are these tokens in
-    their order.
+    """Data tokens among noise, then a slot for each; the targets at the slots are the data tokens in their order.
 
     All slots are answered at once, without the answers before. Tokens are uniform and independent, every choice of
     places is equally likely. The task is harder the more tokens there are, and the longer the sequence.
@@ -74,8 +73,8 @@ class SelectiveCopy(Generated, Labelling):
         self.set_support(self.num_symbols**tokens * math.comb(config.seq_len - tokens, tokens))
 
     def constants(self) -> Constants:
-        """Returns `without_order` → `accuracy`: that of answering, in every slot,
-        with the token that the sequence shows most often.
+        """Returns `without_order` → `accuracy`: the expected accuracy of answering, in every slot, with the token that
+        the sequence shows most often.
         """
         accuracy = share_of_most_frequent(self.config.num_tokens, self.num_symbols)
         return {"without_order": {"accuracy": accuracy}}

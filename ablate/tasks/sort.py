@@ -48,7 +48,7 @@ class Sort(Rearranging):
         return np.sort(np.where(is_symbol, symbols, self.config.vocab_size), axis=1)
 
     def answers(self, length: int) -> Answers:
-        """Returns the distribution of sorted targets of `length` symbols, their sources drawn uniformly;
+        """Returns the distribution of sorted targets of `length` symbols, whose sources are uniform over the n symbols;
         `shares` is (length, n).
 
         A target is a multinomial sample in order: its probability is the number of its arrangements / n^length. The
@@ -66,8 +66,8 @@ class Sort(Rearranging):
         return Answers(nats=nats, likeliest=math.exp(log_ways - rarest), shares=np.diff(at_most, axis=1))
 
     def _counts_among_smallest(self, length: int) -> NDArray[np.float64]:
-        """Returns at [k, w] the probability that k of a target's `length` symbols are among the w smallest
-        of n: (length + 1, n + 1).
+        """Returns an array (length + 1, n + 1) whose element [k, w] is the probability that exactly k of a target's
+        `length` symbols are among the w smallest of the n symbols.
         """
         counts = np.arange(length + 1)[:, None]
         ways = np.array([[float(math.comb(length, k))] for k in range(length + 1)])

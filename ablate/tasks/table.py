@@ -22,7 +22,7 @@ MAX_CATEGORIES = 32  # Categories of a column that are told apart, the most freq
 
 
 class Columns(Rows):
-    """A task on a table that asks for one column; each other column is a position."""
+    """A task on a table: the target is one column, and the other columns, or those in `columns`, are positions."""
 
     class Config(Rows.Config):
         target: str
@@ -35,8 +35,8 @@ class Columns(Rows):
         "The given columns whose numbers are names."
 
         def build(self, *args: Any, **kwargs: Any) -> Rows:
-            """Reads the file and returns a task that predicts numbers or labels: as `predict` says or, without it, as
-            the cells of the target are. Raises `Invalid` where the file does not fit the config.
+            """Reads the file and returns `NumberOfRow` or `LabelOfRow`, as `predict` says or, where `predict` is None,
+            as the cells of the target decide. Raises `Invalid` where the file does not fit the config.
             """
             asks_for_number = row_data(self.file, self).signature.num_outputs == 1
             return NumberOfRow(self) if asks_for_number else LabelOfRow(self)
@@ -45,8 +45,8 @@ class Columns(Rows):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> RowData:
-        """Reads the inputs and targets of a table: standardised numbers, or codes of labels. Raises `Invalid` where a
-        column is missing or does not fit the config.
+        """Returns the inputs and targets of a table; targets are standardised numbers or codes of labels. Raises
+        `Invalid` where a column is missing or does not fit the config.
 
         Inputs are, for each row, the values of its columns, and the first feature of each, 0 where there is none:
         (N, 2, C).
@@ -88,7 +88,7 @@ class Columns(Rows):
 
 @register("task", "table")
 class LabelOfRow(Columns, Labelled):
-    """A table of your own; the target is one column, and each other column is a position.
+    """A table of your own; the target is one column, and the other columns, or those that you choose, are positions.
 
     A column is numeric where every filled cell is a number. As in the feature tokenizer of Gorishniy et al. 2021
     ("Revisiting Deep Learning Models for Tabular Data"), columns share no features: a number has one for its
@@ -107,7 +107,9 @@ class NumberOfRow(Columns, Numbered):
 
 @dataclass(frozen=True)
 class _Column:
-    """A given column as numbers for a model; its features are counted from 1."""
+    """A given column as numbers for a model; its features are counted from 1, for 0 is an empty cell or a rare
+    category.
+    """
 
     values: NDArray[np.float64]
     "The standardised value of each row, (N); 0 for categories and where a cell is empty."
@@ -131,8 +133,8 @@ class _Target:
 
 
 def _given_columns(table: Table, config: Columns.Config) -> Sequence[str]:
-    """Returns the names of the given columns. Raises `Invalid` where there are none, the target is one, or a
-    categorical one is not among them.
+    """Returns the names of the given columns. Raises `Invalid` where no column is given, where the target is given, or
+    where `categorical` names a column that is not given.
     """
     others = [name for name in table.columns if name != config.target]
     names = others if config.columns is None else config.columns
@@ -146,7 +148,7 @@ def _given_columns(table: Table, config: Columns.Config) -> Sequence[str]:
 
 
 def _coded(cells: Sequence[str], rest: NDArray[np.intp], *, is_categorical: bool) -> _Column:
-    """Returns a column as a number or, with `is_categorical` or where a cell is no number, as a category.
+    """Returns a column as numbers, or as categories with `is_categorical` or where a filled cell is no number.
 
     rest: the rows that are not for test, which decide scale and categories.
     """
@@ -165,11 +167,11 @@ def _coded(cells: Sequence[str], rest: NDArray[np.intp], *, is_categorical: bool
 
 
 def _target(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> _Target:
-    """Returns the target as standardised numbers, or as codes of labels. Raises `Invalid` for an empty cell, a single
-    value, or no numbers where they are stated.
+    """Returns the target as standardised numbers, or as codes of labels. Raises `Invalid` where a cell is empty, where
+    all values are equal, or where `predict` is `number` and a cell is no finite number.
 
-    Not stated, it is labels where a cell is no finite number or at most 20 numbers differ. rest: the rows that are not
-    for test, which decide the scale of numbers.
+    Where `predict` is None, the target is labels if a cell is no finite number or at most 20 numbers differ. rest: the
+    rows that are not for test, which decide the scale of numbers.
     """
     cells = filled(table, "target", config.target)
     numbers = None if config.predict == "label" else _numbers(cells)
@@ -191,7 +193,9 @@ def _target(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> _Ta
 
 
 def _standardised(numbers: NDArray[np.float64], rest: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Returns numbers (N) with mean 0 and variance 1 over the rows `rest`; 0 where a number is nan or infinite."""
+    """Returns numbers (N) with mean 0 and, where they differ, variance 1 over the rows `rest`; 0 where a number is nan
+    or infinite.
+    """
     is_number = np.isfinite(numbers)
     seen = numbers[rest][is_number[rest]]
     if not len(seen):

@@ -48,9 +48,7 @@ IGNORED = -100  # The target of a position at which nothing is asked.
 
 @dataclass(slots=True)
 class Batch:
-    """Examples that are processed together; every tensor has a row for each example,
-    and one that is missing is None.
-    """
+    """Examples that are processed together; every tensor has a row for each example, and a missing tensor is None."""
 
     inputs: Tensor
     "Tokens (B, T), int64, or feature vectors (B, T, F), float32."
@@ -67,8 +65,8 @@ class Batch:
 
     @classmethod
     def of(cls, *arrays: NDArray[Any], **named: NDArray[Any]) -> Batch:
-        """Returns a batch on the CPU that shares the memory of NumPy arrays, its fields,
-        given in their order or by name.
+        """Returns a batch on the CPU from NumPy arrays, given in the order of the fields or by name; its tensors share
+        the memory of the arrays.
         """
         in_order = [torch.from_numpy(array) for array in arrays]
         by_name = {name: torch.from_numpy(array) for name, array in named.items()}
@@ -104,20 +102,20 @@ class Batch:
         return self.each(lambda tensor: tensor[rows])
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """Yields the same examples in order as batches of `size` examples, the last of what is left."""
+        """Yields the batch's examples in order, as batches of `size` examples; the last batch may be smaller."""
         return (self[start : start + size] for start in range(0, len(self), size))
 
 
 class StepwiseModel(Protocol):
-    """A model that answers one position after another, as decoding needs it."""
+    """A model that gives the logits of one position at a time, for greedy decoding."""
 
     @property
     def source_embedding(self) -> object | None:
-        """The embedding of a source; None where the model reads none."""
+        """The embedding of the source; None where the model reads no source."""
 
     def encode(self, source: Tensor | None, mask: Tensor | None, /) -> Any:
-        """Returns the encoded source, for `step`; raises `ValueError` where the source is None,
-        or the model's `source_embedding` is.
+        """Returns the encoded source, which `step` takes as `memory`. Raises `ValueError` where `source` or the model's
+        `source_embedding` is None.
         """
 
     def step(self, inputs: Tensor, start: int, state: Any, memory: Any, /) -> tuple[Tensor, Any]:
@@ -135,7 +133,7 @@ Slices = Mapping[str, Mapping[str, Any]]  # Name → field of the config → val
 
 
 class Task(ABC):
-    """Data, loss and metrics of what a model learns; a subclass sets the attributes in its constructor."""
+    """Base class of tasks: data, loss and metrics. A subclass sets the attributes in its body or its constructor."""
 
     config: PartConfig
     "The parameters of the task; a subclass declares its own type."
@@ -199,13 +197,13 @@ class Task(ABC):
         """
 
     def coverage(self, draws: int) -> float | None:
-        """Returns the expected share of test examples, 0 to 1, that are among `draws` training examples;
-        None: unknown.
+        """Returns the expected share of test examples, 0 to 1, that are among `draws` training examples; None, as here,
+        where the share is unknown.
         """
         return None
 
     def cautions(self) -> Iterable[str]:
-        """Returns sentences on what limits every model on the task, for plans and reports."""
+        """Returns sentences, for plans and reports, on what limits every model on the task; here, none."""
         return ()
 
     def constants(self) -> Constants:
@@ -223,8 +221,8 @@ class Task(ABC):
         return {name: float(np.mean(values, dtype=np.float64)) for name, values in outcomes.items()}
 
     def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns metrics of the test examples of a batch, by name and each (B), for which the model has to write an
-        answer itself (greedy decoding), so that its logits are not enough; here, none.
+        """Returns metrics of a test batch by name, each (B), for which the model has to write the answer itself, by
+        greedy decoding; here, none.
         """
         return {}
 
@@ -239,7 +237,7 @@ class Task(ABC):
         return self.config.model_copy(update=dict(self.slices()[name])).build()
 
     def for_topology(self, topology: Topology) -> Task:
-        """Returns the task with its examples laid out for a topology; here, itself.
+        """Returns the task with its examples laid out for a topology; here, the task itself.
 
         A decoder may read in one sequence what others read in two.
         """
@@ -280,8 +278,8 @@ def example_stream(chunks: Iterator[Batch], batch_size: int) -> Iterator[Batch]:
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:
-    """Returns the examples of several batches, in their order, as one batch;
-    a field is missing in all of them or in none.
+    """Returns the examples of several batches, in their order, as one batch; each field must be missing in all batches
+    or in none.
     """
     tensors = []
     for parts in zip(*[batch.tensors() for batch in batches], strict=True):
@@ -312,7 +310,7 @@ class Classification(Task):
         return functional.cross_entropy(logits, batch.targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `accuracy`, 1 where the largest logit is the target's, and `loss`,
+        """Returns metrics by name, each (B): `accuracy` is 1 where the largest logit is the target's, else 0; `loss` is
         the cross-entropy in nats.
         """
         return {

@@ -37,8 +37,8 @@ class TextClassification(Labelled):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> RowData:
-        """Returns the texts of a table as tokens (N, T), cut at `max_len`, with their labels (N). Raises `Invalid` for
-        a missing column or an empty cell.
+        """Returns the texts of a table as tokens (N, T), cut at `max_len` and padded, with their labels (N). Raises
+        `Invalid` for a missing column, an empty cell, or labels that are all equal.
         """
         table = read_table(file)
         texts = [symbols(text, config.unit) for text in filled(table, "text", config.text)]
@@ -63,8 +63,8 @@ class TextClassification(Labelled):
         return RowData(keys, inputs, targets, signature=signature, digests=digests, cautions=cautions)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """Returns some rows as a batch on `device`: tokens (B, T), labels (B) and, in a padded task,
-        a mask that is False at padding.
+        """Returns some rows as a batch on `device`: tokens (B, T), labels (B) and, where a text of the file is padded,
+        a mask (B, 1, 1, T) that is False at padding.
         """
         batch = Batch.of(self.rows.inputs[rows], self.rows.targets[rows])
         if self.signature.padded:

@@ -37,7 +37,7 @@ UNKNOWN_WANTED = "\uffff"
 
 @dataclass(frozen=True, kw_only=True)
 class PairData(RowData):
-    """The pairs of a file; their keys are the sources, as far as they are read."""
+    """The pairs of a file as codes; the key of a pair is its source, cut at `max_len`."""
 
     vocabulary: Vocabulary
 
@@ -72,8 +72,8 @@ class TextPairs(Transduction, Rows):
 
     @classmethod
     def read(cls, file: DataFile, config: Config) -> PairData:
-        """Returns the pairs of a file as codes of sources, (N, S), and of targets, (N, T), with the end; both cut at
-        `max_len` and padded. Raises `Invalid` for a line that is no pair.
+        """Returns the pairs of a file as codes of sources, (N, S), and of targets with their end tokens, (N, T), both
+        cut at `max_len` and padded. Raises `Invalid` for a line that is no pair.
         """
         whole_sources, whole_targets = _texts(file, config.unit)
         sources = [text[: config.max_len] for text in whole_sources]
@@ -138,8 +138,8 @@ class TextPairs(Transduction, Rows):
         return self.laid_out(batch).to(device)
 
     def decode(self, model: StepwiseModel, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `greedy_token_accuracy`, and the counts named
-        in `COUNTS` from which `summarise` makes `bleu`.
+        """Returns values by name, each (B): `greedy_token_accuracy`, the share of right tokens, and the counts named in
+        `COUNTS`, of which `summarise` makes `bleu`.
         """
         written = greedy(model, batch)
         is_asked = batch.targets != IGNORED
@@ -153,8 +153,8 @@ class TextPairs(Transduction, Rows):
         return {"greedy_token_accuracy": accuracy, **dict(zip(COUNTS, columns, strict=True))}
 
     def summarise(self, outcomes: Outcomes) -> dict[str, float]:
-        """Returns the mean of each metric by name, without the counts of `decode`,
-        and `bleu` where these are among the outcomes.
+        """Returns the mean of each metric by name, and `bleu` in place of the counts of `decode` where `outcomes` has
+        these counts.
         """
         means = super().summarise({name: values for name, values in outcomes.items() if name not in COUNTS})
         if COUNTS[0] not in outcomes:
@@ -174,8 +174,8 @@ class TextPairs(Transduction, Rows):
 
 
 def _texts(file: DataFile, unit: Unit) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
-    """Returns the symbols of each source, and of each target, in two lists;
-    raises `Invalid` with the line that lacks either.
+    """Returns the symbols of each source and of each target, in two lists. Raises `Invalid`, with the line, where a
+    line is not a source, a tab and a target.
     """
     sources: list[Sequence[str]] = []
     targets: list[Sequence[str]] = []

@@ -43,7 +43,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Answers:
-    """The distribution of the targets of one length, without their ends, when their sources are unknown."""
+    """The distribution of the targets of one length, without their end tokens, when the sources are unknown."""
 
     nats: float
     "Entropy of the targets."
@@ -66,8 +66,8 @@ class Transduction(Labelling):
     "The signature of source and target as two sequences, where a model reads them as one; else None."
 
     def set_chances(self, answers: Sequence[Answers], num_test: int) -> None:
-        """Sets `metrics` and `chance_loss` for targets of several lengths, all equally likely,
-        from the `Answers` of each length.
+        """Sets `metrics` and `chance_loss` for targets of several equally likely lengths, from the `Answers` of each
+        length.
 
         answers: the targets of each length. num_test: N, examples of the test split.
         """
@@ -108,8 +108,8 @@ class Transduction(Labelling):
         }
 
     def for_topology(self, topology: Topology) -> Task:
-        """Returns the task for a topology: a new one that joins source and target in one sequence for a decoder,
-        else itself.
+        """Returns the task laid out for a topology: for a decoder a new task, in which source and target are one
+        sequence; otherwise, or where they are one sequence already, the task itself.
         """
         source = self.signature.source
         if topology != "decoder" or source is None:
@@ -130,8 +130,8 @@ class Transduction(Labelling):
         return super().sliced(name).for_topology(topology)
 
     def pairs(self, source: Sequences, target: Sequences) -> Batch:
-        """Returns a batch of `source`, `inputs`, which are the target after the start token, and `targets`, which are
-        the target followed by the end token.
+        """Returns a batch of the `source`, the `inputs` (start token, then target) and the `targets`
+        (target, then end token).
 
         They are two sequences an example, with masks where they may be padded; see `laid_out`.
         """
@@ -171,8 +171,8 @@ class Transduction(Labelling):
         return Batch(tokens, targets, mask=_mask(tokens) if self.signature.padded else None)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """Returns, each (B), `accuracy`, 1 where every token is right, `token_accuracy`, the share of right ones,
-        and `loss` in nats.
+        """Returns metrics by name, each (B): `accuracy` is 1 where every token is right, else 0; `token_accuracy` is
+        the share of right tokens; `loss` is the mean over the tokens in nats.
         """
         labels = super().measure(logits, batch)
         return {
@@ -183,8 +183,8 @@ class Transduction(Labelling):
 
 
 def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: range) -> Signature:
-    """Returns the signature of sources and targets as two sequences, from the lengths that each may have; for the
-    end one place is added to targets, none to sources.
+    """Returns the signature of sources and targets as two sequences, from the numbers of symbols that each may have;
+    targets get one place more, for the end token.
 
     A sequence of several lengths is padded.
     """
@@ -203,11 +203,10 @@ def signature_of_pairs(vocab_size: int, source_lengths: range, target_lengths: r
 
 
 def greedy(model: StepwiseModel, batch: Batch) -> Tensor:
-    """Returns the tokens (B, T) that greedy decoding writes, each the likeliest after those before;
-    padding follows the end token.
+    """Returns the tokens (B, T) that greedy decoding writes, laid out as `targets`: each is the likeliest after the
+    tokens before it, with padding before the answer and after its end token.
 
-    The model first reads the given inputs up to the start token. T is that of the inputs; laid out as `targets`,
-    padding stands before the target too.
+    The model first reads the given inputs up to the start token. T is that of the inputs.
     """
     inputs = batch.inputs
     start = (inputs == START).long().argmax(1, keepdim=True)
@@ -235,5 +234,5 @@ def backwards(symbols: Integers, lengths: Integers) -> Integers:
 
 
 def _mask(tokens: Tensor) -> Tensor:
-    """Returns the mask (B, 1, 1, T) of tokens (B, T), False at padding, which hides it from every query."""
+    """Returns the mask (B, 1, 1, T) of tokens (B, T): False at padding, so that no query attends to padding."""
     return (tokens != PADDING)[:, None, None]

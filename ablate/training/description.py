@@ -15,11 +15,12 @@ OVERLAP = 0.01  # Share of the test examples that training may have seen without
 
 
 def stability(trial: TrialConfig, task: Task, layer_metrics: Collection[str]) -> dict[str, Metric]:
-    """Returns metrics of how steadily a trial trains, name → direction and range: `test_loss`, `grad_norm_max`,
-    `loss_spikes` beyond 100 steps; with `evaluation: {layers: on}` also two of `layer_metrics`.
+    """Returns name → direction and range of the metrics of how steadily a trial trains: `test_loss`, `grad_norm_max`,
+    with more than 100 steps `loss_spikes`, and with `evaluation: {layers: on}` those of `attention_logit_max` and
+    `dead_units` that are in `layer_metrics`.
 
-    layer_metrics: the names of the metrics that the model's layers have. Of them `attention_logit_max` and
-    `dead_units` count; for entropy and similarity of attention neither direction is better.
+    layer_metrics: the names of the metrics that the model's layers have. For entropy and similarity of attention
+    neither direction is better.
     """
     metrics = {"test_loss": Metric("min", floor=task.chance_loss), "grad_norm_max": Metric("min")}
     steps = trial.training.steps - WINDOW
@@ -35,16 +36,16 @@ def stability(trial: TrialConfig, task: Task, layer_metrics: Collection[str]) ->
 
 
 def constants(task: Task, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, float]]:
-    """Returns the constants that claims may compare a variant with: name → metric → value. They are `guessing`, the
-    floor of each metric that has one, and the task's own.
+    """Returns the constants that claims may compare a variant with, name → metric → value: `guessing`, which holds the
+    floor of each metric with a floor, and the constants of the task.
     """
     guessing = {name: metric.floor for name, metric in metrics.items() if metric.floor is not None}
     return {GUESSING: guessing, **task.constants()}
 
 
 def task_cautions(task: Task, draws: int) -> Iterator[str]:
-    """Yields texts on what limits every model on a task: the task's own; test examples that training sees; what can
-    be reached without an ability. draws: the number of training examples.
+    """Yields texts on what limits every model on a task: the task's own cautions, test examples that also occur in
+    training, and the best that a model without some ability can reach. draws: the number of training examples.
 
     The second comes where over 1 % of the test examples are expected among the training examples; the third for the
     task's `without_` constants better than guessing.

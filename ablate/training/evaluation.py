@@ -19,8 +19,8 @@ CHUNK = 256  # Examples that are evaluated at a time: what they take stays in a 
 def measure_examples(
     model: Model, task: Task, split: Batch, *, decoded: bool = False
 ) -> tuple[Outcomes, float]:
-    """Returns the measurements of a split, name → float32 (N) in its order, on CPU, and the mean loss of its
-    examples. The model is in evaluation mode meanwhile; `decoded` adds what `Task.decode` gives.
+    """Returns what `Task.measure` gives for each example of a split, name → float32 (N) in the order of the split, and
+    the mean loss of the examples. The model is in evaluation mode meanwhile; `decoded` adds what `Task.decode` gives.
 
     A chunk's loss counts by the number of its examples. The model's former mode comes back.
     """
@@ -40,7 +40,7 @@ def measure_examples(
 
 
 def evaluate_split(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """Returns the task's metrics on a split, name → value, without decoded ones; the model is in evaluation mode
+    """Returns the task's metrics on a split except the decoded metrics, name → value; the model is in evaluation mode
     meanwhile.
     """
     by_example, _ = measure_examples(model, task, split)
@@ -49,7 +49,9 @@ def evaluate_split(model: Model, task: Task, split: Batch) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class TestEvaluation:
-    """The values of a model's metrics on the test split of a task and on its slices, and its loss there."""
+    """The metrics of a model on the test split and on the slices of a task, and the model's mean loss on the test
+    split.
+    """
 
     # Of the task, and for each slice the first metric there: `accuracy@far`.
     metrics: Mapping[str, float]
@@ -60,8 +62,8 @@ class TestEvaluation:
 
 
 def evaluate_on_test(model: Model, task: Task, seed: int, device: str) -> TestEvaluation:
-    """Evaluates a model on the test split of a seed: all metrics, decoded ones too; and on each slice of it that the
-    model can read: the task's first metric, under `METRIC@SLICE`.
+    """Evaluates a model by all metrics of the task, decoded ones included, on the test split of a seed, and by the
+    task's first metric, as `METRIC@SLICE`, on each slice that the model can read.
     """
     values, loss = measure_examples(model, task, task.split(seed, "test", device), decoded=True)
     by_example = {name: values[name] for name in (*task.metrics, *task.decoded) if name in values}
@@ -108,5 +110,5 @@ def _is_within(signature: Signature, limit: Signature) -> bool:
 
 
 def _source_length(signature: Signature) -> int:
-    """Returns the number of positions of the source; 0 without one."""
+    """Returns the number of positions of the source; 0 where the signature has no source."""
     return signature.source.seq_len if signature.source else 0

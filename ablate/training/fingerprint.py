@@ -17,8 +17,8 @@ STEP_SIZE = 0.1
 
 
 def fingerprint(section: ModelSection, task: Task) -> str:
-    """Returns 32 hexadecimal digits, equal for two models, on one task, that have the same named tensors and compute
-    the same over one step of gradient descent, on one batch, on CPU under seed 0.
+    """Returns 32 hexadecimal digits, equal for two models whose tensors have the same names and initial values, and
+    which compute the same on a task over one step of gradient descent, on one batch, on CPU under seed 0.
 
     The digest covers names, shapes and values of parameters and buffers, the logits in training mode (dropout
     included), the gradients, and, after the step, the logits in training and evaluation mode. The gradients tell

@@ -38,8 +38,9 @@ class History:
         return math.isfinite(loss)
 
     def add_evaluation(self, lr: float, validation: Mapping[str, float]) -> dict[str, float]:
-        """Adds a point to every curve, and returns it, name → value: `lr`, `train_loss` and `grad_norm` as means over
-        the steps since the last evaluation, and `validation_METRIC` for each of `validation`, metric → value.
+        """Adds a point to every curve and returns the values of all curves at this point, name → value: `lr`, the means
+        of `train_loss` and `grad_norm` over the steps since the last evaluation, and `validation_METRIC` for each
+        metric in `validation`.
         """
         point = {
             "train_loss": _mean(self.losses[self._evaluated :]),
@@ -68,8 +69,9 @@ class History:
         return curves
 
     def summary(self) -> dict[str, float | None]:
-        """Returns metrics over the steps, name → value: `train_loss` over the last 5 %; `loss_spikes`, a share, None
-        below 101 losses; `grad_norm_median` and `grad_norm_max` over finite norms, None where there are none.
+        """Returns metrics over the steps, name → value: `train_loss`, the mean over the last 5 %; `loss_spikes`, a
+        share, None below 101 finite losses; `grad_norm_median` and `grad_norm_max` of the finite norms, None where no
+        norm is finite.
         """
         norms = self.arrays["grad_norm"]
         norms = norms[np.isfinite(norms)]
@@ -81,12 +83,14 @@ class History:
         }
 
     def final_loss(self) -> float:
-        """Returns the mean training loss over the last 5 % of the steps made, their number rounded up."""
+        """Returns the mean training loss over the last 5 % of the steps made, rounded up to whole steps; NaN before the
+        first step.
+        """
         return _mean(self.losses[-math.ceil(len(self.losses) / 20) :])
 
     def risen(self, chance_loss: float) -> str:
-        """Returns a text, the reason why a run counts as diverged: its final loss is above 1.1 · max(first loss,
-        `chance_loss`), the loss of guessing; empty where it is not.
+        """Returns a text on why the run counts as diverged, where its final loss is above 1.1 · max(first loss,
+        `chance_loss`); else an empty text. `chance_loss` is the loss of guessing.
 
         Every loss may be finite.
         """
@@ -109,7 +113,7 @@ class History:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Replaces losses, norms and points by those of a `state`, without copying them."""
+        """Replaces losses, norms and points by those in `state`, a result of `History.state`; nothing is copied."""
         self.losses = state["losses"]
         self._norms = state["norms"]
         self._evaluated = state["evaluated"]
@@ -117,8 +121,8 @@ class History:
 
 
 class Best:
-    """The best step of each metric on validation data, the first on ties, and the weights at the best steps of
-    `kept`.
+    """The best step of each metric on validation data, the first on ties, and the weights at the best steps of the
+    metrics in `kept`.
 
     Steps that are best for several metrics have one copy of their weights.
     """
@@ -135,8 +139,9 @@ class Best:
         self._kept = kept
 
     def offer(self, step: int, validation: Mapping[str, float], model: nn.Module) -> None:
-        """Notes `step` as best for each metric that `validation` betters strictly; if one of them is kept, copies the
-        model's weights, and drops copies that are no longer best. NaN is never better.
+        """Notes `step` as best for each metric whose value in `validation` is strictly better than before; NaN is never
+        better. Where `kept` has one of these metrics, copies the model's weights, and drops copies that are no longer
+        best.
         """
         values = {name: sign(metric) * validation[name] for name, metric in self._metrics.items()}
         better = {name: value for name, value in values.items() if value > self._values[name]}
@@ -154,7 +159,7 @@ class Best:
         return {"steps": self.steps, "weights": self.weights, "values": self._values}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Replaces best steps, values and weights by those of a `state`, without copying them."""
+        """Replaces best steps, values and weights by those in `state`, a result of `Best.state`; nothing is copied."""
         self.steps = state["steps"]
         self.weights = state["weights"]
         self._values = state["values"]
@@ -166,7 +171,7 @@ def _array(values: list[float]) -> NDArray[np.float32]:
 
 
 def _mean(values: list[float]) -> float:
-    """Returns the mean of values rounded to float32, summed in float64; NaN for none."""
+    """Returns the mean, summed in float64, of values first rounded to float32; NaN for an empty list."""
     return float(np.mean(_array(values), dtype=np.float64))
 
 
@@ -176,8 +181,9 @@ _TOGETHER = 10_000  # Windows that are in memory at a time.
 
 
 def loss_spikes(losses: Sequence[float]) -> float | None:
-    """Returns the share of spikes among the finite losses that have 100 finite ones before them; None where none has.
-    A spike is at least 7 standard deviations of those 100 above their mean.
+    """Returns the share of spikes among the finite losses that have at least 100 finite losses before them; None where
+    no loss has. A spike lies above the mean of the 100 finite losses before it by at least 7 of their standard
+    deviations.
 
     The definition is that of Wortsman et al. 2023, appendix; `WINDOW` and `DEVIATIONS` are the numbers. Losses that
     are not finite are left out: the first ends a run.

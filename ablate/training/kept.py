@@ -34,8 +34,9 @@ CHUNK = 1 << 24  # Largest number of attention weights of one head that are comp
 
 
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-    """Raises `Invalid`, with paths from the root, unless a model trained on `config` can be evaluated on `task`: one
-    that can be built, whose inputs and outputs differ in length alone, by no more than position and mixer can read.
+    """Raises `Invalid`, with paths from the root, unless a model trained on `config` can be evaluated on `task`: `task`
+    can be built, its inputs and outputs differ from those of training at most in length, and position and mixer can
+    read that length.
     """
     trial = parse(config)
     trained = trial.built_task().signature
@@ -52,8 +53,8 @@ def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None
 
 
 def _check_signature(trained: Signature, evaluated: Signature) -> None:
-    """Raises `Invalid` for the first field but `seq_len` in which two signatures, or those of their
-    sources, differ.
+    """Raises `Invalid` for the first field in which two signatures differ, apart from their `seq_len` and that of their
+    sources.
     """
     if trained.source is not None and evaluated.source is not None:
         trained = replace(trained, source=replace(trained.source, seq_len=0))
@@ -66,8 +67,8 @@ def _check_signature(trained: Signature, evaluated: Signature) -> None:
 
 
 def _check_length(at: Gather, trial: TrialConfig, trained: int, evaluated: int) -> None:
-    """Collects in `at` the position and the mixer of a trial that cannot read `evaluated` positions, where these are
-    more than the `trained` ones.
+    """Collects a problem in `at` for each part, position or mixer, that cannot read lengths beyond `trained`, where
+    `evaluated` is a greater length.
     """
     if evaluated <= trained:
         return
@@ -80,9 +81,9 @@ def _check_length(at: Gather, trial: TrialConfig, trained: int, evaluated: int) 
 
 
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
-    """Evaluates kept weights on the test split that `task` has for the trial's seed. Returns its metrics, those of
-    layers, the first without each head, on the first `KNOCKED_OUT` examples, and weights of attention on the first
-    `EXAMPLES`.
+    """Evaluates kept weights on the test split that `task` has for the trial's seed. Returns the task's metrics, those
+    of the layers, the first metric with each attention head removed, on the first `KNOCKED_OUT` examples, and the
+    attention weights of at most `EXAMPLES` examples.
 
     `task` is a section of a study. Decoded metrics and slices are not evaluated.
     """
@@ -121,8 +122,9 @@ def _attention(model: Model, split: Batch) -> dict[str, NDArray[np.float32]]:
 
 
 def _without_heads(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """Returns the task's first metric M with each attention head removed in turn, `M_without_a_head/PATH/HEAD`, heads
-    counted from 1, their mean `M_without_a_head`, and the worst `M_without_its_best_head`; {} without heads.
+    """Returns the task's first metric M with each attention head removed in turn, as `M_without_a_head/PATH/HEAD` with
+    heads counted from 1, the mean of these values as `M_without_a_head`, and the worst of them as
+    `M_without_its_best_head`; {} for a model without attention heads.
     """
     name, metric = next(iter(task.metrics.items()))
     values = {}

@@ -58,8 +58,8 @@ def check_limits(config: Mapping[str, Any]) -> None:
 
 
 def _check_fields(at: Gather, node: Any, path: str) -> None:
-    """Collects in `at` every number of a config, at any depth below `node`, that is above the entry of `LIMITS` for
-    its key. path: the dotted path of `node`.
+    """Collects in `at` every number in `node`, or in a mapping nested in `node`, that is above the entry of `LIMITS`
+    for its key; lists are not searched. path: the dotted path of `node`.
     """
     if not isinstance(node, Mapping):
         return
@@ -72,8 +72,8 @@ def _check_fields(at: Gather, node: Any, path: str) -> None:
 
 
 def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> None:
-    """Raises `Invalid` for a model of over 10⁹ parameters and buffers, for weights and optimizer beyond this
-    process's memory, and on CPU for activations of one step beyond it. The model may be on the meta device.
+    """Raises `Invalid` for a model of over 10⁹ parameters and buffers, for weights, gradients and optimizer beyond this
+    process's memory, and on CPU for activations of one step beyond this memory. The model may be on the meta device.
 
     The memory that training needs is estimated from below.
     """
@@ -87,8 +87,8 @@ def check_memory(trial: TrialConfig, signature: Signature, model: nn.Module) -> 
 
 
 def _check_weights(at: Gather, trial: TrialConfig, weights: int) -> None:
-    """Collects a problem in `at` where `weights` numbers, their gradients and, with AdamW, its two moments exceed
-    this process's memory, whatever the device of training. The momentum of others does not count.
+    """Collects a problem in `at` where `weights` numbers, their gradients and, with AdamW, its two moments exceed this
+    process's memory, on whatever device training runs. The state of any other optimizer is not counted.
 
     A model is made, and checked, in the memory of the processor.
     """
@@ -119,13 +119,13 @@ def _check_step(at: Gather, trial: TrialConfig, signature: Signature, model: nn.
 
 
 def _allowed(memory: int) -> str:
-    """Returns a text on the memory of this process, given in bytes: `the 4 GB that this process may use`."""
+    """Returns the memory of this process, `memory` bytes, in words: `the 4 GB that this process may use`."""
     return f"the {size(memory)} that this process may use"
 
 
 def _activations(trial: TrialConfig, signature: Signature, model: nn.Module) -> int:
-    """Returns how many numbers a training step keeps for its whole batch, at least: the output of every block, the
-    weights of attention that is not fused, and the logits.
+    """Estimates how many numbers a training step keeps for its whole batch, with every sequence `seq_len` long: the
+    outputs of `num_layers` blocks, the weights of attention that is not fused, and the logits.
     """
     length = signature.seq_len
     blocks = length * trial.model.d_model * trial.model.num_layers

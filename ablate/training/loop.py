@@ -38,7 +38,7 @@ WEIGHTS = 1 << 20  # Largest number of attention weights of one head that are co
 
 def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> Record:
     """Trains a model in place on its device, with the data of the trial's seed, and returns the record: of status
-    `completed`, `diverged` or, where `emit` returned True, `pruned`.
+    `completed`, `diverged` or, where `emit` returned True before the last step, `pruned`.
 
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
@@ -69,8 +69,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
 
 
 class _RunEnded(Exception):
-    """The end of a run before `completed`: status `diverged`, or `pruned` where the driver has stopped it; with the
-    reason.
+    """The end of a run that does not complete, with the reason: status `diverged`, or `pruned` where the driver stopped
+    the run.
     """
 
     def __init__(self, status: Status, reason: str) -> None:
@@ -137,8 +137,8 @@ class Trainer:
 
     @property
     def is_saved(self) -> bool:
-        """True where the number of steps made is a multiple of the trial's `save_every`, but not after the last step;
-        never where that is None.
+        """True where the number of steps made is a multiple of the trial's `save_every`, except after the last step;
+        False where `save_every` is None.
         """
         save_every = self.trial.save_every
         if not save_every or self.is_last:
@@ -146,8 +146,9 @@ class Trainer:
         return self.state.done % save_every == 0
 
     def start(self) -> None:
-        """Puts the model into training mode, and resumes from the trial's state; without one, measures `initial_loss`
-        on `INITIAL` validation examples. Then thins the validation split to the size of an evaluation.
+        """Puts the model into training mode and loads the trial's state; where the trial has no state, measures
+        `initial_loss` on at most `INITIAL` validation examples. Then reduces the validation split to the examples of
+        one evaluation.
         """
         self.model.train()
         if self.trial.state is not None:
@@ -159,8 +160,8 @@ class Trainer:
         self.validation_split = _evenly_spaced(self.validation_split, size)
 
     def step(self) -> None:
-        """Takes the next training step; its loss and norm enter the history at once on CPU, by groups of steps on a
-        GPU. Raises `_RunEnded` when a loss that is read then is not finite.
+        """Takes the next training step. Its loss and gradient norm enter the history at once on CPU, and by groups of
+        steps on a GPU; raises `_RunEnded` where a loss that enters is not finite.
         """
         batch = next(self.batches)
         lr = self.learning_rates[self.state.done]
@@ -170,8 +171,8 @@ class Trainer:
             self._read_losses()
 
     def _read_losses(self) -> None:
-        """Moves all losses and norms that are not in the history from the device to it. Raises `_RunEnded` at the
-        first loss that is not finite.
+        """Reads from the device all losses and norms that the history lacks, and adds them to the history. Raises
+        `_RunEnded` at the first loss that is not finite.
         """
         numbers = torch.stack(self.state.unread).tolist()
         self.state.unread.clear()
@@ -195,8 +196,9 @@ class Trainer:
             raise _RunEnded("pruned", f"stopped after step {done} of {self.training.steps}")
 
     def finish(self) -> Record:
-        """Tests the trained model, with `evaluation: {best: on}` its best weights too, and returns the completed
-        record. Raises `_RunEnded` for a training loss that has risen, and for a test metric that is not finite.
+        """Tests the model after the last step and, with `evaluation: {best: on}`, with its best weights, and returns
+        the completed record. Raises `_RunEnded` where the training loss has risen, or the loss or a metric on the test
+        split after the last step is not finite.
 
         `History.risen` says when a loss has risen. The model may have other weights afterwards.
         """
@@ -235,8 +237,8 @@ class Trainer:
                 assert_never(checkpoint)
 
     def _earlier_steps(self) -> list[int]:
-        """Returns the steps before the last whose weights are loaded again, latest first: all best ones with
-        `evaluation: {best: on}`, else only one whose weights the record keeps.
+        """Returns, latest first, the steps before the last whose weights are loaded again: with
+        `evaluation: {best: on}` every best step, else only the best step whose weights the record keeps, if any.
         """
         steps = set(self.best.weights)
         if not self.training.evaluation.best:
@@ -244,12 +246,14 @@ class Trainer:
         return sorted(steps - {self.training.steps}, reverse=True)
 
     def _test(self) -> TestEvaluation:
-        """Evaluates the model, with the weights it has, on the test split of the trial's seed and on its slices."""
+        """Evaluates the model with its current weights on the test split of the trial's seed and on the slices that the
+        model can read.
+        """
         return evaluate_on_test(self.model, self.task, self.trial.seed, self.device)
 
     def _completed(self, tests: Mapping[int, TestEvaluation], weights: bytes | None) -> Record:
-        """Returns the completed record, with metrics on test, with kept weights as bytes, and with each test
-        example's values unless seeds have test examples of their own.
+        """Returns the completed record with the metrics on test, the kept weights as bytes and, unless each seed has
+        test examples of its own, the metrics of every test example.
 
         tests: step → the test with its weights, the last step among them.
         """
@@ -274,8 +278,8 @@ class Trainer:
         return record
 
     def record(self, status: Status, reason: str = "", weights: bytes | None = None) -> Record:
-        """Returns a record of the trial with all that was measured so far; a metric that is not finite is None,
-        curves keep such values.
+        """Returns a record of the trial with all that was measured so far. Metrics that are infinite or NaN become
+        None; curves and arrays keep infinite and NaN values.
         """
         self.metrics |= self.history.summary()
         for name in self.task.metrics:
@@ -303,8 +307,8 @@ class Trainer:
 
 
 def _metric_names(measured: Iterable[str], *, with_best: bool) -> list[str]:
-    """Returns `initial_loss`, `test_loss`, and for each M of `measured`, the metrics on test, M, `validation_M` and,
-    `with_best`, `M_at_best_validation`: names that every record of a run has.
+    """Returns the names of metrics that every record of a run has: `initial_loss`, `test_loss` and, for each test
+    metric M in `measured`, M, `validation_M` and, where `with_best` is True, `M_at_best_validation`.
     """
     names = ["initial_loss", "test_loss", *measured]
     names += [f"validation_{name}" for name in measured]
@@ -314,8 +318,8 @@ def _metric_names(measured: Iterable[str], *, with_best: bool) -> list[str]:
 
 
 def _layer_metrics(model: Model, validation: Batch) -> dict[str, float]:
-    """Returns `layer_metrics`, name → value, on the first `INSPECTED` examples of a split; where that raises, {} and
-    a warning.
+    """Returns the metrics of a model's layers, name → value, on the first `INSPECTED` examples of `validation`; where
+    `layer_metrics` raises, warns and returns {}.
     """
     try:
         return layer_metrics(model, cut(validation[:INSPECTED], WEIGHTS))
@@ -326,8 +330,8 @@ def _layer_metrics(model: Model, validation: Batch) -> dict[str, float]:
 
 
 def _evenly_spaced(split: Batch, count: int) -> Batch:
-    """Returns `count` examples of a split, all where it has fewer, at even distances in its order from the
-    first on.
+    """Returns `count` examples at even distances in the order of a split, the first of the split among them; all
+    examples where the split has fewer.
 
     The order of a split may mean something.
     """

@@ -24,8 +24,8 @@ SEED = 0
 def operations_of(
     config: TrialConfig, describe: Callable[[], Description], threads: int
 ) -> dict[str, Operation]:
-    """Returns name → what can be timed of a model with initial values and first training batch of seed `SEED`:
-    `forward`, `step` and, for a model that reads position by position, `generation`.
+    """Returns name → operation that can be timed, on a model with the initial values and the first training batch of
+    seed `SEED`: `forward`, `step` and, for a model that reads position by position, `generation`.
 
     `describe` counts FLOPs. On CUDA, torch's kernels are repeatable from now on, as training has them.
     """
@@ -57,13 +57,13 @@ def operations_of(
 
 
 def _times(flops: int | None, examples: int) -> int | None:
-    """Returns the FLOPs of several examples; None where those of one are not known."""
+    """Returns the FLOPs of several examples from `flops`, the FLOPs of one example; None where `flops` is None."""
     return None if flops is None else flops * examples
 
 
 class Repeated:
-    """A model and a batch, for timing: calls of one method cost the same, and `step` changes the weights next to
-    nothing.
+    """A model and a batch, for timing: all calls of one method cost the same, and `step` leaves the weights nearly
+    unchanged.
     """
 
     def __init__(
@@ -81,7 +81,9 @@ class Repeated:
         return self.model.stack.causal and self.model.segment_embedding is None
 
     def _set_mode(self, *, training: bool) -> None:
-        """Puts the model into training mode, or into evaluation mode for False, unless it is in it."""
+        """Puts the model into training mode or, where `training` is False, into evaluation mode; leaves a model that is
+        already in this mode as it is.
+        """
         # Only where it changes: in a small model, telling every module takes a tenth of a pass.
         if self.model.training != training:
             self.model.train(training)
@@ -100,8 +102,8 @@ class Repeated:
 
     @torch.inference_mode()
     def generation(self) -> None:
-        """Reads the batch's own tokens position by position in evaluation mode, and takes the likeliest output at
-        each, which is dropped: the cost of greedy decoding. Returns None.
+        """Reads the batch's own tokens position by position in evaluation mode, and computes and drops the likeliest
+        output at each position: the cost of greedy decoding.
 
         The outputs are not read again, so that models whose outputs are no inputs can be timed as well.
         """

@@ -40,14 +40,14 @@ class Optimizer(ABC):
         """Updates the parameters in place from their `.grad`, at learning rate `lr`; those without a gradient stay."""
 
     def state(self) -> dict[str, Any]:
-        """Returns the attributes but `config` and `parameters`, name → value, for `load`; its tensors are not copies,
-        and the next step changes them.
+        """Returns all attributes except `config` and `parameters`, name → value, for `load`. The tensors are not
+        copied: the next step changes them.
         """
         return {name: value for name, value in vars(self).items() if name not in ("config", "parameters")}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Sets the attributes of a `state`, without copying them; it must be of the same config, parameters and
-        device, which is not checked.
+        """Sets the attributes that `state` holds, without copying them. `state` must come from an optimizer with the
+        same config, parameters and device, which is not checked.
         """
         vars(self).update(state)
 
@@ -145,8 +145,8 @@ class SGD(Optimizer):
             self._update(lr, fused=False)
 
     def _update(self, lr: float, *, fused: bool) -> None:
-        """Updates each parameter that has a gradient, and its b, by torch's fused kernel or, where `fused` is False,
-        its plain function.
+        """Updates each parameter that has a gradient, and its momentum buffer, by torch's fused kernel or, where
+        `fused` is False, by torch's plain function.
         """
         chosen, gradients = _with_gradient(self.parameters)
         velocities = [self.velocities[i] for i in chosen]
@@ -178,8 +178,8 @@ def _with_gradient(parameters: Sequence[Tensor]) -> tuple[list[int], list[Tensor
 
 @torch.no_grad()
 def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tensor:
-    """Scales all gradients in place to a joint 2-norm of at most `max_norm`, None: not at all; returns the norm from
-    before, a scalar tensor on their device. One parameter at least must have a gradient.
+    """Scales the gradients of all parameters in place to a joint 2-norm of at most `max_norm`; None leaves them as they
+    are. Returns the norm before scaling, a scalar tensor on their device. At least one parameter must have a gradient.
     """
     gradients = [p.grad for p in parameters if p.grad is not None]
     norm = torch.linalg.vector_norm(torch.cat([g.flatten() for g in gradients]))
@@ -197,7 +197,7 @@ class WeightDecay:
     """
 
     def __init__(self, kind: Literal["decoupled", "l2"], strength: float, decayed: Sequence[Tensor]) -> None:
-        """Takes the kind, λ as `strength`, 0: nothing decays, and the parameters that decay."""
+        """Takes the kind of decay, its strength λ, where 0 means no decay, and the parameters that decay."""
         self.strength = strength
         self._by_gradient: Sequence[Tensor] = ()
         self._by_shrinking: Sequence[Tensor] = ()

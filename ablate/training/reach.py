@@ -29,8 +29,8 @@ Side = Literal["inputs", "source"]
 
 
 def unreached(section: ModelSection, task: Task) -> list[str]:
-    """Returns a text for each input of a task, or range of positions, on which the model's output cannot depend
-    whatever it learns: segments, positions of inputs, those of the source, or the whole source.
+    """Returns a text on each of these that the model's output cannot depend on, whatever the model learns: the
+    segments, positions of the inputs, positions of the source, the whole source.
 
     Where every position is read out, the output at the last one counts. Padding does not count, nor does a position
     that holds the same in every example.
@@ -61,7 +61,7 @@ def unreached(section: ModelSection, task: Task) -> list[str]:
 
 
 def _varies(values: Tensor) -> Tensor:
-    """Returns, boolean (T), at which positions of tokens (B, T) or vectors (B, T, F) some examples differ."""
+    """Returns booleans (T), True at each position where examples differ in tokens (B, T) or vectors (B, T, F)."""
     return (values != values[:1]).reshape(*values.shape[:2], -1).any(-1).any(0)
 
 
@@ -95,8 +95,8 @@ def _longest(batch: Batch) -> Batch:
 
 
 def _unseen(model: Model, batch: Batch, side: Side) -> list[int]:
-    """Returns, in ascending order, the positions of inputs or source that change no example's output: neither
-    gradient nor an exchange of values between examples reaches it.
+    """Returns, in ascending order, the positions of inputs or source where the gradient of every example's output is 0,
+    and where an exchange of values between examples leaves every output as before.
     """
     unseen = _without_gradient(model, batch, side)
     # A gradient may be blocked where a value is not.
@@ -134,8 +134,8 @@ def _without_gradient(model: Model, batch: Batch, side: Side) -> list[int]:
 
 
 def _read_out(model: Model, batch: Batch) -> Tensor:
-    """Computes logits (B, num_outputs); where the task reads every position, those at the last one that is no
-    padding.
+    """Computes the logits of each example, (B, num_outputs); where the task reads every position, the logits at the
+    last position that is not padding.
     """
     logits: Tensor = model(**batch.model_inputs())
     if model.signature.readout != "all":
@@ -156,8 +156,8 @@ def _values(batch: Batch, side: Side) -> Tensor:
 
 
 def _changed(batch: Batch, side: Side, places: list[int]) -> Batch:
-    """Returns a copy of a batch in which, at some places of inputs or source, each example has the values of the one
-    before it, the first those of the last.
+    """Returns a copy of a batch in which, at `places` of the inputs or the source, each example has the values of the
+    example before it, and the first example has those of the last example.
     """
     values = _values(batch, side)
     changed = values.clone()

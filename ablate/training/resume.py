@@ -42,8 +42,8 @@ class TrainingState:
         return self.earlier_seconds + time.perf_counter() - self.started
 
     def to_bytes(self) -> bytes:
-        """Returns the state as bytes for `load`, with torch's global random state on CPU and, for a model there, on
-        the GPU.
+        """Returns the state as bytes for `load`, with torch's global random state on CPU and, where the model is on a
+        GPU, on the GPU too.
 
         A plugin may draw from torch's global generators.
         """
@@ -65,8 +65,8 @@ class TrainingState:
         return buffer.getvalue()
 
     def load(self, state: bytes, batches: Iterator[Batch]) -> None:
-        """Replaces, in place, all that `to_bytes` returned, torch's global random state too, and draws from `batches`
-        those of the steps that were made.
+        """Restores in place all that `to_bytes` put into `state`, torch's global random state included, and draws one
+        batch from `batches` for each step already made.
         """
         content = torch.load(io.BytesIO(state), map_location=self.model.device, weights_only=True)
         with torch.no_grad():
@@ -87,8 +87,8 @@ class TrainingState:
 
 
 def packed(model: nn.Module) -> bytes:
-    """Returns parameters and persistent buffers, path → values, as bytes in the safetensors format, a tensor that
-    several paths share once, under the first path.
+    """Returns a model's parameters and persistent buffers, path → values, as bytes in the safetensors format. A tensor
+    that several paths share is stored once, under the first path.
 
     The metadata's `shared` gives, in JSON, that path for each of the others. One entry, since the format writes
     several in no fixed order.

@@ -26,8 +26,8 @@ class Schedule(ABC):
 
     @abstractmethod
     def factor(self, progress: float) -> float:
-        """Returns the share of the peak learning rate that is left, 1 at progress 0; progress runs to 1 from the
-        first update at the peak to the last update.
+        """Returns the share of the peak learning rate that is left at `progress`, which runs from 0 at the first update
+        at the peak, where the share is 1, to 1 at the last update.
         """
 
 
@@ -41,7 +41,7 @@ class Constant(Schedule):
 
 
 class Decay(Schedule):
-    """The base of the schedules that fall from the peak to its share `final` at the last update."""
+    """The base of the schedules that fall from the peak learning rate to `final` times the peak at the last update."""
 
     class Config(PartConfig):
         final: Annotated[float, Field(ge=0, le=1)] = 0.0
@@ -50,7 +50,7 @@ class Decay(Schedule):
 
 @register("schedule", "linear")
 class Linear(Decay):
-    """A fall in a straight line: 1 − (1 − final) · p."""
+    """A fall in a straight line: 1 − (1 − final) · p at progress p."""
 
     def factor(self, progress: float) -> float:
         """Returns 1 − (1 − final) · p, p the progress."""
@@ -59,7 +59,7 @@ class Linear(Decay):
 
 @register("schedule", "cosine")
 class Cosine(Decay):
-    """A fall along half a cosine: final + (1 − final) · (1 + cos πp) / 2 (Loshchilov and Hutter 2017)."""
+    """A fall along half a cosine: final + (1 − final) · (1 + cos πp) / 2 at progress p (Loshchilov and Hutter 2017)."""
 
     def factor(self, progress: float) -> float:
         """Returns final + (1 − final) · (1 + cos πp) / 2, p the progress."""

@@ -60,8 +60,8 @@ class TrainingSection(StrictModel):
         return (*range(self.eval_every, self.steps, self.eval_every), self.steps)
 
     def validation_size(self, task: Task) -> int:
-        """Returns how many validation examples each evaluation reads: the study's number or, where it gives none, the
-        default; at most what the task has.
+        """Returns how many validation examples each evaluation reads: `evaluation.validation` or, where this is None, a
+        default; never more than the task has.
 
         The default is as many as leave all examples that are only forwarded at a quarter of those that are trained,
         at least 128.
@@ -73,15 +73,15 @@ class TrainingSection(StrictModel):
         return min(size, task.sampling.validation or size)
 
     def forwarded(self, task: Task) -> int:
-        """Returns how many examples a training forwards without a gradient, at most: for the initial loss, in all
-        evaluations, and in all tests.
+        """Returns the largest number of examples that a training forwards without a gradient for the initial loss, in
+        all evaluations and in all tests; decoding and measures of layers are not counted.
         """
         initial = min(INITIAL, task.sampling.validation or INITIAL)
         return initial + len(self.reports) * self.validation_size(task) + self._tested(task)
 
     def _tested(self, task: Task) -> int:
-        """Returns how many examples all tests forward, at most: test split and slices, once, and with `best` once
-        more per metric.
+        """Returns the largest number of examples that all tests forward: those of test split and slices once, and with
+        `best` once more for each metric.
         """
         examples = task.sampling.test
         for name in task.slices():

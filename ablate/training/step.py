@@ -23,11 +23,11 @@ class TrainingStep:
         self.clip_norm = training.clip_norm
 
     def take(self, step: int, batch: Batch, lr: float) -> tuple[Tensor, Tensor]:
-        """Updates the model's parameters in place by one batch, at learning rate `lr`; returns the task's loss from
-        before the update, and the joint norm of the gradients before clipping, scalar tensors on the device.
+        """Updates the model's parameters in place by one batch, at learning rate `lr` and with the dropout masks of
+        `step`. Returns the task's loss before the update and the joint norm of the gradients before clipping, scalar
+        tensors on the device.
 
-        step: the number of steps before this one, which decides the masks of dropout. The loss is without l2 decay,
-        the norm with it.
+        step: the number of steps before this one. The loss is without l2 decay, the norm with it.
         """
         self.model.start_step(step)
         loss = self.task.loss(self.model(**batch.model_inputs()), batch)

@@ -28,8 +28,8 @@ class TrialConfig(StrictModel):
     training: TrainingSection
 
     def built_task(self) -> Task:
-        """Builds the task, laid out for the model's topology. Raises `Invalid` with paths that begin inside the
-        section `task`: `seq_len`, and not `task.seq_len`.
+        """Builds the task, laid out for the model's topology. Raises `Invalid` where the task cannot be built, with
+        paths that begin inside the section `task`: `seq_len`, not `task.seq_len`.
         """
         task: Task = self.task.build()
         return task.for_topology(self.model.topology.name)
@@ -63,8 +63,9 @@ def parse(config: Mapping[str, Any]) -> TrialConfig:
 
 @contextmanager
 def isolated(device: str, seed: int, threads: int = 1) -> Iterator[None]:
-    """Runs its block on `threads` threads with torch's global generators seeded by `seed`, for `cuda` with repeatable
-    kernels too; afterwards restores threads, generators and kernels (`CUBLAS_WORKSPACE_CONFIG` stays set).
+    """Runs its block on `threads` threads with torch's global generators seeded by `seed` and, for `cuda`, with
+    repeatable kernels. Afterwards restores threads, kernels and the generators of the CPU and, for `cuda`, of the
+    current GPU; `CUBLAS_WORKSPACE_CONFIG` stays set.
 
     The harness draws nothing from the global generators; seeded, a plugin's modules repeat too.
     """

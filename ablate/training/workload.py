@@ -46,7 +46,7 @@ _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
 
 @register("workload", "sequence")
 class SequenceWorkload(Workload):
-    """The built-in workload, `task:`, `model:` and `training:`, trained by `train_trial`."""
+    """The built-in workload, whose sections are `task:`, `model:` and `training:`; `train_trial` trains each trial."""
 
     keeps_weights = True
     resumes = True
@@ -69,16 +69,16 @@ class SequenceWorkload(Workload):
         CATALOGUE.load_builtin()
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
-        """Returns the sections of a study, name → (type, default): `task`, which has none and must be given, `model`
-        and `training`.
+        """Returns the sections of a study, name → (type, default): `task`, which has no default and must be given,
+        `model` and `training`.
 
         The defaults of model and training are validated like values that a study gives.
         """
         return {"task": (TaskConfig, ...), "model": (ModelSection, {}), "training": (TrainingSection, {})}
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """Raises `Invalid` with the problems of a config, paths from its root: numbers beyond limits first, else all
-        of training, task, model and optimizer, else memory and rules for a user's parts.
+        """Checks a config in four steps, and raises `Invalid` with all problems of the first step that finds any, paths
+        from the root: numbers beyond limits; training, task, model and optimizer; memory; the rules for a user's parts.
 
         The model is built on the meta device, without memory.
         """
@@ -101,8 +101,8 @@ class SequenceWorkload(Workload):
                     check_parts(trial.model, signature, model, self._sound)
 
     def _built(self, section: ModelSection, signature: Signature) -> Model:
-        """Returns the model of a section, on the meta device; the last one again where section and signature are
-        equal. Raises `Invalid` with paths from the section.
+        """Returns the model of a section, built on the meta device, or the previous call's model where section and
+        signature are unchanged. Raises `Invalid` where the model cannot be built, with paths from the section.
         """
         if self._last is None or self._last[:2] != (section, signature):
             self._last = section, signature, build_model(section, signature, device="meta")
@@ -110,7 +110,7 @@ class SequenceWorkload(Workload):
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Returns metrics, sizes and costs of a config, found without training; FLOPs are None where they cannot be
-        counted. Raises `Invalid`.
+        counted. Raises `Invalid` for a config beyond limits, or whose task or model cannot be built.
         """
         trial, task = _read(config)
         training = trial.training
@@ -144,8 +144,8 @@ class SequenceWorkload(Workload):
         return self._facts[key]
 
     def _find_facts(self, trial: TrialConfig, task: Task) -> _ModelFacts:
-        """Returns sizes, metrics and costs of a trial's model, built on the meta device. Models that differ in
-        neutral parts and dropout alone share the FLOPs. Raises `Invalid`.
+        """Returns sizes, metrics and costs of a trial's model, which is built on the meta device; models that differ
+        only in neutral parts and dropout share the FLOPs. Raises `Invalid` where the model cannot be built.
 
         The paths of `Invalid` are from the model section. A model equal to the last is not built again.
         """
@@ -165,13 +165,16 @@ class SequenceWorkload(Workload):
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
-        """Returns the number of trainable parameters of a config, without counting FLOPs. Raises `Invalid`."""
+        """Returns the number of trainable parameters of a config, without counting FLOPs. Raises `Invalid` for a config
+        beyond limits, or whose task or model cannot be built.
+        """
         trial, task = _read(config)
         return sum(self._built(trial.model, task.signature).parameters_by_part().values())
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        """Returns texts on what limits a verdict on a config: numbers read as names, inputs out of the model's reach,
-        test examples seen in training, what a model without an ability can reach.
+        """Returns texts on what limits a verdict on a config: table columns whose numbers are read as names, inputs
+        that the output cannot depend on, and the cautions on its task (`task_cautions`). Raises `Invalid` for a config
+        beyond limits, or whose task or model cannot be built.
         """
         trial, task = _read(config)
         draws = trial.training.steps * trial.training.batch_size
@@ -198,8 +201,9 @@ class SequenceWorkload(Workload):
         return None
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
-        """Returns 32 hexadecimal digits, equal for configs whose task and model compute the same from the same
-        initial values, whatever their training. Raises `Invalid`.
+        """Returns 32 hexadecimal digits, equal for configs whose task and model compute the same from the same initial
+        values, whatever the section `training`. Raises `Invalid` for a config beyond limits, or whose task or model
+        cannot be built.
         """
         with isolated("cpu", stream_seed(0, "global")):
             trial, task = _read(config)
@@ -208,22 +212,22 @@ class SequenceWorkload(Workload):
         return digest
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Returns name → text: torch's version, the type of the device that is used, the dtype, and `threads` where
-        there are several.
+        """Returns name → text of what a result depends on beside the config: the version of `torch`, the type of
+        `device` that is used, `dtype`, and `threads` where there is more than one.
         """
         device = resolve_device(parse(config).training.device)
         versions = {"torch": str(torch.__version__), "device": device, "dtype": "float32"}
         return {**super().identity(config), **versions}
 
     def irrelevant(self) -> tuple[str, ...]:
-        """Returns the path of the requested device alone, which no trial id stands for: `identity` has the one that
-        is used.
+        """Returns `training.device` alone: trial ids leave out the requested device, since `identity` has the device
+        that is used.
         """
         return ("training.device",)
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """Returns the function that trains every trial, whose source trial ids stand for, and not this class with its
-        checks.
+        """Returns a list of `train_trial` alone: trial ids stand for the source of this function, not for this class
+        and its checks.
         """
         return [train_trial]
 
@@ -232,14 +236,14 @@ class SequenceWorkload(Workload):
         return train_trial(trial, emit, self.threads)
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        """Returns name → what can be timed: `forward`, `step` and, for a causal model without segments, `generation`;
-        builds the model with its memory.
+        """Returns name → operation that can be timed: `forward`, `step` and, for a causal model without segments,
+        `generation`. Builds the model in memory, not on the meta device.
         """
         return operations_of(_within_limits(config), partial(self.describe, config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """Raises `Invalid` for a section `task` beyond limits, or one on which a model that was trained on `config`
-        cannot be evaluated; paths from the root.
+        """Raises `Invalid`, with paths from the root, where a number of the section `task` is beyond limits, or a model
+        trained on `config` cannot be evaluated on `task`.
         """
         check_limits({"task": task})
         check_evaluation(config, task)
@@ -253,8 +257,8 @@ class SequenceWorkload(Workload):
 
 @dataclass(frozen=True)
 class _ModelFacts:
-    """The sizes, descriptions of metrics, and costs of a model on a task, before it is trained and whatever its
-    training.
+    """The sizes, descriptions of metrics, and costs of a model on a task; none of them depends on the section
+    `training`.
     """
 
     parameters_by_part: Mapping[str, int]
@@ -286,15 +290,17 @@ class _SkeletonFacts:
 
     @cached_property
     def unreached(self) -> list[str]:
-        """The inputs that the output cannot see, a text each (`reach.unreached`); none where that search raises."""
+        """Texts on the inputs that the output cannot see, as `reach.unreached` returns them; an empty list where the
+        search raises.
+        """
         with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
             return unreached(self.section, self.task)
         return []
 
 
 def _read(config: Mapping[str, Any]) -> tuple[TrialConfig, Task]:
-    """Returns the sections of a trial's config, and its task, laid out for the topology. Raises `Invalid` for numbers
-    beyond limits, and for a task that cannot be built.
+    """Returns the sections of a trial's config, and the task built for the model's topology. Raises `Invalid` for
+    numbers beyond limits and for a task that cannot be built, `ValidationError` for wrong fields.
     """
     trial = _within_limits(config)
     return trial, trial.built_task()
@@ -339,8 +345,8 @@ def _check_task(at: Gather, trial: TrialConfig, task: Task) -> None:
 
 
 def _build_optimizer(training: TrainingSection, model: Model) -> None:
-    """Builds the optimizer for one parameter of each number of dimensions, and drops it. Raises `Invalid` where it
-    refuses its config or these parameters.
+    """Builds the optimizer for one parameter of each number of dimensions in the model, and drops the optimizer. Raises
+    `Invalid` where the optimizer refuses its config or these parameters.
     """
     by_dimensions = {parameter.ndim: parameter for parameter in model.parameters()}
     training.optimizer.build(list(by_dimensions.values()))
