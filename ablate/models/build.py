@@ -56,11 +56,12 @@ class _Unfilled(TorchFunctionMode):
 
 @torch.no_grad()
 def initialise(model: nn.Module, seed: int, stream: str = "") -> None:
-    """Fills every parameter and buffer of a model on CPU in place, from random streams named by its path. Raises
-    `AblateError` where a module has tensors and no way to fill them, or leaves NaN in one of its tensors.
+    """Fills every parameter and buffer of a model on CPU in place, each parameter from a random stream of its own.
+    Raises `AblateError` where a module has tensors and no way to fill them, or leaves NaN in one of its tensors.
 
-    `stream` names other initial values under the same seed. Children come before their parents, so that a parent can
-    change their values, as in torch's constructors.
+    A stream is named by the path of its parameter; a module that has `reset_parameters` alone has one for all of its
+    parameters. `stream` names other initial values under the same seed. Children come before their parents, so that a
+    parent can change their values, as in torch's constructors.
     """
     modules = list(model.named_modules())
     for path, module in reversed(modules):

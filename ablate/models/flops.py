@@ -43,8 +43,8 @@ class PartCall(NamedTuple):
 
 @dataclass(frozen=True)
 class Flops:
-    """Floating-point operations of a model's matrix products on one example of length `seq_len`, and the calls of its
-    parts.
+    """The floating-point operations of a model's matrix products on one example, of a forward pass and with the
+    backward pass, and a `PartCall` for each call of a part in the forward pass.
 
     A product of (n × m) and (m × p) counts 2·n·m·p; products with masked numbers, and with the zeros that fill up
     narrower heads for a fused kernel, count as well. What a fused kernel computes again in the backward pass does not.
@@ -173,10 +173,11 @@ def _without_neutral(config: Any) -> Any:
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
-    """Returns the `Flops` of a section's model on one example. Builds it on the meta device where the model is large or
-    its sequences are long. Raises `Invalid` where `build_model` does.
+    """Builds a section's model, and counts its `Flops` in a forward and a backward pass on one example. Raises
+    `Invalid` where `build_model` does.
 
-    parameters: the number of its parameters, by which it is large.
+    parameters: the number of the model's parameters; where they and the positions are many, the model is built on the
+    meta device.
     """
     is_large = parameters * (signature.seq_len + INITIAL_VALUE) > LARGE
     device = "meta" if is_large or signature.seq_len > LONG else "cpu"

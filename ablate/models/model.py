@@ -87,8 +87,8 @@ class Model(nn.Module):
                 self.source_position = section.position.build(sizes.source)
 
     def _tie_output(self, at: Gather, signature: Signature) -> None:
-        """Makes the output layer share the embedding's weight; collects a problem in `at`
-        where outputs and input tokens differ in number.
+        """Makes the output layer share the embedding's weight in every case, and collects a problem in `at` where
+        outputs and input tokens differ in number.
         """
         has = f"{signature.num_outputs} outputs and {signature.vocab_size or 'no'} input tokens"
         at.refuse(

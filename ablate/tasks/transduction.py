@@ -66,8 +66,8 @@ class Transduction(Labelling):
     "The signature of source and target as two sequences, where a model reads them as one; else None."
 
     def set_chances(self, answers: Sequence[Answers], num_test: int) -> None:
-        """Sets `metrics` and `chance_loss` for targets of several equally likely lengths, from the `Answers` of each
-        length.
+        """Sets `metrics` and `chance_loss` for targets of several equally likely lengths: the loss of guessing, and as
+        floors of accuracy those of always writing one sequence and one token at each place.
 
         answers: the targets of each length. num_test: N, examples of the test split.
         """

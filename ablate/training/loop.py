@@ -238,7 +238,8 @@ class Trainer:
 
     def _earlier_steps(self) -> list[int]:
         """Returns, latest first, the steps before the last whose weights are loaded again: with
-        `evaluation: {best: on}` every best step, else only the best step whose weights the record keeps, if any.
+        `evaluation: {best: on}` the one best step of each metric, else the best step of the first metric where the
+        record keeps its weights.
         """
         steps = set(self.best.weights)
         if not self.training.evaluation.best:

@@ -112,8 +112,8 @@ def _unseen(model: Model, batch: Batch, side: Side) -> list[int]:
 
 
 def _without_gradient(model: Model, batch: Batch, side: Side) -> list[int]:
-    """Returns, in ascending order, the positions of inputs or source whose embedding gets a gradient of exactly 0
-    from the output, in every example.
+    """Returns, in ascending order, the positions of inputs or source whose embedding gets a gradient of exactly 0, in
+    every example, from the logits: all of an example's or, where each position has some, those at its last real one.
     """
     embedding = model.embedding if side == "inputs" else model.source_embedding
     embedded: list[Tensor] = []
