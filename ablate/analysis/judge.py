@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
-from ablate.analysis.agreeing import IntersectionUnion, Other
+from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.power import ALPHA
 from ablate.core.facts import ClaimKind, is_likeness
 from ablate.core.reason import Estimate, Reason
@@ -75,20 +75,41 @@ def judge(
     must_agree = _must_agree(main.outcome, kind, estimate.mean)
     judged = replace(judged, must_agree=must_agree)
 
-    above, below = must_agree
-    others: list[Other] = []
-    if above:
-        others += estimate.low
-    if below:
-        others += estimate.high
     lacking = [why for needed, why in zip(must_agree, estimate.lacking, strict=True) if needed and why]
-    if judged.outcome == "inconclusive" and others:
-        # The estimate that is furthest from deciding the claim says why it is open.
-        reason, _ = max(others, key=lambda other: min(_p_values(other[1], kind, x, slack)))
-        return replace(judged, why=reason)
+    if judged.outcome == "inconclusive" and any(must_agree):
+        why = _why_not_agreed(estimate, must_agree, main.outcome, kind, x=x, slack=slack)
+        return replace(judged, why=why or judged.why)
     if judged.outcome != "inconclusive" and lacking:
         return replace(judged, supported=1.0, refuted=1.0, why=lacking[0])
     return judged
+
+
+def _why_not_agreed(
+    estimate: IntersectionUnion,
+    must_agree: tuple[bool, bool],
+    outcome: ClaimOutcome,
+    kind: ClaimKind,
+    *,
+    x: float,
+    slack: float,
+) -> Reason | None:
+    """Returns the reason of the estimate, among those that must agree with the main one, that is furthest from deciding
+    the claim as the main one does; None where there are no others.
+
+    outcome: that of the main estimate.
+    """
+    # With the reason of each, the estimate as it would be if it alone had to agree.
+    alone: list[tuple[Reason, IntersectionUnion]] = []
+    above, below = must_agree
+    if above:
+        alone += [(other[0], replace(estimate, low=[other], high=[])) for other in estimate.low]
+    if below:
+        alone += [(other[0], replace(estimate, low=[], high=[other])) for other in estimate.high]
+    if not alone:
+        return None
+    direction = 0 if outcome == "supported" else 1
+    reason, _ = max(alone, key=lambda one: _one_sided(one[1], kind, x, slack)[direction])
+    return reason
 
 
 def _judge_p_values(estimate: Estimate, kind: ClaimKind, *, x: float, alpha: float, slack: float) -> Judged:
@@ -128,7 +149,13 @@ def _is_within(slack: float, kind: ClaimKind, x: float) -> bool:
 
 
 def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tuple[float, float]:
-    """Returns the p at which a claim is supported, and at which it is refuted, as in the table above; 1 for NaN."""
+    """Returns the p at which a claim is supported, and at which it is refuted, as in the table above."""
+    supported, refuted = _one_sided(estimate, kind, x, slack)
+    return _two_sided(supported), _two_sided(refuted)
+
+
+def _one_sided(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tuple[float, float]:
+    """Returns the one-sided p at which a claim is supported, and at which it is refuted; 1 for NaN."""
     above = estimate.above
     below = estimate.below
     match kind:
@@ -145,11 +172,15 @@ def _p_values(estimate: Estimate, kind: ClaimKind, x: float, slack: float) -> tu
             assert_never(kind)
     if _is_within(slack, kind, x):
         supported = NEVER
-    return _two_sided(supported), _two_sided(refuted)
+    return _number(supported), _number(refuted)
+
+
+def _number(p: float) -> float:
+    return 1.0 if math.isnan(p) else p
 
 
 def _two_sided(p: float) -> float:
-    return 1.0 if math.isnan(p) else min(1.0, 2 * p)
+    return min(1.0, 2 * p)
 
 
 def _must_agree(outcome: ClaimOutcome, kind: ClaimKind, mean: float) -> tuple[bool, bool]:

@@ -119,6 +119,19 @@ def test_all_that_estimate_the_same_must_agree():
     assert one.mean == pytest.approx(0.1)
 
 
+def test_what_turns_a_claim_is_further_from_deciding_it_than_what_leaves_it_open():
+    opposite = (Reason("rate", {"rate": 0.01}), mean([-0.1, -0.11, -0.1, -0.09]))
+    unclear = (Reason("rate", {"rate": 0.003}), mean([-0.1, 0.1, 0.0, 0.05]))
+    others = [unclear, opposite, unclear]
+    above = IntersectionUnion(mean([0.1, 0.11, 0.1, 0.09]), others, [])
+    below = IntersectionUnion(mean([0.1, 0.11, 0.1, 0.09]), [], others)
+    for kind, x in [("beats", 0.0), ("does_not_lose", 0.01), ("matches", 0.02)]:
+        outcome = {"beats": "supported", "does_not_lose": "supported", "matches": "refuted"}[kind]
+        assert judge(above.main, kind, x).outcome == outcome
+        assert judge(above, kind, x).reason == opposite[0]
+        assert judge(below, kind, x).outcome == outcome
+
+
 def test_a_reason_survives_a_table():
     reason = Reason("ceiling", {"failures": 0.3123, "n": 8})
     assert str(reason) == "ceiling failures=0.3123 n=8"

@@ -102,16 +102,16 @@ def test_a_claim_is_confirmed_where_the_conditions_that_were_trained_again_say_s
     assert found.verdict == ("supported" if expected == "confirmed" else "not confirmed")
 
 
-def test_a_condition_that_was_trained_again_is_marked_whatever_came_of_it(tmp_path):
+def test_a_condition_that_was_trained_again_has_the_verdict_of_fresh_seeds(tmp_path):
     folder = publish(tmp_path, "made", claims=[BEATS, BEATS_BY_FAR])
     publish(tmp_path, "made@confirm", -GROWING, claims=[BEATS, BEATS_BY_FAR], only=("middle", "long"))
     beats, beats_by_far = published_study(folder).claims
     assert {beats.verdict, beats_by_far.verdict} == {"not confirmed"}
     assert verdicts_in_conditions(beats) == (
-        "short: supported, middle: supported (trained again), long: supported (trained again)"
+        "short: supported, middle: supported (fresh seeds: refuted), long: supported (fresh seeds: refuted)"
     )
     assert verdicts_in_conditions(beats_by_far) == (
-        "short: refuted, middle: inconclusive, long: supported (trained again)"
+        "short: refuted, middle: inconclusive, long: supported (fresh seeds: refuted)"
     )
 
 

@@ -89,15 +89,15 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
 
 
 def verdicts_in_conditions(claim: PublishedClaim) -> str:
-    """Returns the only condition of a claim; of several each with what the claim comes to, and a mark.
-
-    The mark is on conditions in which the claim is decided and that were trained again, whatever fresh seeds gave.
+    """Returns the only condition of a claim; of several each with the claim's verdict there and, where it is decided
+    and the condition was trained again, the verdict on fresh seeds.
     """
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task
     verdicts = []
     for row in claim.in_conditions:
-        verdicts.append(message("atlas.in_condition", row.task, row.verdict, row.task in claim.repeated_in))
+        fresh = claim.fresh_verdicts[row.task] if row.task in claim.repeated_in else ""
+        verdicts.append(message("atlas.in_condition", row.task, row.verdict, fresh))
     return ", ".join(verdicts)
 
 
