@@ -108,8 +108,10 @@ def _on_each_task(runs: Runs, claim: Claim, measures: Sequence[Measure], alpha: 
 def _over_conditions(
     runs: Runs, claim: Claim, measures: Sequence[Measure], how: Sum, alpha: float
 ) -> list[ClaimAt]:
-    """Returns what the runs say of a claim by one number over conditions; nothing where no task can tell it."""
-    if not measures:
+    """Returns what the runs say of a claim by one number over conditions; nothing where no task can tell it, or one of
+    two that it is about cannot.
+    """
+    if not measures or (how == "by_more" and len(measures) < 2):
         return []
     place = place_of(claim, runs.facts)
     if how == "by_more":

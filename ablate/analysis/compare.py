@@ -133,8 +133,10 @@ class Comparison:
         """
         if self.decision.verdict in DECIDED:
             return False
-        why = self.decision.reason
-        return why is None or why.code not in ("incomplete", "varies")
+        reasons = [self.decision.reason]
+        for one in self.verdict.in_conditions:
+            reasons += [block.reason for block in one.estimate.blocks]
+        return not any(why is not None and why.code in ("incomplete", "varies") for why in reasons)
 
     @property
     def p(self) -> float:

@@ -160,8 +160,8 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
     p_by_verdict = _p_by_verdict(conditions, alpha)
     supported = [verdict for verdict, p_values in p_by_verdict.items() if max(p_values) <= alpha]
     verdict = supported[0] if supported else _nearest(p_by_verdict, alpha)
-    deciding = int(np.argmax(p_by_verdict[verdict]))
     rows = [row(one.estimate, one.margin, alpha) for one in conditions]
+    deciding = _furthest_from(verdict, p_by_verdict, rows)
     better = sum(p <= alpha for p in p_by_verdict["better"])
     worse = sum(p <= alpha for p in p_by_verdict["worse"])
     reason = Reason("varies") if better and worse else rows[deciding].reason or Reason("open")
@@ -176,6 +176,24 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
         better=better,
         worse=worse,
     )
+
+
+def _furthest_from(
+    verdict: Verdict, p_by_verdict: Mapping[Verdict, Sequence[float]], rows: Sequence[Row]
+) -> int:
+    """Returns the index of the condition that supports a verdict least clearly.
+
+    Of several that do not support it at all it is one that lacks pairs, which no seed makes good; else that which is
+    nearest to another verdict.
+    """
+
+    def distance(index: int) -> tuple[float, bool, float]:
+        """Returns how far a condition is from the verdict: the larger, the further."""
+        reason = rows[index].reason
+        others = [p_values[index] for other, p_values in p_by_verdict.items() if other != verdict]
+        return p_by_verdict[verdict][index], reason is not None and reason.code == "incomplete", -min(others)
+
+    return max(range(len(rows)), key=distance)
 
 
 def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
@@ -230,7 +248,7 @@ def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
             combined,
             supported=max(one.supported for one in conditions),
             refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
-            why=next((one.why for one in conditions if one.why), None),
+            why=next((one.reason for one in conditions if one.reason), Reason("open")),
         )
     return EveryClaim(combined, _deciding(judged, combined.outcome))
 
@@ -239,16 +257,22 @@ def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
     """Returns the condition that decides a claim.
 
     Of a supported claim it is the one that supports it least clearly; of a refuted one, that which refutes it most
-    clearly; of an open one, the open condition that supports it least clearly.
+    clearly; of an open one, the open condition that supports it least clearly, of several that do not support it at all
+    one that decides nothing, else that which is nearest to refuting it.
     """
+
+    def distance(name: str) -> tuple[bool, float, bool, float]:
+        """Returns how far an open claim is from its support in a condition: the larger, the further."""
+        one = judged[name]
+        is_blocked = one.supported == one.refuted == 1.0
+        return one.outcome == "inconclusive", one.supported, is_blocked, -one.refuted
+
     match outcome:
         case "refuted":
             return min(judged, key=lambda name: judged[name].refuted)
         case "supported":
             return max(judged, key=lambda name: judged[name].supported)
         case "inconclusive":
-            return max(
-                judged, key=lambda name: (judged[name].outcome == "inconclusive", judged[name].supported)
-            )
+            return max(judged, key=distance)
         case _:
             assert_never(outcome)

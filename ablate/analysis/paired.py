@@ -28,7 +28,6 @@ from ablate.analysis.power import (
     ALPHA,
     POWER,
     detectable,
-    difference_power,
     equivalence_power,
     smallest,
     t_interval,
@@ -264,6 +263,17 @@ class Differences:
             return NAN
         return max(detectable(error.df, alpha) * error.se for error in self.errors_at(n or self.n))
 
+    def equivalence_power(self, margin: float, n: int, effect: float, alpha: float = ALPHA) -> float:
+        """Returns the probability that n ≥ 2 seeds show a true `effect` to lie inside (−`margin`, `margin`).
+
+        Two-sided at `alpha`, as a claim is: each side is tested at half of it.
+        """
+        powers = []
+        for error in self.errors_at(n):
+            sd = math.sqrt(n) * error.se
+            powers.append(equivalence_power(margin / sd, n, effect / sd, alpha / 2, error.df))
+        return min(powers)
+
 
 def mean_of(values: Floats) -> float:
     """Returns the mean; NaN without values. Sorted first, so that no result depends on the order of the seeds."""
@@ -311,11 +321,10 @@ def seeds_needed(
         return NAN
 
     def enough(n: int) -> bool:
-        sd = d.sd_at(n)
-        if x is not None and difference_power((d.mean - x) / sd, n, alpha) >= POWER:
+        if x is not None and d.mde(alpha, n) <= abs(d.mean - x):
             return True
         if margin is None or abs(d.mean) >= margin:
             return False
-        return equivalence_power(margin / sd, n, effect=d.mean / sd, alpha=alpha / 2) >= POWER
+        return d.equivalence_power(margin, n, d.mean, alpha) >= POWER
 
     return smallest(enough)

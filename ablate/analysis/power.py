@@ -92,12 +92,15 @@ def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> flo
     return detectable(n - 1, alpha, power) / math.sqrt(n)
 
 
-def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA) -> float:
+def equivalence_power(
+    margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA, df: float | None = None
+) -> float:
     """Returns the probability that paired TOST finds a true `effect` inside (−`margin`, `margin`).
 
-    Each side is tested at `alpha`. Margin and effect in units of σ_d; n ≥ 2 pairs.
+    Each side is tested at `alpha`. Margin and effect in units of σ_d; n ≥ 2 pairs. df: the degrees of freedom of the
+    standard error; None: n − 1.
     """
-    df = n - 1
+    df = n - 1 if df is None else df
     # TOST rejects where |mean| < margin − s·t/√n: given s, a range of a normal mean; none above `widest`.
     t = t_quantile(alpha, df)
     root = math.sqrt(n)

@@ -5,6 +5,8 @@ V(n) = s_d²/n + σ²_example/N for n seeds and N shared test examples; and the 
 of 0. By the rate, on an all-or-nothing task: the failure rate that is told from 0, which takes no spread.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +18,13 @@ from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.family import Pair
 from ablate.analysis.more_examples import seeds_with_more_examples, test_share
+from ablate.analysis.over_conditions import shared_scale
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import (
     LEAST_PAIRS,
     MAX_SEEDS,
     POWER,
     detectable_effect,
-    equivalence_power,
     smallest,
 )
 from ablate.analysis.runs import Runs, runs_of, solving_metric
@@ -59,6 +61,14 @@ class Prospect:
     """Why a number is not known, or infinite, as `core.reason` writes it; empty where nothing is to be said."""
     against: str = BASELINE
     """The variant, or `path=level`, that it is compared with."""
+
+    def times(self, unit: float) -> Prospect:
+        """Returns the prospect, whose numbers are multiples of a unit, in the metric's units."""
+        return replace(
+            self,
+            spread=None if self.spread is None else self.spread * unit,
+            detectable=None if self.detectable is None else self.detectable * unit,
+        )
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,14 @@ class Terms:
     detect: float | None = None
     """A difference that they should find, in the metric's units."""
 
+    def divided_by(self, unit: float) -> Terms:
+        """Returns the terms with margin and difference in multiples of a unit."""
+        return replace(
+            self,
+            margin=None if self.margin is None else self.margin / unit,
+            detect=None if self.detect is None else self.detect / unit,
+        )
+
 
 def outlook(
     task: TaskFacts, name: str, pairs: Sequence[Pair], evidence: Evidence | None, terms: Terms
@@ -151,17 +169,20 @@ def outlook_of_mean(
     terms: Terms,
     scales: Mapping[str, float],
 ) -> Outlook:
-    """Returns what comparisons by their mean over tasks can tell, by the metric `name`, in the scaled unit.
+    """Returns what comparisons by their mean over tasks can tell, by the metric `name`: in its units where all tasks
+    share a scale, else in the scaled unit.
 
     scales: task → the declared scale of its differences.
     """
     prospects = []
     for pair in pairs:
-        contrast = None if evidence is None else _contrast_of_mean(tasks, name, pair, evidence, terms, scales)
-        if contrast is None:
+        found = None if evidence is None else _contrast_of_mean(tasks, name, pair, evidence, terms, scales)
+        if found is None:
             prospects.append(Prospect(pair.name, why=str(Reason("pairs")), against=pair.against))
             continue
-        prospects.append(replace(_prospect(pair.name, contrast, terms), against=pair.against))
+        contrast, unit = found
+        prospect = _prospect(pair.name, contrast, terms.divided_by(unit)).times(unit)
+        prospects.append(replace(prospect, against=pair.against))
     return Outlook(MEAN, name, terms.margin, by_rate=False, prospects=prospects, conditions=len(tasks))
 
 
@@ -172,8 +193,10 @@ def _contrast_of_mean(
     evidence: Evidence,
     terms: Terms,
     scales: Mapping[str, float],
-) -> Contrast | None:
-    """Returns the contrast of a pair by its mean over tasks; None where known runs have no such mean."""
+) -> tuple[Contrast, float] | None:
+    """Returns the contrast of a pair by its mean over tasks, scaled, and the scale that all tasks share, else 1; None
+    where known runs have no such mean.
+    """
     runs = runs_of(evidence)
     contrasts = []
     conditions = []
@@ -190,13 +213,14 @@ def _contrast_of_mean(
     mean = mean_over(conditions)
     if isinstance(mean, Refusal):
         return None
-    return replace(
+    contrast = replace(
         contrasts[0],
         metric=Metric("max", resolution=mean.resolution),
         differences=mean,
         diverged=sum(contrast.diverged for contrast in contrasts),
         grouped=any(contrast.grouped for contrast in contrasts),
     )
+    return contrast, shared_scale(conditions)
 
 
 def _outlook_by_rate(task: TaskFacts, name: str, terms: Terms) -> Outlook:
@@ -329,7 +353,7 @@ def _equivalence(d: Differences, n: int, margin: float, alpha: float) -> tuple[f
     """
 
     def power_of(num_seeds: int) -> float:
-        return equivalence_power(margin / d.sd_at(num_seeds), num_seeds, 0.0, alpha / 2)
+        return d.equivalence_power(margin, num_seeds, 0.0, alpha)
 
     power = power_of(n) if n > 1 else None
     return power, smallest(lambda num_seeds: power_of(num_seeds) >= POWER)

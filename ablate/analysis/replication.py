@@ -19,7 +19,7 @@ from ablate.analysis.compare import Comparison, primary_comparison
 from ablate.analysis.family import is_judged, planned_pairs
 from ablate.analysis.judge import Verdict, row
 from ablate.analysis.over_conditions import InCondition
-from ablate.analysis.paired import NAN
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.power import t_quantile
 from ablate.analysis.runs import runs_of
 from ablate.core.facts import Evidence
@@ -172,7 +172,11 @@ def _conditions_of(comparison: Comparison) -> Iterator[InCondition]:
 
 
 def _standard_error(estimate: Estimated, alpha: float) -> float:
-    """Returns the standard error of an estimate, from its interval at 1 − `alpha`; NaN where it has none."""
+    """Returns the standard error of an estimate: the largest of its errors or, where others must agree with it, from
+    its interval at 1 − `alpha`; NaN where it has none.
+    """
+    if isinstance(estimate, Differences) and estimate.n > 1:
+        return max(error.se for error in estimate.errors)
     interval = estimate.interval(alpha) if estimate.n > 1 else None
     if interval is None:
         return NAN

@@ -53,11 +53,17 @@ def with_needed_seeds_in_every(
             return why
         differences.append(in_condition)
     (unit,) = why.numbers
-    seeds = _seeds_needed_in_every(differences, [condition.margin for condition in conditions], alpha)
+    # What blocks a condition keeps it from being equivalent, whatever the seeds.
+    is_blocked = any(condition.estimate.blocks for condition in conditions)
+    margins = [None if is_blocked else condition.margin for condition in conditions]
+    seeds = _seeds_needed_in_every(differences, margins, alpha)
     if math.isfinite(seeds):
         return Reason("open", {unit: seeds})
     if min(one.mean for one in differences) < 0 < max(one.mean for one in differences):
         return Reason("both_signs")
+    of_these_examples = [one.without_examples() for one in differences]
+    if math.isfinite(_seeds_needed_in_every(of_these_examples, margins, alpha)):
+        return Reason("examples")
     return Reason("open", {unit: MAX_SEEDS + 1})
 
 
