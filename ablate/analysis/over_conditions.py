@@ -257,15 +257,15 @@ def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
     """Returns the condition that decides a claim.
 
     Of a supported claim it is the one that supports it least clearly; of a refuted one, that which refutes it most
-    clearly; of an open one, the open condition that supports it least clearly, of several that do not support it at all
-    one that decides nothing, else that which is nearest to refuting it.
+    clearly; of an open one, that which supports it least clearly: of several that do not support it at all, one that
+    can decide nothing, else the one that is nearest to refuting it.
     """
 
-    def distance(name: str) -> tuple[bool, float, bool, float]:
+    def distance(name: str) -> tuple[float, bool, float]:
         """Returns how far an open claim is from its support in a condition: the larger, the further."""
         one = judged[name]
         is_blocked = one.supported == one.refuted == 1.0
-        return one.outcome == "inconclusive", one.supported, is_blocked, -one.refuted
+        return one.supported, is_blocked, -one.refuted
 
     match outcome:
         case "refuted":

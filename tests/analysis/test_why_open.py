@@ -47,6 +47,15 @@ def test_of_conditions_that_speak_against_a_claim_the_clearest_is_shown(means):
     assert Reason.parse(row["reason"]) == Reason("open", {"seeds": needed})
 
 
+@pytest.mark.parametrize("means", [(-0.11, 0.05), (0.05, -0.11)])
+def test_a_condition_that_refutes_a_claim_alone_says_which_seeds_would_refute_it(means):
+    row = judge_claims(over(*means)).iloc[0]
+    needed = seeds_needed(paired(-0.11, 0.1), ALPHA / 2)
+    assert row["verdict"] == "inconclusive"
+    assert row["diff"] == pytest.approx(-0.11)
+    assert Reason.parse(row["reason"]) == Reason("open", {"seeds": needed})
+
+
 @pytest.mark.parametrize("means", [(0.3, -0.001, -0.06), (0.3, -0.06, -0.001)])
 def test_of_conditions_that_do_not_support_a_verdict_the_clearest_decides(means):
     conditions = [InCondition(f"{mean}", paired(mean, 0.1)) for mean in means]
