@@ -133,10 +133,11 @@ class Comparison:
         """
         if self.decision.verdict in DECIDED:
             return False
-        reasons = [self.decision.reason]
-        for one in self.verdict.in_conditions:
-            reasons += [block.reason for block in one.estimate.blocks]
-        return not any(why is not None and why.code in ("incomplete", "varies") for why in reasons)
+        why = self.decision.reason
+        estimates = [self.verdict.estimate, *(one.estimate for one in self.verdict.in_conditions)]
+        blocks = [block for estimate in estimates for block in estimate.blocks]
+        is_incomplete = any(block.reason.code == "incomplete" for block in blocks)
+        return not is_incomplete and (why is None or why.code not in ("incomplete", "varies"))
 
     @property
     def p(self) -> float:

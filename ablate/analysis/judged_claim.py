@@ -98,11 +98,11 @@ class JudgedClaim:
 
     @property
     def open(self) -> bool:
-        """True where more seeds may decide the claim: no trial failed or is missing."""
-        if self.settled or self.measured:
+        """True where more seeds may decide the claim: some task can tell it, and no trial failed or is missing."""
+        if self.settled or self.measured or not self.places:
             return False
-        reasons = [at.judged.why for at in self.places]
-        return not any(why is not None and why.code == "incomplete" for why in reasons)
+        blocks = [block for at in self.places for block in at.estimate.blocks]
+        return not any(block.reason.code == "incomplete" for block in blocks)
 
     def row(self) -> ClaimRow:
         """Returns the row of the table, with the numbers of the task that decides the claim, and marks of all tasks."""

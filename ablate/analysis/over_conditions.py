@@ -183,17 +183,22 @@ def _furthest_from(
 ) -> int:
     """Returns the index of the condition that supports a verdict least clearly.
 
-    Of several that do not support it at all it is one that lacks pairs, which no seed makes good; else that which is
+    Of several that do not support it at all it is one that can support none, whatever the seeds; else that which is
     nearest to another verdict.
     """
 
     def distance(index: int) -> tuple[float, bool, float]:
         """Returns how far a condition is from the verdict: the larger, the further."""
-        reason = rows[index].reason
         others = [p_values[index] for other, p_values in p_by_verdict.items() if other != verdict]
-        return p_by_verdict[verdict][index], reason is not None and reason.code == "incomplete", -min(others)
+        p = p_by_verdict[verdict][index]
+        return p, _is_blocked([p, *others], rows[index].reason), -min(others)
 
     return max(range(len(rows)), key=distance)
+
+
+def _is_blocked(p_values: Sequence[float], reason: Reason | None) -> bool:
+    """Returns whether a condition can decide nothing, by its p for each decision and the reason why it is open."""
+    return min(p_values) == 1.0 and reason is not None and reason.code not in ("open", "noise", "slack")
 
 
 def _p_by_verdict(conditions: Sequence[InCondition], alpha: float) -> dict[Verdict, list[float]]:
@@ -264,8 +269,7 @@ def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
     def distance(name: str) -> tuple[float, bool, float]:
         """Returns how far an open claim is from its support in a condition: the larger, the further."""
         one = judged[name]
-        is_blocked = one.supported == one.refuted == 1.0
-        return one.supported, is_blocked, -one.refuted
+        return one.supported, _is_blocked([one.supported, one.refuted], one.why), -one.refuted
 
     match outcome:
         case "refuted":

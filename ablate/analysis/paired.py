@@ -321,6 +321,9 @@ def seeds_needed(
         return NAN
 
     def enough(n: int) -> bool:
+        # Below one degree of freedom, as of few documents of a source, nothing is detected.
+        if min(error.df for error in d.errors_at(n)) < 1:
+            return False
         if x is not None and d.mde(alpha, n) <= abs(d.mean - x):
             return True
         if margin is None or abs(d.mean) >= margin:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ablate.analysis.conditions import Condition, Refusal
+from ablate.analysis.conditions import Condition, Refusal, scales_of
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.family import Pair
@@ -44,7 +44,8 @@ class Prospect:
     pairs: int = 0
     """The number of known pairs, which give the spread."""
     spread: float | None = None
-    """The standard deviation of their differences, in the metric's units."""
+    """The standard deviation of their differences, in the metric's units or, of a mean over conditions of several
+    scales, in the scaled unit; so are the other differences."""
     detectable: float | None = None
     """The difference that is found with 80 % power; infinite where the metric can show no such difference."""
     equivalent: float | None = None
@@ -125,9 +126,9 @@ class Terms:
     alpha: float
     """The level of each comparison."""
     margin: float | None = None
-    """The margin of equivalence, in the metric's units."""
+    """The margin of equivalence, in the units in which the study declares it."""
     detect: float | None = None
-    """A difference that they should find, in the metric's units."""
+    """A difference that they should find, in the units of the margin."""
 
     def divided_by(self, unit: float) -> Terms:
         """Returns the terms with margin and difference in multiples of a unit."""
@@ -215,7 +216,7 @@ def _contrast_of_mean(
         return None
     contrast = replace(
         contrasts[0],
-        metric=Metric("max", resolution=mean.resolution),
+        metric=_metric_of_mean(conditions, mean.resolution),
         differences=mean,
         diverged=sum(contrast.diverged for contrast in contrasts),
         grouped=any(contrast.grouped for contrast in contrasts),
@@ -282,6 +283,17 @@ def _known_task(task: TaskFacts, name: str, evidence: Evidence | None) -> TaskFa
         if known.name == task.name and name in known.metrics:
             return known
     return None
+
+
+def _metric_of_mean(conditions: Sequence[Condition], resolution: float) -> Metric:
+    """Returns a metric with the range of a scaled mean over conditions; without one, where a condition has none."""
+    spans = [condition.metric.span for condition in conditions]
+    known = [span for span in spans if span is not None]
+    scales = scales_of(conditions)
+    if scales is None or len(known) < len(conditions):
+        return Metric("max", resolution=resolution)
+    shares = [span / scale for span, scale in zip(known, scales, strict=True)]
+    return Metric("max", resolution=resolution, floor=0.0, ceiling=math.fsum(shares) / len(shares))
 
 
 def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:

@@ -2,10 +2,11 @@
 
 Of a comparison that was judged twice, z is the difference of both estimates over its standard error:
 
-    z = (d − d′) / √(se² + se′²),   se = half the width of the interval / the quantile of t at n − 1
+    z = (d − d′) / √(se² + se′²)
 
-If both runs estimate one number, and only noise differs, the mean of |z| is about √(2/π) = 0.80. An interval that holds
-runner-up settings or test examples too is wider than that of the seeds alone, and makes |z| smaller.
+se is the largest standard error of the estimate or, where runner-up settings must agree, half the width of the interval
+that holds them, over the quantile of t at n − 1. If both runs estimate one number, and only noise differs, the mean of
+|z| is about √(2/π) = 0.80. Runner-up settings and test examples make se larger than seeds alone would, and |z| smaller.
 """
 
 import math
@@ -40,7 +41,7 @@ class ConditionVerdict:
     diff: float
     """Mean difference, oriented, in the units of the estimate; NaN without pairs."""
     se: float
-    """Standard error of `diff`, from its interval; NaN where there is none."""
+    """Standard error of `diff`; NaN where there is none."""
 
     @property
     def comparison(self) -> tuple[str, str, str]:

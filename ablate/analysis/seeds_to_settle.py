@@ -53,9 +53,12 @@ def with_needed_seeds_in_every(
             return why
         differences.append(in_condition)
     (unit,) = why.numbers
-    # What blocks a condition keeps it from being equivalent, whatever the seeds.
-    is_blocked = any(condition.estimate.blocks for condition in conditions)
-    margins = [None if is_blocked else condition.margin for condition in conditions]
+    blocks = [block for condition in conditions for block in condition.estimate.blocks]
+    for block in blocks:
+        if block.wholly:
+            return block.reason
+    # Any other block keeps its condition from being equivalent, whatever the seeds.
+    margins = [None if blocks else condition.margin for condition in conditions]
     seeds = _seeds_needed_in_every(differences, margins, alpha)
     if math.isfinite(seeds):
         return Reason("open", {unit: seeds})

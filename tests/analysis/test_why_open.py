@@ -7,7 +7,7 @@ import pytest
 from made_conditions import study_over
 from made_evidence import claim
 
-from ablate.analysis.claims import judge_claims
+from ablate.analysis.claims import judge_claims, judged_claims
 from ablate.analysis.clusters import Clustered
 from ablate.analysis.compare import compare
 from ablate.analysis.family import planned_pairs
@@ -16,6 +16,7 @@ from ablate.analysis.over_conditions import InCondition, judge_every
 from ablate.analysis.paired import Differences, seeds_needed
 from ablate.analysis.power import ALPHA
 from ablate.analysis.prospects import Terms, outlook_of_mean
+from ablate.analysis.runs import runs_of
 from ablate.analysis.seeds_to_settle import with_needed_seeds_in_every
 from ablate.core.facts import Less
 from ablate.core.metric import Metric
@@ -71,6 +72,32 @@ def test_pairs_that_are_missing_in_one_condition_end_a_study_over_every_one(orde
     assert unsettled(evidence) == set()
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_condition_without_any_difference_is_open_and_not_blocked(order):
+    columns = [np.array([0.02, -0.02, 0.01, -0.01, 0.03, -0.03]), -0.095 + 0.1 * Z]
+    differences = np.stack([columns[place] for place in order], axis=1)
+    row = judge_claims(study_over(differences, "every", claims=[claim("beats", metric="score")])).iloc[0]
+    assert row["diff"] == pytest.approx(-0.095)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (0, 2, 1)])
+def test_a_condition_that_no_seed_decides_is_the_reason_of_a_verdict_on_every_one(order):
+    seedless = replace(paired(0.05, 0.01), blocks=(Block(Reason("seedless")),))
+    made = [paired(0.3, 0.1), seedless, paired(-0.06, 0.1)]
+    conditions = [InCondition(f"{place}", made[place], 0.02) for place in order]
+    assert judge_every(conditions).deciding == "1"
+    assert judge_every(conditions).row.reason == Reason("seedless")
+    found = with_needed_seeds_in_every(Reason("open", {"seeds": 16.0}), conditions, ALPHA)
+    assert found == Reason("seedless")
+
+
+def test_missing_pairs_end_a_study_over_a_mean_of_which_another_condition_is_blocked():
+    differences = np.stack([np.full(6, 0.05), 0.05 + 0.1 * Z], axis=1)
+    differences[3, 1] = np.nan
+    evidence = study_over(differences, "mean", claims=[claim("beats", metric="score")])
+    assert unsettled(evidence) == set()
+
+
 def test_the_reason_of_a_condition_that_supports_a_claim_is_none():
     runs_in_two_groups = np.array([0.10, 0.12, 0.11, 0.45, 0.47, 0.46])
     score = Metric("max", floor=0.0, ceiling=1.0)
@@ -100,6 +127,13 @@ def test_documents_of_few_sources_need_as_many_as_their_degrees_of_freedom_say()
     assert differences.mde(alpha, needed) <= 0.654 < differences.mde(alpha, needed - 1)
 
 
+def test_below_one_degree_of_freedom_no_number_of_documents_is_enough():
+    sources = np.repeat(np.arange(4), 15000)
+    values = np.random.default_rng(3).normal(0.01, 1.0, 60000)
+    differences = Clustered.of_documents(Differences.between(values, 0 * values, 0.0), sources)
+    assert seeds_needed(differences, ALPHA) == np.inf
+
+
 def test_a_condition_that_cannot_be_equivalent_needs_no_seeds_for_it():
     grouped = replace(paired(0.005, 0.002), blocks=(Block(Reason("groups"), wholly=False),))
     conditions = [InCondition("c0", grouped, 0.01), InCondition("c1", paired(-0.001, 0.012), 0.01)]
@@ -123,6 +157,15 @@ def test_a_plan_of_a_mean_over_conditions_is_in_the_units_of_the_metric():
     assert of_means.mde(ALPHA, int(prospect.seeds)) <= 2.0 < of_means.mde(ALPHA, int(prospect.seeds) - 1)
 
 
+def test_a_plan_of_a_mean_promises_no_difference_beyond_the_range():
+    differences = np.stack([300 * Z, 300 * np.roll(Z, 1), 300 * np.roll(Z, 2)], axis=1)
+    evidence = study_over(differences, "mean", metric=PERCENT, noise=1.0, margin=1.0)
+    facts = evidence.facts
+    terms = Terms(n=3, alpha=ALPHA, margin=1.0)
+    outlook = outlook_of_mean(facts.tasks, "score", planned_pairs(facts), evidence, terms, facts.over.scales)
+    assert [prospect.detectable for prospect in outlook.prospects] == [np.inf]
+
+
 def test_a_claim_on_two_conditions_of_which_one_has_no_runs_is_open():
     more = replace(
         claim("beats", metric="score"),
@@ -140,3 +183,4 @@ def test_a_claim_on_two_conditions_of_which_one_has_no_runs_is_open():
     facts = replace(evidence.facts, provenance=Given(own_seeds=own_seeds), replication=GivenSeeds())
     row = judge_claims(replace(evidence, trials=trials[~gone], facts=facts)).iloc[0]
     assert (row["verdict"], row["reason"]) == ("inconclusive", "unknown")
+    assert not judged_claims(runs_of(replace(evidence, trials=trials[~gone], facts=facts)))[0].open
