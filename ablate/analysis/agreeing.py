@@ -15,7 +15,7 @@ in all combinations; the other sides keep the setting that was chosen.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -100,6 +100,14 @@ class IntersectionUnion:
 
 
 Estimated = Differences | Rate | IntersectionUnion
+
+
+def lacks_pairs(estimates: Iterable[Estimated]) -> bool:
+    """Returns whether some of the estimates lack planned pairs, which no further seed makes good."""
+    codes: set[str] = set()
+    for estimate in estimates:
+        codes.update(block.reason.code for block in estimate.blocks)
+    return "incomplete" in codes
 
 
 def main_estimate(estimate: Estimated) -> Plain:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.agreeing import binding_resolution, main_estimate
+from ablate.analysis.agreeing import binding_resolution, lacks_pairs, main_estimate
 from ablate.analysis.alike import are_seedless
 from ablate.analysis.comparison_row import ALSO, ComparisonRow
 from ablate.analysis.contrast import unseen
@@ -133,11 +133,10 @@ class Comparison:
         """
         if self.decision.verdict in DECIDED:
             return False
+        if lacks_pairs([self.verdict.estimate, *(one.estimate for one in self.verdict.in_conditions)]):
+            return False
         why = self.decision.reason
-        estimates = [self.verdict.estimate, *(one.estimate for one in self.verdict.in_conditions)]
-        blocks = [block for estimate in estimates for block in estimate.blocks]
-        is_incomplete = any(block.reason.code == "incomplete" for block in blocks)
-        return not is_incomplete and (why is None or why.code not in ("incomplete", "varies"))
+        return why is None or why.code != "varies"
 
     @property
     def p(self) -> float:

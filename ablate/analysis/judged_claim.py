@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import assert_never
 
-from ablate.analysis.agreeing import Estimated, binding_resolution, main_estimate
+from ablate.analysis.agreeing import Estimated, binding_resolution, lacks_pairs, main_estimate
 from ablate.analysis.claim_row import ClaimRow
 from ablate.analysis.contrast import unseen
 from ablate.analysis.judge import Judged
@@ -101,8 +101,7 @@ class JudgedClaim:
         """True where more seeds may decide the claim: some task can tell it, and no trial failed or is missing."""
         if self.settled or self.measured or not self.places:
             return False
-        blocks = [block for at in self.places for block in at.estimate.blocks]
-        return not any(block.reason.code == "incomplete" for block in blocks)
+        return not lacks_pairs(at.estimate for at in self.places)
 
     def row(self) -> ClaimRow:
         """Returns the row of the table, with the numbers of the task that decides the claim, and marks of all tasks."""

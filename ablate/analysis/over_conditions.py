@@ -13,6 +13,7 @@ Settings that were tuned in one condition for all are varied in all at once: `ag
 over conditions in the place of one on a task.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, assert_never
@@ -133,6 +134,18 @@ def shared_scale(conditions: Sequence[Condition]) -> float:
     if scales is None or len({*scales}) > 1 or len({one.metric_name for one in conditions}) > 1:
         return 1.0
     return scales[0]
+
+
+def span_of_mean(conditions: Sequence[Condition]) -> float | None:
+    """Returns the largest mean difference over conditions, in the scaled unit; None where a metric has no range, or
+    conditions are not comparable.
+    """
+    spans = [one.metric.span for one in conditions]
+    known = [span for span in spans if span is not None]
+    scales = scales_of(conditions)
+    if scales is None or len(known) < len(spans):
+        return None
+    return math.fsum(span / scale for span, scale in zip(known, scales, strict=True)) / len(known)
 
 
 def side_of_zero(differences: Differences, alpha: float) -> SideOfZero:

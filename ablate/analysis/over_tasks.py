@@ -24,7 +24,7 @@ from ablate.analysis.conditions import (
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.independent_conditions import LEAST_INDEPENDENT, mean_of_independent
 from ablate.analysis.measure import Measure
-from ablate.analysis.over_conditions import scaled_margin, shared_scale
+from ablate.analysis.over_conditions import scaled_margin, shared_scale, span_of_mean
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import Runs
 from ablate.analysis.sample_of_conditions import LEAST_CONDITIONS, sample_of
@@ -101,9 +101,7 @@ class OverTasks:
     @property
     def span(self) -> float | None:
         """The largest difference over conditions, in the scaled unit; None where a metric has no range."""
-        spans = [contrast.metric.span for contrast in self.contrasts]
-        known = [span for span in spans if span is not None]
-        return self.scaled_mean(known) / self.unit if len(known) == len(spans) else None
+        return span_of_mean(self._without_margins)
 
     @property
     def sides_on_added_seeds(self) -> list[tuple[Floats, Floats]]:

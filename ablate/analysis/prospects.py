@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ablate.analysis.conditions import Condition, Refusal, scales_of
+from ablate.analysis.conditions import Condition, Refusal
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.family import Pair
 from ablate.analysis.more_examples import seeds_with_more_examples, test_share
-from ablate.analysis.over_conditions import shared_scale
+from ablate.analysis.over_conditions import shared_scale, span_of_mean
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import (
     LEAST_PAIRS,
@@ -214,9 +214,11 @@ def _contrast_of_mean(
     mean = mean_over(conditions)
     if isinstance(mean, Refusal):
         return None
+    span = span_of_mean(conditions)
+    metric = Metric("max", resolution=mean.resolution, floor=None if span is None else 0.0, ceiling=span)
     contrast = replace(
         contrasts[0],
-        metric=_metric_of_mean(conditions, mean.resolution),
+        metric=metric,
         differences=mean,
         diverged=sum(contrast.diverged for contrast in contrasts),
         grouped=any(contrast.grouped for contrast in contrasts),
@@ -283,17 +285,6 @@ def _known_task(task: TaskFacts, name: str, evidence: Evidence | None) -> TaskFa
         if known.name == task.name and name in known.metrics:
             return known
     return None
-
-
-def _metric_of_mean(conditions: Sequence[Condition], resolution: float) -> Metric:
-    """Returns a metric with the range of a scaled mean over conditions; without one, where a condition has none."""
-    spans = [condition.metric.span for condition in conditions]
-    known = [span for span in spans if span is not None]
-    scales = scales_of(conditions)
-    if scales is None or len(known) < len(conditions):
-        return Metric("max", resolution=resolution)
-    shares = [span / scale for span, scale in zip(known, scales, strict=True)]
-    return Metric("max", resolution=resolution, floor=0.0, ceiling=math.fsum(shares) / len(shares))
 
 
 def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
