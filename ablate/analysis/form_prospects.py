@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ablate.analysis.paired import Differences
-from ablate.analysis.power import ALPHA, POWER, detectable_effect, difference_power, smallest
+from ablate.analysis.power import ALPHA, POWER, detectable_effect
 
 LEAST_CONDITIONS_FOR_MEAN = 5
 """Conditions from which on `mean` is proposed."""
@@ -65,21 +64,3 @@ def effects_of_forms(
         every=detectable_effect(num_seeds, alpha, POWER ** (1 / num_conditions)),
         trend=trend,
     )
-
-
-def power_in_every(
-    conditions: Sequence[Differences], effects: Sequence[float], n: int, alpha: float
-) -> float:
-    """Returns a lower bound of the probability that n ≥ 2 seeds find the effect of every condition.
-
-    conditions: the known differences. effects: one a condition, in its units.
-    """
-    powers = []
-    for differences, effect in zip(conditions, effects, strict=True):
-        powers.append(difference_power(effect / differences.sd_at(n), n, alpha))
-    return math.prod(powers)
-
-
-def seeds_for_every(conditions: Sequence[Differences], effects: Sequence[float], alpha: float) -> float:
-    """Returns the seeds that find the effect of each condition with 80 % power; infinite above `power.MAX_SEEDS`."""
-    return smallest(lambda n: power_in_every(conditions, effects, n, alpha) >= POWER)

@@ -256,19 +256,17 @@ def _p_in_every(conditions: Sequence[InCondition]) -> float:
 def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
     """Returns the judgement of a claim that is to hold in every condition.
 
-    It is supported at the largest p, and refuted at the smallest times the number of conditions. judged: condition →
-    the judgement in it; at least one.
+    It is supported at the largest p, and refuted at the smallest times the number of conditions; it is open for the
+    reason of the condition that decides. judged: condition → the judgement in it; at least one.
     """
     conditions = [*judged.values()]
-    combined = conditions[0]
-    if len(conditions) > 1:
-        combined = replace(
-            combined,
-            supported=max(one.supported for one in conditions),
-            refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
-            why=next((one.reason for one in conditions if one.reason), Reason("open")),
-        )
-    return EveryClaim(combined, _deciding(judged, combined.outcome))
+    combined = replace(
+        conditions[0],
+        supported=max(one.supported for one in conditions),
+        refuted=min(1.0, len(conditions) * min(one.refuted for one in conditions)),
+    )
+    deciding = _deciding(judged, combined.outcome)
+    return EveryClaim(replace(combined, why=judged[deciding].why), deciding)
 
 
 def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:

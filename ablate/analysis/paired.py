@@ -240,10 +240,6 @@ class Differences:
         """Returns the standard error over n ≥ 2 seeds, on these examples."""
         return StandardError(se=math.sqrt(1 / n + self.overlap) * self.sd, df=n - 1)
 
-    def sd_at(self, n: int) -> float:
-        """Returns √n times the standard error that n seeds would have."""
-        return math.sqrt(n) * max(error.se for error in self.errors_at(n))
-
     def interval(self, alpha: float = ALPHA) -> Interval:
         """Returns the two-sided t interval of the mean, the widest over its standard errors."""
         bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]

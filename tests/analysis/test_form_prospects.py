@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from made_conditions import conditions, with_examples
 
-from ablate.analysis.form_prospects import effects_of_forms, power_in_every, seeds_for_every
+from ablate.analysis.form_prospects import effects_of_forms
 from ablate.analysis.independent_conditions import OfIndependentConditions
 from ablate.analysis.more_examples import seeds_with_more_examples
 from ablate.analysis.more_examples import test_share as share_of_test_noise
 from ablate.analysis.paired import Differences, MeanSquares
-from ablate.analysis.power import ALPHA, detectable_effect
+from ablate.analysis.power import ALPHA, detectable_effect, difference_power
 from ablate.analysis.prospects import seeds_to_detect
 from ablate.analysis.sums_of_conditions import mean_over, trend_along
 
@@ -29,9 +29,7 @@ def test_what_is_known_of_forms_without_runs_is_what_runs_of_unit_variance_say()
     assert found.each == pytest.approx(detectable_effect(8, ALPHA / 6))
     assert found.mean == pytest.approx(mean_over(conditions(d)).mde(ALPHA / 2))
     assert found.trend == pytest.approx(trend_along(conditions(d), SIZES).mde(ALPHA / 2))
-    made = [one.differences for one in conditions(d)]
-    assert power_in_every(made, [found.every] * 3, 8, ALPHA / 2) == pytest.approx(0.8)
-    assert seeds_for_every(made, [found.every + 1e-9] * 3, ALPHA / 2) == 8
+    assert difference_power(found.every, 8, ALPHA / 2) ** 3 == pytest.approx(0.8)
     assert effects_of_forms(8, 3, num_rows=2, correlation=1.0).mean == pytest.approx(
         detectable_effect(8, ALPHA / 2)
     )

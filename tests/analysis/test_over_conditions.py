@@ -61,8 +61,9 @@ def test_in_every_condition_the_largest_p_supports_and_so_many_times_the_smalles
     against = claim_in_every({"against": Judged(1.0, 0.02, 0.05, Reason("open")), "one": strong, "two": weak})
     assert against.judged.refuted == pytest.approx(0.06)
     assert against.judged.outcome == "inconclusive"
-    blocked_in_one = {"strong": strong, "full": Judged(1.0, 1.0, 0.05, Reason("ceiling"))}
-    assert claim_in_every(blocked_in_one).deciding == "full"
+    unclear = Judged(0.5, 1.0, 0.05, Reason("open"))
+    blocked_in_one = claim_in_every({"unclear": unclear, "full": Judged(1.0, 1.0, 0.05, Reason("ceiling"))})
+    assert (blocked_in_one.deciding, blocked_in_one.judged.reason) == ("full", Reason("ceiling"))
 
 
 def test_every_says_what_each_condition_supports_and_else_names_the_one_that_decides():

@@ -94,7 +94,8 @@ def test_the_minimum_detectable_effect_counts_examples_which_more_seeds_do_not_b
     assert found.squares is not None
     variance = found.sd**2 / 8 + found.squares.by_example / 50
     assert found.squares.error.se == pytest.approx(math.sqrt(variance))
-    assert found.sd_at(80) ** 2 / 80 == pytest.approx(found.sd**2 / 80 + found.squares.by_example / 50)
+    of_80 = max(error.se for error in found.errors_at(80))
+    assert of_80**2 == pytest.approx(found.sd**2 / 80 + found.squares.by_example / 50)
     assert found.mde() > Differences(found.values, found.floor).mde()
 
 
@@ -157,6 +158,5 @@ def test_a_resplit_pool_enlarges_the_variance():
     t = d.mean() / (d.std(ddof=1) * math.sqrt(1 / 6 + 0.3))
     assert row["p"] == pytest.approx(2 * stats.t.sf(abs(t), 5))
     # No number of seeds makes up for the pool.
-    assert Differences(d, 1e-9, overlap=0.3).sd_at(10_000) / 100 == pytest.approx(
-        math.sqrt(0.3) * d.std(ddof=1), rel=1e-3
-    )
+    (of_many,) = Differences(d, 1e-9, overlap=0.3).errors_at(10_000)
+    assert of_many.se == pytest.approx(math.sqrt(0.3) * d.std(ddof=1), rel=1e-3)
