@@ -135,8 +135,10 @@ def _environment(*, autoescape: bool) -> Environment:
 
 
 def _unbroken(words: str) -> str:
-    """Returns the words of a cell, of which an interval or a change stays in one line where the cell takes several."""
-    return re.sub(r"\[[^]]*\]|\([^()a-z]*\)", lambda part: part[0].replace(" ", "\xa0"), words)
+    """Returns the words of a cell, of which an interval, a change or a factor stays in one line where the cell takes
+    several.
+    """
+    return re.sub(r"\[[^]]*\]|\([^()a-z]*\)|× \d", lambda part: part[0].replace(" ", "\xa0"), words)
 
 
 def _classes(column: Column) -> Markup:
