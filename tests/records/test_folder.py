@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.trial_list import ReportSources
 
 RESULTS = Path(__file__).parents[2] / "results"
+SHOWN = re.compile(r"!\[.*\]\((figures/.*)\)")
 
 
 def evidence(*, examples=True):
@@ -107,12 +109,15 @@ def test_published_folders_are_read():
 
 
 def test_what_is_published_is_small_and_kept_once():
-    """A page is kept as markdown with its figures; `ablate report` draws it for a browser."""
+    """A page is kept as markdown with the figures that it shows; `ablate report` draws it for a browser."""
     listed = ["git", "ls-files", "-z", "--", RESULTS.name]
     done = subprocess.run(listed, cwd=RESULTS.parent, capture_output=True, text=True, check=True)
     paths = [RESULTS.parent / name for name in done.stdout.split("\0") if name]
     assert paths
     assert not [path for path in paths if path.name == "report.html"]
+    pages = [path for path in paths if path.name == "report.md"]
+    drawn = {path for path in paths if path.parent.name == "figures"}
+    assert drawn == {page.parent / name for page in pages for name in SHOWN.findall(page.read_text())}
     assert sum(path.stat().st_size for path in paths) <= 12_000_000
 
 

@@ -146,10 +146,9 @@ def test_the_markdown_says_the_same(folder):
     assert "&lt;script&gt;" in text
     assert "\\# not a heading &#124; nor a cell" in text
     shown = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
-    linked = re.findall(r"[^!]\[[^\]]*\]\((figures/.*?)\)", text)
     assert shown
-    pictures = {*shown, *linked}
-    assert pictures == {str(path.relative_to(folder)) for path in (folder / "figures").glob("*.svg")}
+    assert text.count("figures/") == len(shown), "folded sections are in the page for a browser"
+    assert all((folder / picture).is_file() for picture in shown)
 
 
 @pytest.mark.slow
