@@ -52,6 +52,24 @@ def test_by_example_nothing_is_kept_that_is_not_judged():
     assert list(gathered("last", record, claims=[more_on]).examples["metric"]) == ["accuracy", "loss"]
 
 
+def test_losses_by_example_are_kept_to_12_binary_digits_and_few_values_exactly():
+    rng = np.random.default_rng(0)
+    losses = np.exp(rng.normal(0, 8, 1000)).astype(np.float32)
+    losses[:3] = 0.0, np.inf, np.nan
+    parts = (rng.integers(0, 25, 1000) / 24).astype(np.float32)
+    arrays = {"test/accuracy": parts, "test/loss": losses}
+    on_loss = claim("beats", metric="loss")
+    kept = gathered("last", Record("x", {}, 0, "completed", arrays=arrays), claims=[on_loss]).examples[
+        "values"
+    ]
+    assert np.array_equal(kept[0], parts)
+    assert kept[1].dtype == np.float32
+    np.testing.assert_allclose(kept[1], losses, rtol=2**-12)
+    digits = np.frexp(kept[1][3:])[0] * 2**12
+    assert np.array_equal(digits, np.round(digits))
+    assert not np.array_equal(kept[1][3:], losses[3:])
+
+
 def test_trials_without_outcomes_by_example_have_no_row():
     lost = Record("y", {}, 1, "diverged", arrays=VALUES)
     found = gathered("last", lost, Record("z", {}, 2, "completed")).examples

@@ -10,6 +10,7 @@ import numpy as np
 from ablate.base.text import printable
 from ablate.core.facts import EXAMPLE_COLUMNS, RUNNER_UPS, TRIAL_COLUMNS, Evidence, StudyFacts, frame_of
 from ablate.core.trial import Cell, Level
+from ablate.records.tables import FEW_VALUES
 from ablate.study.patch import short_label
 
 if TYPE_CHECKING:
@@ -132,7 +133,10 @@ def _curves(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _examples(facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
-    """Returns the metrics of completed trials by test example: the primary metric and those of claims."""
+    """Returns the metrics of completed trials by test example: the primary metric and those of claims.
+
+    Metrics of many values, as losses, are rounded: see `_rounded`.
+    """
     judged = {facts.metric}
     for claim in facts.claims:
         judged |= {*claim.metrics}
@@ -146,6 +150,17 @@ def _examples(facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Reco
         for metric in metrics_of_tasks[cell.task]:
             values = record.arrays.get(f"test/{facts.column_of(metric)}")
             if values is not None and metric in judged:
-                values_of[record.id, metric] = values
+                values_of[record.id, metric] = (
+                    _rounded(values) if len(np.unique(values)) > FEW_VALUES else values
+                )
     rows = [(trial, metric, values) for (trial, metric), values in values_of.items()]
     return frame_of(rows, EXAMPLE_COLUMNS)
+
+
+def _rounded(values: NDArray[Any]) -> NDArray[Any]:
+    """Returns values of shape (num_examples,) with the leading 12 of their 24 binary digits, to 1 part in 8,000.
+
+    The other digits of a float hardly compress, and are far below the noise of an example.
+    """
+    mantissas, exponents = np.frexp(values)
+    return np.ldexp(np.round(mantissas * 2**12) / 2**12, exponents).astype(values.dtype)
