@@ -158,9 +158,9 @@ def _examples(facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Reco
 
 
 def _rounded(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns values of shape (num_examples,) with the leading 12 of their 24 binary digits, to 1 part in 8,000.
+    """Returns values of shape (num_examples,) with the leading 14 of their 24 binary digits, to 1 part in 16,000.
 
     The other digits of a float hardly compress, and are far below the noise of an example.
     """
     mantissas, exponents = np.frexp(values)
-    return np.ldexp(np.round(mantissas * 2**12) / 2**12, exponents).astype(values.dtype)
+    return np.ldexp(np.round(mantissas * 2**14) / 2**14, exponents).astype(values.dtype)
