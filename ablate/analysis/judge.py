@@ -93,10 +93,9 @@ def _why_not_agreed(
     x: float,
     slack: float,
 ) -> Reason | None:
-    """Returns the reason of the estimate, among those that must agree with the main one, that is furthest from deciding
-    the claim as the main one does; None where there are no others.
+    """Returns the reason of the other estimate that is furthest from `outcome`, the main one's: with the largest p.
 
-    outcome: that of the main estimate.
+    The others are `low` if must_agree[0] and `high` if must_agree[1], each judged with the main one; None without any.
     """
     # With the reason of each, the estimate as it would be if it alone had to agree.
     alone: list[tuple[Reason, IntersectionUnion]] = []

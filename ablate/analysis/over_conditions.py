@@ -137,8 +137,9 @@ def shared_scale(conditions: Sequence[Condition]) -> float:
 
 
 def span_of_mean(conditions: Sequence[Condition]) -> float | None:
-    """Returns the largest mean difference over conditions, in the scaled unit; None where a metric has no range, or
-    conditions are not comparable.
+    """Returns the largest mean difference that the metrics' ranges allow: the mean over conditions of range / scale.
+
+    In the scaled unit. None where a metric has no range, or the conditions are not comparable (`scales_of`).
     """
     spans = [one.metric.span for one in conditions]
     known = [span for span in spans if span is not None]
@@ -194,10 +195,9 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
 def _furthest_from(
     verdict: Verdict, p_by_verdict: Mapping[Verdict, Sequence[float]], rows: Sequence[Row]
 ) -> int:
-    """Returns the index of the condition that supports a verdict least clearly.
+    """Returns the index of the condition with the largest p for `verdict`.
 
-    Of several that do not support it at all it is one that can support none, whatever the seeds; else that which is
-    nearest to another verdict.
+    Of several (as at p = 1): one that is blocked (`_is_blocked`), else that with the smallest p for another verdict.
     """
 
     def distance(index: int) -> tuple[float, bool, float]:
@@ -210,7 +210,10 @@ def _furthest_from(
 
 
 def _is_blocked(p_values: Sequence[float], reason: Reason | None) -> bool:
-    """Returns whether a condition can decide nothing, by its p for each decision and the reason why it is open."""
+    """Returns whether all p are 1 for a reason other than plain uncertainty: any but `open`, `noise` and `slack`.
+
+    More seeds may help, as with `few` or `rivals`. p_values: for each decision, two-sided; reason: None if decided.
+    """
     return min(p_values) == 1.0 and reason is not None and reason.code not in ("open", "noise", "slack")
 
 
@@ -270,11 +273,10 @@ def claim_in_every(judged: Mapping[str, Judged]) -> EveryClaim:
 
 
 def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
-    """Returns the condition that decides a claim.
+    """Returns the name of the condition that decides a claim with this combined outcome.
 
-    Of a supported claim it is the one that supports it least clearly; of a refuted one, that which refutes it most
-    clearly; of an open one, that which supports it least clearly: of several that do not support it at all, one that
-    can decide nothing, else the one that is nearest to refuting it.
+    Refuted: that with the smallest p of refutation. Supported or open: that with the largest p of support; of several
+    that are open, one that is blocked (`_is_blocked`), else that with the smallest p of refutation.
     """
 
     def distance(name: str) -> tuple[float, bool, float]:

@@ -262,7 +262,8 @@ class Differences:
     def equivalence_power(self, margin: float, n: int, effect: float, alpha: float = ALPHA) -> float:
         """Returns the probability that n ≥ 2 seeds show a true `effect` to lie inside (−`margin`, `margin`).
 
-        Two-sided at `alpha`, as a claim is: each side is tested at half of it.
+        The least over the standard errors; margin and effect in units of the differences. `alpha` is two-sided, unlike
+        that of `power.equivalence_power`: each side is tested at half of it.
         """
         powers = []
         for error in self.errors_at(n):
@@ -308,10 +309,10 @@ def mean_interval(values: Floats) -> tuple[float, Interval]:
 def seeds_needed(
     d: Differences, alpha: float = ALPHA, margin: float | None = None, x: float | None = 0.0
 ) -> float:
-    """Returns the seeds that would settle a comparison at the level `alpha`, if the truth were what was observed.
+    """Returns the number of seeds in all, not added, with 80 % power to settle a comparison whose truth is as observed.
 
-    The smallest n that has 80 % power for the observed distance from `x` (two-sided) or, with a margin, for equivalence
-    at the observed difference. Infinite above `power.MAX_SEEDS`.
+    Settled: the mean differs from `x` (two-sided), or lies within `margin`, whichever takes fewer; None leaves one out.
+    NaN below two pairs; infinite above `power.MAX_SEEDS`.
     """
     if d.n < 2:
         return NAN

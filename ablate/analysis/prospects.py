@@ -64,7 +64,10 @@ class Prospect:
     """The variant, or `path=level`, that it is compared with."""
 
     def times(self, unit: float) -> Prospect:
-        """Returns the prospect, whose numbers are multiples of a unit, in the metric's units."""
+        """Returns the prospect with `spread` and `detectable` multiplied by `unit`; seeds and probabilities stay.
+
+        It undoes `Terms.divided_by`: numbers in multiples of `unit` become numbers in the units of the margin.
+        """
         return replace(
             self,
             spread=None if self.spread is None else self.spread * unit,

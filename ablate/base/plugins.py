@@ -133,7 +133,10 @@ def add_loaded_modules(names: Iterable[str], before: Collection[str]) -> None:
 
 
 def no_plugin(path: Path) -> str | None:
-    """Returns why a file cannot be loaded as a plugin, in words that follow its name; None if it can."""
+    """Returns why a path is no plugin file (missing, unreadable, too large, not `.py`), to follow its name, or None.
+
+    It neither reads nor runs the file: `plugin_fault` does.
+    """
     rule = unreadable(path, MAX_BYTES)
     if rule is None and path.suffix != ".py":
         rule = "is no Python file, whose name ends in .py"

@@ -91,7 +91,9 @@ def test_the_page_never_scrolls_sideways(browser, report, width):
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize(("width", "some"), [(1300, ".scroll"), (1000, ".scroll"), (900, ".scroll:has(.many)")])
+@pytest.mark.parametrize(
+    ("width", "some"), [(1300, ".scroll"), (1000, ".scroll"), (900, ".scroll:has(.many)")]
+)
 def test_no_column_of_a_table_is_cut_in_a_window_of_a_usual_width(browser, report, width, some):
     browser.open(report, width=width)
     browser.evaluate(UNFOLD)
