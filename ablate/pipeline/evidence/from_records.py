@@ -163,4 +163,5 @@ def _rounded(values: NDArray[Any]) -> NDArray[Any]:
     The other digits of a float hardly compress, and are far below the noise of an example.
     """
     mantissas, exponents = np.frexp(values)
-    return np.ldexp(np.round(mantissas * 2**14) / 2**14, exponents).astype(values.dtype)
+    rounded: NDArray[Any] = np.ldexp(np.round(mantissas * 2**14) / 2**14, exponents)
+    return rounded.astype(values.dtype)
