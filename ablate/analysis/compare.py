@@ -136,7 +136,8 @@ class Comparison:
         if lacks_pairs([self.verdict.estimate, *(one.estimate for one in self.verdict.in_conditions)]):
             return False
         why = self.decision.reason
-        return why is None or why.code != "varies"
+        # Incomplete, too, where a run at a runner-up is missing, which the estimates do not show.
+        return why is None or why.code not in ("incomplete", "varies")
 
     @property
     def p(self) -> float:

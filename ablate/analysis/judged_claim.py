@@ -101,7 +101,11 @@ class JudgedClaim:
         """True where more seeds may decide the claim: some task can tell it, and no trial failed or is missing."""
         if self.settled or self.measured or not self.places:
             return False
-        return not lacks_pairs(at.estimate for at in self.places)
+        if lacks_pairs(at.estimate for at in self.places):
+            return False
+        # As where a run at a runner-up is missing, which the estimates do not show.
+        reasons = [at.judged.reason for at in self.places]
+        return not any(reason is not None and reason.code == "incomplete" for reason in reasons)
 
     def row(self) -> ClaimRow:
         """Returns the row of the table, with the numbers of the task that decides the claim, and marks of all tasks."""

@@ -8,12 +8,13 @@ import pytest
 from made_evidence import ACCURACY, claim, study
 from scipy import stats
 
-from ablate.analysis.claims import judge_claims
+from ablate.analysis.claims import judge_claims, judged_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.family import planned_pairs
-from ablate.analysis.further_runs import depends_on_tuning
+from ablate.analysis.further_runs import depends_on_tuning, unsettled
 from ablate.analysis.prospects import Terms, outlook
 from ablate.analysis.runner_ups import runner_ups
+from ablate.analysis.runs import runs_of
 from ablate.analysis.search_table import (
     Objective,
     Parameter,
@@ -189,6 +190,16 @@ def test_a_rival_that_diverged_counts_with_the_floor_and_without_one_settles_not
     assert (bare["verdict"], bare["reason"].split(" ")[0]) == ("inconclusive", "unstable")
     failed = compare(judged(values, runner_ups, statuses={("a at 2", 3): "failed"})).iloc[0]
     assert (failed["verdict"], failed["reason"].split(" ")[0]) == ("inconclusive", "incomplete")
+
+
+def test_no_seed_makes_a_failed_run_of_a_runner_up_good():
+    values = {"baseline": BASE + 0.05, "a": BASE + SHAKEN / 10}
+    runner_ups = {"a": {"2": values["a"] + SHAKEN / 20}}
+    lost = {("a at 2", 3): "failed"}
+    assert unsettled(judged(values, runner_ups, statuses=lost)) == set()
+    beats = [claim("beats", "baseline", "a")]
+    (judged_claim,) = judged_claims(runs_of(judged(values, runner_ups, statuses=lost, claims=beats)))
+    assert (judged_claim.settled, judged_claim.open) == (False, False)
 
 
 def test_rates_too_take_the_largest_p():
