@@ -133,10 +133,7 @@ def _curves(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def _examples(facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
-    """Returns the metrics of completed trials by test example: the primary metric and those of claims.
-
-    Metrics of many values, as losses, are rounded: see `_rounded`.
-    """
+    """Returns the metrics of completed trials by test example: the primary metric and those of claims."""
     judged = {facts.metric}
     for claim in facts.claims:
         judged |= {*claim.metrics}
@@ -150,18 +147,20 @@ def _examples(facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Reco
         for metric in metrics_of_tasks[cell.task]:
             values = record.arrays.get(f"test/{facts.column_of(metric)}")
             if values is not None and metric in judged:
-                values_of[record.id, metric] = (
-                    _rounded(values) if len(np.unique(values)) > FEW_VALUES else values
-                )
+                values_of[record.id, metric] = _kept_digits(values)
     rows = [(trial, metric, values) for (trial, metric), values in values_of.items()]
     return frame_of(rows, EXAMPLE_COLUMNS)
 
 
-def _rounded(values: NDArray[Any]) -> NDArray[Any]:
-    """Returns values of shape (num_examples,) with the leading 14 of their 24 binary digits, to 1 part in 16,000.
+def _kept_digits(values: NDArray[Any]) -> NDArray[Any]:
+    """Returns the values of a metric, one for each test example, rounded so that they compress; same shape and type.
 
-    The other digits of a float hardly compress, and are far below the noise of an example.
+    With more than `FEW_VALUES` different values, as of a loss, each is rounded to 17 binary digits, of the 24 of a
+    float32; the others hardly compress, and are far below the noise of an example. With at most so many, as of
+    outcomes, the values are returned as they are.
     """
+    if len(np.unique(values)) <= FEW_VALUES:
+        return values
     mantissas, exponents = np.frexp(values)
-    rounded: NDArray[Any] = np.ldexp(np.round(mantissas * 2**14) / 2**14, exponents)
+    rounded: NDArray[Any] = np.ldexp(np.round(mantissas * 2**17) / 2**17, exponents)
     return rounded.astype(values.dtype)
