@@ -68,7 +68,10 @@ def claimed(claim: Claim, facts: StudyFacts) -> str:
 )
 def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     evidence = StudyFolder.at(path).evidence()
-    facts, (task,) = evidence.facts, evidence.facts.tasks
+    facts, tasks = evidence.facts, evidence.facts.tasks
+    if len(tasks) > 1:
+        pytest.skip("a table of runs is of one task")
+    (task,) = tasks
     claims = {text: claim for claim in facts.claims if (text := claimed(claim, facts))}
     metrics = {facts.metric: task.metrics[facts.metric]}
     metrics |= {c.metric: task.metrics[c.metric] for c in claims.values() if c.metric in task.metrics}
@@ -94,7 +97,7 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     )
     alone = dataclasses.replace(evidence, facts=plain)
     theirs = compare(alone).set_index(["variant", "metric"]).loc[mine.index]
-    pd.testing.assert_frame_equal(mine[NUMBERS], theirs[NUMBERS], rtol=3e-4, atol=1e-6, check_dtype=False)
+    pd.testing.assert_frame_equal(mine[NUMBERS], theirs[NUMBERS], rtol=1e-4, atol=1e-7, check_dtype=False)
     assert mine["verdict"].tolist() == theirs["verdict"].tolist()
     judged, before = judge_claims(found), judge_claims(alone)
     assert judged["verdict"].tolist() == before["verdict"].tolist()
