@@ -103,7 +103,10 @@ Estimated = Differences | Rate | IntersectionUnion
 
 
 def lacks_pairs(estimates: Iterable[Estimated]) -> bool:
-    """Returns whether some of the estimates lack planned pairs, which no further seed makes good."""
+    """Returns whether at least one of the estimates lacks planned pairs, which no further seed makes good.
+
+    Of an `IntersectionUnion` only the main estimate is asked: pairs that are missing at a runner-up are not seen.
+    """
     codes: set[str] = set()
     for estimate in estimates:
         codes.update(block.reason.code for block in estimate.blocks)

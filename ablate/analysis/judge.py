@@ -93,9 +93,10 @@ def _why_not_agreed(
     x: float,
     slack: float,
 ) -> Reason | None:
-    """Returns the reason of the other estimate that is furthest from `outcome`, the main one's: with the largest p.
+    """Returns the reason that is stored with the other estimate which agrees least with the main one's `outcome`.
 
-    The others are `low` if must_agree[0] and `high` if must_agree[1], each judged with the main one; None without any.
+    The others are those of `low` if must_agree[0], and of `high` if must_agree[1]. Each is paired with the main
+    estimate alone, and the pair with the largest p of `outcome` counts. None where there are no others.
     """
     # With the reason of each, the estimate as it would be if it alone had to agree.
     alone: list[tuple[Reason, IntersectionUnion]] = []

@@ -210,9 +210,10 @@ def _furthest_from(
 
 
 def _is_blocked(p_values: Sequence[float], reason: Reason | None) -> bool:
-    """Returns whether all p are 1 for a reason other than plain uncertainty: any but `open`, `noise` and `slack`.
+    """Returns whether all p are 1 and the reason is more than uncertainty: not `open`, `noise` or `slack`.
 
-    More seeds may help, as with `few` or `rivals`. p_values: for each decision, two-sided; reason: None if decided.
+    It does not say that more seeds are in vain: with `few` or `rivals` they may help. p_values: two-sided, one for each
+    decision. reason: None where something is decided.
     """
     return min(p_values) == 1.0 and reason is not None and reason.code not in ("open", "noise", "slack")
 

@@ -309,10 +309,11 @@ def mean_interval(values: Floats) -> tuple[float, Interval]:
 def seeds_needed(
     d: Differences, alpha: float = ALPHA, margin: float | None = None, x: float | None = 0.0
 ) -> float:
-    """Returns the number of seeds in all, not added, with 80 % power to settle a comparison whose truth is as observed.
+    """Returns how many seeds, in all, settle a comparison with 80 % power, if the observed mean is the true one.
 
-    Settled: the mean differs from `x` (two-sided), or lies within `margin`, whichever takes fewer; None leaves one out.
-    NaN below two pairs; infinite above `power.MAX_SEEDS`.
+    It is settled where the mean is shown to differ from `x` (two-sided) or to lie within ±`margin`: the smaller number
+    counts. With `x` None, or `margin` None, that way is not considered. NaN below two pairs; infinite above
+    `power.MAX_SEEDS`.
     """
     if d.n < 2:
         return NAN

@@ -66,7 +66,8 @@ class Prospect:
     def times(self, unit: float) -> Prospect:
         """Returns the prospect with `spread` and `detectable` multiplied by `unit`; seeds and probabilities stay.
 
-        It undoes `Terms.divided_by`: numbers in multiples of `unit` become numbers in the units of the margin.
+        For a prospect that was computed from `Terms.divided_by(unit)`, whose differences are in multiples of `unit`:
+        it puts them in the units of the margin as declared.
         """
         return replace(
             self,

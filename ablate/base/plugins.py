@@ -133,9 +133,10 @@ def add_loaded_modules(names: Iterable[str], before: Collection[str]) -> None:
 
 
 def no_plugin(path: Path) -> str | None:
-    """Returns why a path is no plugin file (missing, unreadable, too large, not `.py`), to follow its name, or None.
+    """Returns why a path cannot be a plugin, in words that follow its name; None where it may be one.
 
-    It neither reads nor runs the file: `plugin_fault` does.
+    Only the name, the kind and the size are looked at: it must exist, be a plain file of at most `MAX_BYTES`, and end
+    in `.py`. The file is not opened: whether it can be read and run is found by `plugin_fault`.
     """
     rule = unreadable(path, MAX_BYTES)
     if rule is None and path.suffix != ".py":
