@@ -14,7 +14,7 @@ from ablate.analysis.looks import Look
 from ablate.analysis.over_conditions import EveryClaim, claim_in_every
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.power import ALPHA
-from ablate.analysis.seeds_to_settle import with_needed_seeds
+from ablate.analysis.seeds_to_settle import ToShow, with_needed_seeds_of_claim
 from ablate.core.facts import Claim, ClaimKind, is_likeness
 from ablate.core.improving_side import ImprovingSide
 from ablate.core.reason import Reason
@@ -194,12 +194,17 @@ class JudgedClaim:
             return why
         if at.is_seedless and why == Reason("open"):
             return Reason("seedless")
-        alpha = at.judged.alpha
-        if at.judged.refuted < at.judged.supported:
-            # Of several conditions one refutes a claim at its share of the level.
-            alpha /= len(self.places)
-        margin, x = _to_be_shown(self.claim.kind, at.x, estimate.mean)
-        return with_needed_seeds(why, estimate, alpha=alpha, margin=margin, x=x)
+        return with_needed_seeds_of_claim(why, [self._to_show(one) for one in self.places])
+
+    def _to_show(self, at: ClaimAt) -> ToShow:
+        """Returns what a place must show to support the claim or, where its mean speaks against it, to refute it."""
+        mean = at.estimate.mean
+        likeness = is_likeness(self.claim.kind)
+        margin, x, supports = _to_be_shown(self.claim.kind, at.x, mean)
+        # Of several places one refutes a claim at its share of the level.
+        alpha = at.judged.alpha if supports else at.judged.alpha / len(self.places)
+        barred = [one.reason for one in at.estimate.blocks if one.wholly or (supports and likeness)]
+        return ToShow(at.estimate, alpha, margin, x, supports, next(iter(barred), None))
 
 
 def _repeats_runs(estimate: Estimated) -> bool:
@@ -208,19 +213,21 @@ def _repeats_runs(estimate: Estimated) -> bool:
     return isinstance(differences, Differences) and differences.unit in RUNS
 
 
-def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None]:
-    """Returns the margin within which a difference must be shown to lie, and the value from which it must differ.
+def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None, bool]:
+    """Returns the margin within which a difference must be shown to lie, and the value from which it must differ, to
+    settle a claim; and whether it then supports the claim, and does not refute it.
 
-    Both are in the units of the estimate; either is None where it need not be shown, as the value of a likeness whose
-    mean lies within the margin. x: the number in the claim. mean: that of the difference.
+    Both are in the units of the estimate, and one of them is None. x: the number in the claim. mean: that of the
+    difference, which is taken to be the true one.
     """
     match kind:
         case "beats" | "interaction" | "gains":
-            return None, x
+            return None, x, mean > x
+        case "matches" if abs(mean) < x:
+            return x, None, True
         case "matches":
-            inside = abs(mean) < x
-            return x, None if inside else math.copysign(x, mean)
+            return None, math.copysign(x, mean), False
         case "does_not_lose":
-            return None, -x
+            return None, -x, mean > -x
         case _:
             assert_never(kind)

@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_conditions import SCORE
-from made_evidence import study
+from made_evidence import claim, study
 from scipy import stats
 
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.further_runs import depends_on_tuning
+from ablate.analysis.paired import Differences, seeds_needed
+from ablate.analysis.power import ALPHA
 from ablate.analysis.search_table import SearchFacts
 from ablate.core.over import Over
+from ablate.core.reason import Reason
 
 
 def first(evidence):
@@ -66,3 +70,31 @@ def test_too_many_combinations_of_settings_are_refused_unless_one_condition_chos
     assert first(many)["reason"] == "combinations"
     at_one, *_ = tuned(at="c0", num_conditions=13)
     assert first(at_one)["verdict"] == "better"
+
+
+@pytest.mark.parametrize("spreads", [(0.04, 0.1), (0.1, 0.04)])
+def test_a_claim_that_a_runner_up_reverses_everywhere_needs_the_seeds_of_the_condition_that_needs_most(
+    spreads,
+):
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0, 1, 6)
+    gains = [0.02 + spread * (noise - noise.mean()) / noise.std(ddof=1) for spread in spreads]
+    names = ["c0", "c1"]
+    tasks = {name: {"score": SCORE} for name in names}
+    made = {name: 0.5 + gain for name, gain in zip(names, gains, strict=True)}
+    evidence = study(
+        {"baseline": dict.fromkeys(names, np.full(6, 0.5)), "a": made}, metric="score", tasks=tasks
+    )
+    beside = study({"baseline at lr=2": dict.fromkeys(names, np.full(6, 0.6))}, metric="score", tasks=tasks)
+    baseline, variant = evidence.facts.variants
+    tuned_baseline = replace(baseline, rivals={name: ["baseline at lr=2"] for name in names})
+    facts = replace(
+        evidence.facts,
+        over=Over("every"),
+        variants=[tuned_baseline, variant],
+        claims=[claim("beats", metric="score")],
+    )
+    evidence = replace(evidence, facts=facts, frames={"rivals": beside.trials})
+    (row,) = judge_claims(evidence).to_dict("records")
+    needed = [seeds_needed(Differences.between(gain, 0 * gain), ALPHA) for gain in gains]
+    assert Reason.parse(row["reason"]) == Reason("open", {"seeds": max(needed)})

@@ -48,6 +48,30 @@ def test_of_conditions_that_speak_against_a_claim_the_clearest_is_shown(means):
     assert Reason.parse(row["reason"]) == Reason("open", {"seeds": needed})
 
 
+@pytest.mark.parametrize("means", [(0.1, 0.04), (0.04, 0.1)])
+def test_a_claim_that_all_conditions_lean_to_needs_the_seeds_of_the_one_that_needs_most(means):
+    row = judge_claims(over(*means, sd=0.12)).iloc[0]
+    needed = [seeds_needed(paired(mean, 0.12), ALPHA) for mean in (0.1, 0.04)]
+    assert Reason.parse(row["reason"]) == Reason("open", {"seeds": max(needed)})
+    assert needed[0] < needed[1]
+
+
+@pytest.mark.parametrize("spreads", [(0.05, 0.2), (0.2, 0.05)])
+def test_likeness_in_every_condition_needs_the_seeds_of_the_one_that_needs_most(spreads):
+    columns = np.stack([spread * Z for spread in spreads], axis=1)
+    likeness = claim("matches", metric="score", by=0.04)
+    row = judge_claims(study_over(columns, "every", claims=[likeness])).iloc[0]
+    wider = seeds_needed(paired(0.0, 0.2), ALPHA, 0.04, None)
+    assert Reason.parse(row["reason"]) == Reason("open", {"seeds": wider})
+
+
+@pytest.mark.parametrize("means", [(-0.11, -0.06), (-0.06, -0.11)])
+def test_a_claim_that_two_conditions_speak_against_needs_the_seeds_of_the_one_that_needs_fewest(means):
+    row = judge_claims(over(*means, sd=0.12)).iloc[0]
+    fewest = seeds_needed(paired(-0.11, 0.12), ALPHA / 2)
+    assert Reason.parse(row["reason"]) == Reason("open", {"seeds": fewest})
+
+
 @pytest.mark.parametrize("means", [(-0.11, 0.05), (0.05, -0.11)])
 def test_a_condition_that_refutes_a_claim_alone_says_which_seeds_would_refute_it(means):
     row = judge_claims(over(*means)).iloc[0]
