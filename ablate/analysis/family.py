@@ -229,7 +229,7 @@ def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
     """
     slices = claim.metrics
     less = slices[1] if len(slices) > 1 else ""
-    conditions = _conditions_of(claim)
+    conditions = claim.conditions
     # One over conditions lacks those on which a side does not run, and says so.
     takes_all = claim.kind == "gains" or (facts.over.joins_conditions and not conditions)
     measures = []
@@ -244,15 +244,9 @@ def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
     return measures
 
 
-def _conditions_of(claim: Claim) -> list[str]:
-    """Returns the conditions that a claim names; none where it follows the study."""
-    named = [claim.condition, claim.less.condition if claim.less is not None else ""]
-    return [condition for condition in named if condition]
-
-
 def place_of(claim: Claim, facts: StudyFacts) -> str:
     """Returns what a claim is about beside its sides: a condition, two, or how several are taken together."""
-    conditions = _conditions_of(claim)
+    conditions = claim.conditions
     if claim.kind == "gains":
         return TREND
     if conditions:

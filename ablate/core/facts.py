@@ -16,7 +16,7 @@ from ablate.base.kept import problem_of
 from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.other_looks import EarlierCalls, SupersededRuns
-from ablate.core.over import Family, Over
+from ablate.core.over import LEAST_TREND, Family, Over
 from ablate.core.provenance import Given, LostRun, Planned, Provenance
 from ablate.core.replication import PlannedSeeds, Replication
 from ablate.core.stage_facts import REMEDY, FactsT, StageFacts
@@ -86,6 +86,18 @@ class Claim:
         if self.less is not None:
             sides += [self.less.a, self.less.b]
         return [side for side in sides if side]
+
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions that it names; none where it follows the study."""
+        named = [self.condition, self.less.condition if self.less is not None else ""]
+        return [condition for condition in named if condition]
+
+    def is_told_by(self, conditions: Collection[str]) -> bool:
+        """Returns whether these conditions of a study, some of all, can tell it."""
+        if self.kind == "gains" and len(conditions) < LEAST_TREND:
+            return False
+        return all(condition in conditions for condition in self.conditions)
 
     @property
     def metrics(self) -> list[str]:

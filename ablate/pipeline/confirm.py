@@ -1,12 +1,14 @@
 """A confirmation repeats on unseen seeds what a study decided; it reports in `results/<study>@confirm/`.
 
 Its variants and claims are those that were decided, its settings those that were chosen, or tuned again where tuning
-chose them: a family of its own, whose outcome was not used to choose it. Of a design that crosses its factors it has
-all cells, since a main effect is a mean over them: without some it would be another effect.
+chose them: a family of its own, whose outcome was not used to choose it. What is decided on each condition, or on
+every one, is judged on those alone that are asked for. Of a design that crosses its factors it has all cells, since a
+main effect is a mean over them: without some it would be another effect.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import assert_never
 
 from ablate.analysis.family import Levels, crossed_levels
 from ablate.analysis.judge import DECIDED
@@ -18,6 +20,7 @@ from ablate.core.facts import BASELINE, Claim, StudyFacts
 from ablate.core.names import confirmed
 from ablate.core.spelling import spelled
 from ablate.pipeline.reports.reported import as_reported
+from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder
 from ablate.report.tables.verdicts import planned_rows
 from ablate.session.options import Options
@@ -44,6 +47,7 @@ def restrict_to_confirmed(
     name = confirmed(study.config.name)
     if name is None:
         return study, stages
+    study = study.judged_on(_tasks_asked_for(study, options))
     report = StudyFolder(options.results_folder, name)
     if not report.has_trials:
         raise AblateError(f"{report.path}: has no report that could be confirmed; run {report.name} first")
@@ -66,17 +70,35 @@ def restrict_to_confirmed(
     return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
 
 
+def _tasks_asked_for(study: Study, options: Options) -> list[str]:
+    """Returns the tasks on which a confirmation is judged: those asked for, where a verdict is about each of them.
+
+    One about a mean over conditions is repeated by all of them alone. Raises `StudyError` for an unknown one.
+    """
+    asked = [cell.task for cell in requested(study.cells(), conditions=options.condition)]
+    match study.config.over:
+        case "each" | "every":
+            return [*dict.fromkeys(asked)]
+        case "mean" | "sample":
+            return study.tasks
+        case _:
+            assert_never(study.config.over)
+
+
 def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
     """Returns the claims that a report decided, but for those on what is measured without training."""
     decided = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
     return [claim for claim in study.claims if claim.hash in decided and not is_measured(claim)]
 
 
-def _decided_comparisons(report: StudyFolder, facts: StudyFacts) -> set[tuple[str, str]]:
-    """Returns the (variant, baseline) pairs that a report decided on the primary metric."""
+def _decided_comparisons(
+    report: StudyFolder, facts: StudyFacts, tasks: Collection[str]
+) -> set[tuple[str, str]]:
+    """Returns the (variant, baseline) pairs that a report decided on the primary metric, on these tasks or over all."""
+    places = {facts.over.form, *tasks}
     pairs: set[tuple[str, str]] = set()
     for row in planned_rows(report.comparisons()):
-        if row["metric"] == facts.metric and row["verdict"] in DECIDED:
+        if row["metric"] == facts.metric and row["verdict"] in DECIDED and row["task"] in places:
             pairs.add((row["variant"], row["baseline"]))
     return pairs
 
@@ -86,7 +108,7 @@ def _restricted(
 ) -> Study:
     """Returns a study with the variants and claims that its report decided, on unseen seeds."""
     facts = report.facts()
-    comparisons = _decided_comparisons(report, facts)
+    comparisons = _decided_comparisons(report, facts, study.judged_tasks)
     if not comparisons and not claims:
         raise NothingDecided(
             f"Nothing to confirm: {report.path} has decided no comparison on {spelled(facts.metric)} and no claim."
@@ -108,8 +130,8 @@ def _restricted(
     if claims:
         decided.append(counted(len(claims), "claim"))
     notes = [
-        f"repeats on seeds {in_words(seeds.values)} what {report.name} decided on seeds {in_words(facts.seeds)} "
-        f"({joined(decided)}){_settings_in_words(study, facts)}, as a family of its own",
+        f"repeats{_tasks_in_words(study)} on seeds {in_words(seeds.values)} what {report.name} decided on seeds "
+        f"{in_words(facts.seeds)} ({joined(decided)}){_settings_in_words(study, facts)}, as a family of its own",
         *_notes_on_cells(cells),
         *_notes_on_examples(study, report),
     ]
@@ -166,6 +188,13 @@ def unseen_seeds(
     return SeedsSection.of(start, count)
 
 
+def _tasks_in_words(study: Study) -> str:
+    """Says on which tasks alone a study is confirmed; nothing where it is on all."""
+    if len(study.judged_tasks) == len(study.tasks):
+        return ""
+    return f" on {joined([*study.judged_tasks])} alone, of {len(study.tasks)} conditions,"
+
+
 def _settings_in_words(study: Study, facts: StudyFacts) -> str:
     """Says where the settings of a confirmation come from; nothing where the study file gives them."""
     if study.selection.by:
@@ -188,9 +217,10 @@ def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
     """Says in which conditions a confirmation has examples of the study that it confirms."""
     conditions_by_note: dict[str, list[str]] = {}
     baseline = study.variants[0]
-    for task, config, described in zip(study.tasks, baseline.configs, study.describe(baseline), strict=True):
-        pool = described.sampling.pool
-        stated = study.workload.stated(config, study.metric)
+    descriptions = study.describe(baseline)
+    for task, index in study.judged_tasks.items():
+        pool = descriptions[index].sampling.pool
+        stated = study.workload.stated(baseline.configs[index], study.metric)
         if stated is not None and stated.test == NOT_STATED:
             note = "over seeds; the task does not say whether the test examples are new, too"
         elif pool == "fresh":
@@ -202,6 +232,6 @@ def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
 
     notes: list[str] = []
     for note, conditions in conditions_by_note.items():
-        where = f" on {joined(conditions)}" if len(conditions) < len(study.tasks) else ""
+        where = f" on {joined(conditions)}" if len(conditions) < len(study.judged_tasks) else ""
         notes.append(f"confirms{where} {note}")
     return notes

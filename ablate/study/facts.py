@@ -57,13 +57,17 @@ def facts_of(
 
 
 def _over(study: Study) -> Over:
-    """Returns how the conditions of a study are taken together."""
+    """Returns how the conditions of a study are taken together, where it has several."""
     config = study.config
+    if len(study.judged_tasks) == 1:
+        return Over()
     sizes: dict[str, float] = {}
     if config.along is not None:
-        for name, of_condition in zip(study.tasks, study.variants[0].configs, strict=True):
-            sizes[name] = float(value_at(of_condition, config.along))
-    return Over(config.over, config.along or "", sizes, dict(config.scale))
+        configs = study.variants[0].configs
+        for name, index in study.judged_tasks.items():
+            sizes[name] = float(value_at(configs[index], config.along))
+    scales = {name: scale for name, scale in config.scale.items() if name in study.judged_tasks}
+    return Over(config.over, config.along or "", sizes, scales)
 
 
 def _task_facts(study: Study) -> list[TaskFacts]:
@@ -71,7 +75,8 @@ def _task_facts(study: Study) -> list[TaskFacts]:
     described = [study.describe(variant) for variant in study.variants]
     configs = study.variants[0].configs
     tasks: list[TaskFacts] = []
-    for task, config, baseline, *others in zip(study.tasks, configs, *described, strict=True):
+    for task, index in study.judged_tasks.items():
+        baseline, *others = [descriptions[index] for descriptions in described]
         stability: dict[str, Metric] = {}
         # Some other variant may have attention where the baseline has none.
         for description in (*others, baseline):
@@ -83,7 +88,7 @@ def _task_facts(study: Study) -> list[TaskFacts]:
             sampling=baseline.sampling,
             stability=stability,
             constants={name: dict(values) for name, values in baseline.constants.items()},
-            stated=study.workload.stated(config, study.metric),
+            stated=study.workload.stated(configs[index], study.metric),
         )
         tasks.append(facts)
     return tasks

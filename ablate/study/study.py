@@ -68,6 +68,8 @@ class Study:
     notes: Sequence[str] = ()
     # What the options of its run change of the study as written.
     overrides: Sequence[str] = ()
+    # The tasks on which it is judged; empty: all of them.
+    asked_tasks: Collection[str] = ()
     # Variants that are not judged, since the run did not search for them.
     not_judged: list[str] = dataclasses.field(default_factory=list)
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
@@ -90,12 +92,21 @@ class Study:
         of_baseline = self.describe(self.variants[0])
         return next(iter(of_baseline[0].metrics))
 
+    @property
+    def judged_tasks(self) -> dict[str, int]:
+        """The tasks on which it is judged → the index of each in `tasks` and `Variant.configs`."""
+        return {
+            task: index
+            for index, task in enumerate(self.tasks)
+            if not self.asked_tasks or task in self.asked_tasks
+        }
+
     def on(self, task: str) -> str:
         """Returns ` on TASK` where the study has several tasks or conditions, else nothing."""
         return f" on {task}" if len(self.tasks) > 1 else ""
 
     def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
-        """Returns a cell for each variant, task and seed, of the seeds of the study or of others.
+        """Returns a cell for each variant, judged task and seed, of the seeds of the study or of others.
 
         They come seed by seed, so that the first blocks are complete early.
         """
@@ -103,7 +114,7 @@ class Study:
             seeds = self.config.seeds.values
         places: list[_Place] = []
         for variant in self.variants:
-            for task_index, task in enumerate(self.tasks):
+            for task, task_index in self.judged_tasks.items():
                 places.append(self._place(variant, task, task_index))
         cells: list[Cell] = []
         for seed_index, seed in enumerate(seeds):
@@ -182,6 +193,11 @@ class Study:
             selection=selection,
             _described={},
         )
+
+    def judged_on(self, tasks: Collection[str]) -> Study:
+        """Returns the study with these tasks alone, and without the claims that name another or need more of them."""
+        claims = [claim for claim in self.claims if claim.is_told_by(tasks)]
+        return dataclasses.replace(self, asked_tasks=tasks, claims=claims)
 
     def reporting(self, name: str, overrides: Sequence[str]) -> Study:
         """Returns the study under the name of its report, with what its run changes."""

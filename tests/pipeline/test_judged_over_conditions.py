@@ -50,7 +50,7 @@ def test_the_tables_stand_beside_the_verdicts_and_go_with_them(tmp_path):
 def test_claims_alone_are_listed_confirmed_and_followed(tmp_path, monkeypatch, family, count):
     monkeypatch.chdir(tmp_path)
     folder = judged(tmp_path, ALONG, family)
-    decided = _decided_comparisons(folder, folder.facts())
+    decided = _decided_comparisons(folder, folder.facts(), ["short"])
     assert decided == ({("a", "baseline")} if family == "all" else set())
     (row,) = overview(tmp_path).rows
     assert row["verdicts"] == count

@@ -49,8 +49,9 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
 def advice(study: Study) -> list[str]:
     """Returns what the workload says of the baseline on each task that it will likely not learn; of many the first."""
     sentences: list[str] = []
-    for task, config in zip(study.tasks, study.variants[0].configs, strict=True):
-        sentences += [f"{task or 'the baseline'} {text}" for text in study.workload.advice(config)]
+    configs = study.variants[0].configs
+    for task, index in study.judged_tasks.items():
+        sentences += [f"{task or 'the baseline'} {text}" for text in study.workload.advice(configs[index])]
     if len(sentences) <= MOST_ADVICE:
         return sentences
     return [f"{sentences[0]}; likewise {len(sentences) - 1} other conditions"]
@@ -69,7 +70,9 @@ def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
     if metric.margin is None or not chooses:
         return []
     lines: list[str] = []
-    for task, described in zip(study.tasks, study.describe(study.variants[0]), strict=True):
+    descriptions = study.describe(study.variants[0])
+    for task, index in study.judged_tasks.items():
+        described = descriptions[index]
         examples = described.validation
         if not examples or not described.metrics[study.metric].resolution:
             continue
