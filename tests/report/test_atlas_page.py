@@ -15,7 +15,7 @@ from ablate.records.tables import read_csv
 from ablate.report.atlas.page import PAGE_FILE, PICTURE, write_atlas
 from ablate.report.atlas.published import published_studies, published_study
 from ablate.report.atlas.registry import REGISTRY, RegistryRow
-from ablate.report.atlas.tables import is_out_of_reach, verdicts_in_conditions
+from ablate.report.atlas.tables import claims_table, is_out_of_reach, verdicts_in_conditions
 from ablate.report.words import level_word
 
 NAMES = ("short", "middle", "long")
@@ -81,6 +81,17 @@ def test_a_claim_has_a_verdict_in_each_condition(tmp_path):
 def test_a_study_without_conditions_has_one(tmp_path):
     (only, _) = published_study(publish(tmp_path, "made", [[0.01], [0.02], [0.03]], "each")).claims
     assert verdicts_in_conditions(only) == "short"
+
+
+def test_the_difference_of_a_claim_names_its_condition_where_there_are_several(tmp_path):
+    several = published_study(publish(tmp_path / "several", "made"))
+    alone = published_study(publish(tmp_path / "alone", "made", [[0.01], [0.02], [0.03]], "each"))
+    differences = {}
+    for name, study in (("several", several), ("alone", alone)):
+        for row in claims_table(study, study.claims).rows:
+            differences.setdefault(name, []).append(row["difference"])
+    assert all(difference.endswith("] in short") for difference in differences["several"])
+    assert all(difference.endswith("]") for difference in differences["alone"])
 
 
 @pytest.mark.parametrize(

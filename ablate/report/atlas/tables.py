@@ -74,18 +74,25 @@ def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Tab
 
 def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]:
     """Returns what a table says of a claim, by column."""
-    row = vars(claim.row)
     is_open = claim.row.verdict == "inconclusive"
     return {
         "id": claim.id,
         "claim": text(short_claim(claim.row.claim, study.facts)),
         "verdict": claim.verdict,
         "conditions": verdicts_in_conditions(claim),
-        "difference": difference_of(row, direction_of(study.facts, claim.row.task, claim.row.metric)),
+        "difference": _difference_where_it_decides(study, claim),
         "n": count(claim.row.n),
         "level": levels_in_words([claim.level]),
         "reason": reason_in_words(study, claim) if is_open else "",
     }
+
+
+def _difference_where_it_decides(study: PublishedStudy, claim: PublishedClaim) -> str:
+    """Returns the difference of a claim and, of several conditions, the one that decides it, whose difference it is."""
+    difference = difference_of(vars(claim.row), direction_of(study.facts, claim.row.task, claim.row.metric))
+    if len(claim.in_conditions) == 1:
+        return difference
+    return message("atlas.difference", difference, claim.row.task)
 
 
 def verdicts_in_conditions(claim: PublishedClaim) -> str:
