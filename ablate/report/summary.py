@@ -27,6 +27,10 @@ MAX_ROWS = 14
 """The variants of the picture; those nearest to the baseline are left to the report."""
 
 
+PAUSED = 20
+"""How many times the usual time a trial takes from which it is taken for paused."""
+
+
 @dataclass(frozen=True)
 class Spent:
     """What a study cost: its trainings, those of tuning among them, and their seconds on one core."""
@@ -48,12 +52,23 @@ def spent(evidence: Evidence) -> Spent:
     timed = [frame for frame in frames if "train_seconds" in frame]
     # A setting that a search tried was trained on several seeds.
     trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in timed)
-    seconds = sum(float(pd.to_numeric(frame["train_seconds"]).sum()) for frame in timed)
+    seconds = sum(float(_seconds_at_work(frame).sum()) for frame in timed)
     if "train_seconds" in evidence.trials and len(evidence.trials):
         untimed = _untimed(frames)
         trainings += untimed
-        seconds += untimed * float(evidence.trials["train_seconds"].mean())
+        seconds += untimed * float(_seconds_at_work(evidence.trials).mean())
     return Spent(trainings, seconds)
+
+
+def _seconds_at_work(frame: pd.DataFrame) -> pd.Series:
+    """Returns the time of each row of a frame of trials.
+
+    One that took more than `PAUSED` times the median of its variant on its task counts as the median: its machine slept
+    meanwhile.
+    """
+    seconds = pd.to_numeric(frame["train_seconds"])
+    usual = seconds.groupby([frame["variant"], frame["task"]]).transform("median")
+    return seconds.where(~(seconds > PAUSED * usual), usual)
 
 
 def _untimed(frames: Sequence[pd.DataFrame]) -> int:

@@ -79,10 +79,21 @@ def test_it_has_the_size_of_a_readme_one_axis_and_no_legend(picture):
 def test_what_a_study_spent_counts_each_seed_of_a_setting():
     evidence = study(claims=False, num_seeds=2, trouble=False)
     trials = evidence.trials.assign(train_seconds=3.0)
-    search = pd.DataFrame({"seeds": [3, 3], "train_seconds": [9.0, 6.0]})
+    search = pd.DataFrame({"variant": "a", "task": "t", "seeds": [3, 3], "train_seconds": [9.0, 6.0]})
     kept = pd.DataFrame({"value": [1.0]})
     found = spent(replace(evidence, trials=trials, frames={"search": search, "speed": kept}))
     assert found == Spent(len(trials) + 6, 3.0 * len(trials) + 15.0)
+
+
+def test_a_trial_during_which_the_machine_slept_counts_as_the_others_of_its_variant():
+    evidence = study(claims=False, num_seeds=5, trouble=False)
+    of_variant = evidence.trials["variant"].astype("category").cat.codes
+    trials = evidence.trials.assign(train_seconds=3.0 + of_variant)
+    usual = spent(replace(evidence, trials=trials))
+    trials.loc[trials.index[7], "train_seconds"] += 2600.0
+    assert spent(replace(evidence, trials=trials)) == usual
+    trials.loc[trials.index[7], "train_seconds"] = 12.0  # A slow trial is none of a machine that slept.
+    assert spent(replace(evidence, trials=trials)).seconds > usual.seconds
 
 
 def test_trials_whose_time_is_not_kept_count_as_the_mean_of_those_that_are_judged():
