@@ -150,10 +150,7 @@ def outlook(
 
     pairs: the comparisons, each of two groups of variants. evidence: known runs, also under other seeds.
     """
-    metric = task.metrics[name]
-    if terms.detect is not None and metric.span is not None and terms.detect > metric.span:
-        # The metric can show no such difference.
-        terms = replace(terms, detect=None)
+    terms = _in_range(terms, task.metrics[name])
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
         return _outlook_by_rate(task, name, terms)
     return Outlook(
@@ -186,9 +183,17 @@ def outlook_of_mean(
             prospects.append(Prospect(pair.name, why=str(Reason("pairs")), against=pair.against))
             continue
         contrast, unit = found
-        prospect = _prospect(pair.name, contrast, terms.divided_by(unit)).times(unit)
+        terms_of_mean = _in_range(terms.divided_by(unit), contrast.metric)
+        prospect = _prospect(pair.name, contrast, terms_of_mean).times(unit)
         prospects.append(replace(prospect, against=pair.against))
     return Outlook(MEAN, name, terms.margin, by_rate=False, prospects=prospects, conditions=len(tasks))
+
+
+def _in_range(terms: Terms, metric: Metric) -> Terms:
+    """Returns the terms without the difference to be detected where a metric can show no such difference."""
+    if terms.detect is not None and metric.span is not None and terms.detect > metric.span:
+        return replace(terms, detect=None)
+    return terms
 
 
 def _contrast_of_mean(

@@ -190,6 +190,19 @@ def test_a_plan_of_a_mean_promises_no_difference_beyond_the_range():
     assert [prospect.detectable for prospect in outlook.prospects] == [np.inf]
 
 
+@pytest.mark.parametrize(("detect", "is_told"), [(90.0, True), (110.0, False)])
+def test_a_plan_of_a_mean_names_no_seeds_for_a_difference_beyond_the_range(detect, is_told):
+    differences = np.stack([1.0 + 3 * Z, 0.5 + 3 * np.roll(Z, 1), 0.7 + 3 * np.roll(Z, 2)], axis=1)
+    evidence = study_over(differences, "mean", metric=PERCENT, noise=1.0, margin=1.0)
+    evidence.trials["score"] += 50
+    facts = evidence.facts
+    terms = Terms(n=6, alpha=ALPHA, margin=1.0, detect=detect)
+    (prospect,) = outlook_of_mean(
+        facts.tasks, "score", planned_pairs(facts), evidence, terms, facts.over.scales
+    ).prospects
+    assert (prospect.seeds is not None) == is_told
+
+
 def test_a_claim_on_two_conditions_of_which_one_has_no_runs_is_open():
     more = replace(
         claim("beats", metric="score"),
