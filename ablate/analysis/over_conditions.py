@@ -175,7 +175,7 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
     supported = [verdict for verdict, p_values in p_by_verdict.items() if max(p_values) <= alpha]
     verdict = supported[0] if supported else _nearest(p_by_verdict, alpha)
     rows = [row(one.estimate, one.margin, alpha) for one in conditions]
-    deciding = _furthest_from(verdict, p_by_verdict, rows)
+    deciding = _deciding_index(verdict, p_by_verdict, rows)
     better = sum(p <= alpha for p in p_by_verdict["better"])
     worse = sum(p <= alpha for p in p_by_verdict["worse"])
     reason = Reason("varies") if better and worse else rows[deciding].reason or Reason("open")
@@ -192,27 +192,28 @@ def judge_every(conditions: Sequence[InCondition], alpha: float = ALPHA) -> Ever
     )
 
 
-def _furthest_from(
+def _deciding_index(
     verdict: Verdict, p_by_verdict: Mapping[Verdict, Sequence[float]], rows: Sequence[Row]
 ) -> int:
     """Returns the index of the condition with the largest p for `verdict`.
 
-    Of several (as at p = 1): one that is blocked (`_is_blocked`), else that with the smallest p for another verdict.
+    Of several (as at p = 1): one that tells nothing (`_tells_nothing`), else that with the smallest p for another
+    verdict.
     """
 
     def distance(index: int) -> tuple[float, bool, float]:
         """Returns how far a condition is from the verdict: the larger, the further."""
         others = [p_values[index] for other, p_values in p_by_verdict.items() if other != verdict]
         p = p_by_verdict[verdict][index]
-        return p, _is_blocked([p, *others], rows[index].reason), -min(others)
+        return p, _tells_nothing([p, *others], rows[index].reason), -min(others)
 
     return max(range(len(rows)), key=distance)
 
 
-def _is_blocked(p_values: Sequence[float], reason: Reason | None) -> bool:
+def _tells_nothing(p_values: Sequence[float], reason: Reason | None) -> bool:
     """Returns whether all p are 1 and the reason is more than uncertainty: not `open`, `noise` or `slack`.
 
-    It does not say that more seeds are in vain: with `few` or `rivals` they may help. p_values: two-sided, one for each
+    More seeds may still help, as with `few` or `rivals`. p_values: two-sided, one for each
     decision. reason: None where something is decided.
     """
     return min(p_values) == 1.0 and reason is not None and reason.code not in ("open", "noise", "slack")
@@ -277,13 +278,13 @@ def _deciding(judged: Mapping[str, Judged], outcome: ClaimOutcome) -> str:
     """Returns the name of the condition that decides a claim with this combined outcome.
 
     Refuted: that with the smallest p of refutation. Supported or open: that with the largest p of support; of several
-    that are open, one that is blocked (`_is_blocked`), else that with the smallest p of refutation.
+    that are open, one that tells nothing (`_tells_nothing`), else that with the smallest p of refutation.
     """
 
     def distance(name: str) -> tuple[float, bool, float]:
         """Returns how far an open claim is from its support in a condition: the larger, the further."""
         one = judged[name]
-        return one.supported, _is_blocked([one.supported, one.refuted], one.why), -one.refuted
+        return one.supported, _tells_nothing([one.supported, one.refuted], one.why), -one.refuted
 
     match outcome:
         case "refuted":

@@ -28,10 +28,10 @@ from ablate.analysis.power import (
     ALPHA,
     POWER,
     detectable,
-    equivalence_power,
     smallest,
     t_interval,
     t_p_above,
+    tost_power,
 )
 from ablate.core.reason import Block, Interval
 
@@ -263,12 +263,12 @@ class Differences:
         """Returns the probability that n ≥ 2 seeds show a true `effect` to lie inside (−`margin`, `margin`).
 
         The least over the standard errors; margin and effect in units of the differences. `alpha` is two-sided, unlike
-        that of `power.equivalence_power`: each side is tested at half of it.
+        that of `power.tost_power`: each side is tested at half of it.
         """
         powers = []
         for error in self.errors_at(n):
             sd = math.sqrt(n) * error.se
-            powers.append(equivalence_power(margin / sd, n, effect / sd, alpha / 2, error.df))
+            powers.append(tost_power(margin / sd, n, effect / sd, alpha / 2, error.df))
         return min(powers)
 
 

@@ -23,7 +23,7 @@ LEAST_PAIRS = 3
 MAX_SEEDS = 1000
 """The largest number of seeds that is given; more are infinite."""
 
-# Of the Gauss–Legendre rule on [−1, 1], by which `equivalence_power` integrates.
+# Of the Gauss–Legendre rule on [−1, 1], by which `tost_power` integrates.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
@@ -92,17 +92,17 @@ def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> flo
     return detectable(n - 1, alpha, power) / math.sqrt(n)
 
 
-def equivalence_power(
-    margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA, df: float | None = None
+def tost_power(
+    margin: float, n: int, effect: float = 0.0, one_sided: float = ALPHA, df: float | None = None
 ) -> float:
     """Returns the probability that paired TOST finds a true `effect` inside (−`margin`, `margin`).
 
-    Each side is tested at `alpha`. Margin and effect in units of σ_d; n ≥ 2 pairs. df: the degrees of freedom of the
-    standard error; None: n − 1.
+    Each side is tested at the level `one_sided`. Margin and effect in units of σ_d; n ≥ 2 pairs. df: the degrees of
+    freedom of the standard error; None: n − 1.
     """
     df = n - 1 if df is None else df
     # TOST rejects where |mean| < margin − s·t/√n: given s, a range of a normal mean; none above `widest`.
-    t = t_quantile(alpha, df)
+    t = t_quantile(one_sided, df)
     root = math.sqrt(n)
     widest = margin * root / t
     low, high = np.sqrt(2 * special.gammaincinv(df / 2, [1e-12, 1 - 1e-12]) / df)

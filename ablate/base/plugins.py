@@ -132,7 +132,7 @@ def add_loaded_modules(names: Iterable[str], before: Collection[str]) -> None:
         _loaded[module] = _with_digest(Path(plugin.path), {**plugin.files, **users_modules(before)})
 
 
-def no_plugin(path: Path) -> str | None:
+def why_no_plugin(path: Path) -> str | None:
     """Returns why a path cannot be a plugin, in words that follow its name; None where it may be one.
 
     Only the name, the kind and the size are looked at: it must exist, be a plain file of at most `MAX_BYTES`, and end
@@ -190,7 +190,7 @@ def load_plugins(paths: Iterable[Path]) -> None:
     # Built-in parts first, so that a plugin that takes the name of one is what is refused.
     CATALOGUE.load_builtin()
     for path in paths:
-        rule = no_plugin(path)
+        rule = why_no_plugin(path)
         if rule:
             hint = "Name a Python file; `ablate plan` checks a study"
             raise AblateError(str(Problem(rule, hint=hint, source=str(path))))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ablate.base.datafile import FOLDER
 from ablate.base.errors import StudyError, listed, nearest
-from ablate.base.plugins import FAILS, no_plugin, plugin_fault
+from ablate.base.plugins import FAILS, plugin_fault, why_no_plugin
 from ablate.base.registry import CATALOGUE
 from ablate.core import names
 from ablate.core.workload import Workload
@@ -82,7 +82,7 @@ def _load_plugin(document: Document, folder: Path, name: str, index: int, stems:
     """Loads one plugin, or reports why not; adds its stem to `stems`, those before it."""
     at: PathKey = ("plugins", index)
     file = folder / name
-    rule = no_plugin(file)
+    rule = why_no_plugin(file)
     if rule:
         document.refuse(at, rule, name, "a Python file, relative to the study")
         return

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.power import detectable_effect, difference_power, equivalence_power, smallest
+from ablate.analysis.power import detectable_effect, difference_power, smallest, tost_power
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 20, 100, 1000])
@@ -16,11 +16,9 @@ def test_detectable_effect_has_the_power_it_promises(n, alpha):
 @pytest.mark.parametrize(("m", "seeds"), [(1, (44, 21, 13, 7, 5)), (8, (69, 33, 20, 11, 8))])
 def test_equivalence_power_of_the_table(m, seeds):
     for margin, n in zip((0.5, 0.75, 1.0, 1.5, 2.0), seeds, strict=True):
-        assert smallest(lambda k, x=margin: equivalence_power(x, k, alpha=0.025 / m) >= 0.8) == n
+        assert smallest(lambda k, x=margin: tost_power(x, k, one_sided=0.025 / m) >= 0.8) == n
         assert (
-            equivalence_power(margin, n, alpha=0.025 / m)
-            >= 0.8
-            > equivalence_power(margin, n - 1, alpha=0.025 / m)
+            tost_power(margin, n, one_sided=0.025 / m) >= 0.8 > tost_power(margin, n - 1, one_sided=0.025 / m)
         )
 
 
@@ -35,14 +33,14 @@ def test_equivalence_power_matches_simulation():
         x = rng.normal(effect, 1, (40_000, n))
         half = stats.t.isf(0.05, n - 1) * x.std(1, ddof=1) / math.sqrt(n)
         share = ((x.mean(1) - half > -margin) & (x.mean(1) + half < margin)).mean()
-        assert equivalence_power(margin, n, effect) == pytest.approx(share, abs=0.01)
+        assert tost_power(margin, n, effect) == pytest.approx(share, abs=0.01)
 
 
 def test_equivalence_is_declared_at_most_at_alpha_on_the_margin():
-    assert equivalence_power(1.0, 200, effect=1.0) == pytest.approx(0.05, abs=1e-3)
-    assert equivalence_power(0.1, 3) < 0.05
-    assert equivalence_power(1e-9, 3) == pytest.approx(0.0, abs=1e-6)
+    assert tost_power(1.0, 200, effect=1.0) == pytest.approx(0.05, abs=1e-3)
+    assert tost_power(0.1, 3) < 0.05
+    assert tost_power(1e-9, 3) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_hopeless_numbers_of_seeds_are_infinite():
-    assert smallest(lambda n: equivalence_power(0.01, n) >= 0.8) == math.inf
+    assert smallest(lambda n: tost_power(0.01, n) >= 0.8) == math.inf

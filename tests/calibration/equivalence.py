@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ablate.analysis.power import POWER, equivalence_power, smallest
+from ablate.analysis.power import POWER, smallest, tost_power
 
 from .check import Check, Place, frequency
 from .judging import verdicts
@@ -26,10 +26,10 @@ def equivalence(rng: np.random.Generator, place: Place) -> Iterator[Check]:
         yield frequency(what, found(n, margin, side * margin), {"n": n, "margin": margin, "side": side})
     for margin, n in SEEDS.items():
         setting = {"n": n, "margin": margin}
-        less = float(found(n, margin, 0.0).mean()) - equivalence_power(margin, n, alpha=0.025)
+        less = float(found(n, margin, 0.0).mean()) - tost_power(margin, n, one_sided=0.025)
         what = "No difference: share of `equivalent`, less the power that the package states"
         yield Check(what, setting, less, -0.02, 0.02, place.studies)
-        less = smallest(lambda k, m=margin: equivalence_power(m, k, alpha=0.025) >= POWER) - n
+        less = smallest(lambda k, m=margin: tost_power(m, k, one_sided=0.025) >= POWER) - n
         yield Check(
             "Seeds for equivalence with a power of 80 %, less those of METHODS §3", setting, less, 0.0, 0.0
         )
