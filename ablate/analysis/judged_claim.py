@@ -14,7 +14,7 @@ from ablate.analysis.looks import Look
 from ablate.analysis.over_conditions import EveryClaim, claim_in_every
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.power import ALPHA
-from ablate.analysis.seeds_to_settle import ToShow, with_needed_seeds_of_claim
+from ablate.analysis.seeds_to_settle import SettlingTest, with_needed_seeds_of_claim
 from ablate.core.facts import Claim, ClaimKind, is_likeness
 from ablate.core.improving_side import ImprovingSide
 from ablate.core.reason import Reason
@@ -194,17 +194,25 @@ class JudgedClaim:
             return why
         if at.is_seedless and why == Reason("open"):
             return Reason("seedless")
-        return with_needed_seeds_of_claim(why, [self._to_show(one) for one in self.places])
+        return with_needed_seeds_of_claim(why, [self._settling_test(one) for one in self.places])
 
-    def _to_show(self, at: ClaimAt) -> ToShow:
-        """Returns what a place must show to support the claim or, where its mean speaks against it, to refute it."""
-        mean = at.estimate.mean
-        likeness = is_likeness(self.claim.kind)
-        margin, x, supports = _to_be_shown(self.claim.kind, at.x, mean)
-        # Of several places one refutes a claim at its share of the level.
-        alpha = at.judged.alpha if supports else at.judged.alpha / len(self.places)
-        barred = [one.reason for one in at.estimate.blocks if one.wholly or (supports and likeness)]
-        return ToShow(at.estimate, alpha, margin, x, supports, next(iter(barred), None))
+    def _settling_test(self, at: ClaimAt) -> SettlingTest:
+        """Returns the test that would settle the claim at a place, if the true difference is the observed one.
+
+        A refutation at one of several places is tested at α over their number. What blocks an estimate wholly is an
+        obstacle to both, any other block to the support of a likeness.
+        """
+        margin, other_than, supports = _settling_bounds(self.claim.kind, at.x, at.estimate.mean)
+        needs_likeness = supports and is_likeness(self.claim.kind)
+        obstacles = [block.reason for block in at.estimate.blocks if block.wholly or needs_likeness]
+        return SettlingTest(
+            at.estimate,
+            at.judged.alpha if supports else at.judged.alpha / len(self.places),
+            margin,
+            other_than,
+            supports,
+            obstacle=obstacles[0] if obstacles else None,
+        )
 
 
 def _repeats_runs(estimate: Estimated) -> bool:
@@ -213,12 +221,11 @@ def _repeats_runs(estimate: Estimated) -> bool:
     return isinstance(differences, Differences) and differences.unit in RUNS
 
 
-def _to_be_shown(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None, bool]:
-    """Returns the margin within which a difference must be shown to lie, and the value from which it must differ, to
-    settle a claim; and whether it then supports the claim, and does not refute it.
+def _settling_bounds(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None, bool]:
+    """Returns the margin and the number of the test that settles a claim, as `SettlingTest` has them, one of them None;
+    and True if passing it supports the claim, False if it refutes it.
 
-    Both are in the units of the estimate, and one of them is None. x: the number in the claim. mean: that of the
-    difference, which is taken to be the true one.
+    x: the number in the claim. mean: the observed difference. All are in the units of the estimate.
     """
     match kind:
         case "beats" | "interaction" | "gains":

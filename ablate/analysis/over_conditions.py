@@ -197,8 +197,8 @@ def _deciding_index(
 ) -> int:
     """Returns the index of the condition with the largest p for `verdict`.
 
-    Of several (as at p = 1): one that tells nothing (`_tells_nothing`), else that with the smallest p for another
-    verdict.
+    Among equals, as at p = 1: one that tells nothing (`_tells_nothing`), as its reason is the one to mend; else that
+    with the smallest p for another verdict.
     """
 
     def distance(index: int) -> tuple[float, bool, float]:
@@ -213,8 +213,7 @@ def _deciding_index(
 def _tells_nothing(p_values: Sequence[float], reason: Reason | None) -> bool:
     """Returns whether all p are 1 and the reason is more than uncertainty: not `open`, `noise` or `slack`.
 
-    More seeds may still help, as with `few` or `rivals`. p_values: two-sided, one for each
-    decision. reason: None where something is decided.
+    p_values: two-sided, one for each verdict. reason: None where something is decided.
     """
     return min(p_values) == 1.0 and reason is not None and reason.code not in ("open", "noise", "slack")
 

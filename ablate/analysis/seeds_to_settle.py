@@ -14,67 +14,75 @@ from ablate.core.reason import Reason
 
 
 @dataclass(frozen=True)
-class ToShow:
-    """What an estimate must be shown to be, in its units, for a verdict to be settled: either of two is enough."""
+class SettlingTest:
+    """The tests of an estimate, in its units, either of which settles a verdict on it."""
 
     estimate: Estimated
     alpha: float
     margin: float | None = None
-    """The difference is to be shown to lie within ±`margin`; None where that settles nothing."""
-    x: float | None = 0.0
-    """The difference is to be shown to be other than `x`; None where that settles nothing."""
+    """The difference lies within ±`margin`; None: that is not tested."""
+    other_than: float | None = 0.0
+    """The difference is other than this number; None: that is not tested."""
     supports: bool = True
-    """Whether that would support a claim, and not refute it."""
-    barred: Reason | None = None
-    """Why it cannot be shown, whatever the seeds; None where it can."""
+    """Whether passing supports the claim; else it refutes it."""
+    obstacle: Reason | None = None
+    """Why it cannot be passed, whatever the seeds; None where it can."""
 
 
 def with_needed_seeds(
     why: Reason | None, estimate: Estimated, *, alpha: float, margin: float | None, x: float | None = 0.0
 ) -> Reason | None:
-    """Returns the reason of an open verdict with the number of seeds that would settle it.
+    """Returns the reason of an open verdict on one estimate with the number of seeds that would settle it.
 
-    They settle whether the difference is other than `x`, or lies within `margin`, both in the units of the estimate;
-    None leaves out either. Any other reason is returned as it is, and so is that of a rate or of fewer than three
-    pairs, which tell of no number of seeds. Of folds no number settles anything.
+    They settle whether the difference is other than `x`, or lies within ±`margin`, both in the units of the estimate;
+    None leaves out either. Other reasons are as in `with_needed_seeds_of_claim`.
     """
-    return with_needed_seeds_of_claim(why, [ToShow(estimate, alpha, margin, x)])
+    return with_needed_seeds_of_claim(why, [SettlingTest(estimate, alpha, margin, x)])
 
 
-def with_needed_seeds_of_claim(why: Reason | None, to_show: Sequence[ToShow]) -> Reason | None:
-    """Returns the reason of an open claim with the number of seeds that would settle it at all its places together.
+def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]) -> Reason | None:
+    """Returns the reason of an open claim with the number of seeds that would settle it.
 
-    It is supported where all places support it, and refuted where one refutes it. why: the reason of the place that
-    decides; what else is returned, as by `with_needed_seeds`. to_show: a place each; at least one.
+    Where the means of all places support the claim, all must pass: the largest number counts. Where some speak against
+    it, one of these refutes it: the smallest counts. Returned are
+
+        why                   as it is, if it is no `open`; and for rates, or fewer than three pairs
+        the obstacle          of a place that would have to support the claim and cannot
+        folds                 more folds of the same data are no further evidence
+        examples              no number of seeds is enough while there are so few test examples
+        open, with a number   else; `MAX_SEEDS` + 1 stands for more
+
+    why: the reason of the place that decides. tests: those of each place; at least one.
     """
     if why is None or why.code != "open":
         return why
-    refuting = [one for one in to_show if not (one.supports or one.barred)]
-    barred = [one.barred for one in to_show if one.barred is not None]
-    if barred and not refuting:
-        return barred[0]
-    needed = refuting or to_show
-    differences = []
-    for one in needed:
-        in_place = main_estimate(one.estimate)
-        if not isinstance(in_place, Differences) or in_place.n < LEAST_PAIRS:
+    refuting = [test for test in tests if not test.supports and test.obstacle is None]
+    obstacles = [test.obstacle for test in tests if test.obstacle is not None]
+    if obstacles and not refuting:
+        return obstacles[0]
+    counted = refuting or tests
+    counted_differences: list[Differences] = []
+    for test in counted:
+        differences = main_estimate(test.estimate)
+        if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
             return why
-        differences.append(in_place)
-    unit = differences[0].unit
+        counted_differences.append(differences)
+    unit = counted_differences[0].unit
     if unit == "folds":
-        # More folds of the same data are no further evidence.
         return Reason("folds")
-    together = min if refuting else max
 
-    def seeds_for(differences: Sequence[Differences]) -> float:
-        """Returns the seeds that settle the claim, if the truth were what was observed."""
-        pairs = zip(differences, needed, strict=True)
-        return together(seeds_needed(one, shown.alpha, shown.margin, shown.x) for one, shown in pairs)
+    def seeds_that_settle(observed: Sequence[Differences]) -> float:
+        """Returns the number of seeds, if the true differences are the observed ones."""
+        seeds = [
+            seeds_needed(differences, test.alpha, test.margin, test.other_than)
+            for differences, test in zip(observed, counted, strict=True)
+        ]
+        return min(seeds) if refuting else max(seeds)
 
-    seeds = seeds_for(differences)
+    seeds = seeds_that_settle(counted_differences)
     if math.isfinite(seeds):
         return Reason("open", {unit: seeds})
-    if math.isfinite(seeds_for([one.without_examples() for one in differences])):
+    if math.isfinite(seeds_that_settle([one.without_examples() for one in counted_differences])):
         return Reason("examples")
     return Reason("open", {unit: MAX_SEEDS + 1})
 

@@ -94,7 +94,7 @@ class Claim:
         return [condition for condition in named if condition]
 
     def is_told_by(self, conditions: Collection[str]) -> bool:
-        """Returns whether these conditions of a study, some of all, can tell it."""
+        """Returns whether these conditions suffice to judge the claim."""
         if self.kind == "gains" and len(conditions) < LEAST_TREND:
             return False
         return all(condition in conditions for condition in self.conditions)

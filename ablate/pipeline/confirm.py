@@ -47,7 +47,7 @@ def restrict_to_confirmed(
     name = confirmed(study.config.name)
     if name is None:
         return study, stages
-    study = study.judged_on(_tasks_asked_for(study, options))
+    study = study.judged_on(_tasks_to_confirm(study, options))
     report = StudyFolder(options.results_folder, name)
     if not report.has_trials:
         raise AblateError(f"{report.path}: has no report that could be confirmed; run {report.name} first")
@@ -70,10 +70,11 @@ def restrict_to_confirmed(
     return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
 
 
-def _tasks_asked_for(study: Study, options: Options) -> list[str]:
-    """Returns the tasks on which a confirmation is judged: those asked for, where a verdict is about each of them.
+def _tasks_to_confirm(study: Study, options: Options) -> list[str]:
+    """Returns the tasks, or conditions, on which a confirmation is judged: those that the options ask for.
 
-    One about a mean over conditions is repeated by all of them alone. Raises `StudyError` for an unknown one.
+    A verdict on the mean over conditions, or over a sample of them, needs all: of such a study all are returned. Raises
+    `StudyError` for an unknown one.
     """
     asked = [cell.task for cell in requested(study.cells(), conditions=options.condition)]
     match study.config.over:
@@ -94,7 +95,11 @@ def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
 def _decided_comparisons(
     report: StudyFolder, facts: StudyFacts, tasks: Collection[str]
 ) -> set[tuple[str, str]]:
-    """Returns the (variant, baseline) pairs that a report decided on the primary metric, on these tasks or over all."""
+    """Returns the planned (variant, baseline) pairs that a report decided on the primary metric.
+
+    Decided on one of these tasks or, where verdicts are over conditions, over all of them.
+    """
+    # A row over conditions has their form in the place of a task.
     places = {facts.over.form, *tasks}
     pairs: set[tuple[str, str]] = set()
     for row in planned_rows(report.comparisons()):

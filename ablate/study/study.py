@@ -68,7 +68,7 @@ class Study:
     notes: Sequence[str] = ()
     # What the options of its run change of the study as written.
     overrides: Sequence[str] = ()
-    # The tasks on which it is judged; empty: all of them.
+    # The tasks on which the study is judged; empty: all of them.
     asked_tasks: Collection[str] = ()
     # Variants that are not judged, since the run did not search for them.
     not_judged: list[str] = dataclasses.field(default_factory=list)
@@ -94,7 +94,7 @@ class Study:
 
     @property
     def judged_tasks(self) -> dict[str, int]:
-        """The tasks on which it is judged → the index of each in `tasks` and `Variant.configs`."""
+        """The tasks on which the study is judged, all if none are asked for → their indices in `tasks`."""
         return {
             task: index
             for index, task in enumerate(self.tasks)
@@ -195,7 +195,7 @@ class Study:
         )
 
     def judged_on(self, tasks: Collection[str]) -> Study:
-        """Returns the study with these tasks alone, and without the claims that name another or need more of them."""
+        """Returns the study as judged on some of its tasks, without the claims that name others or need more tasks."""
         claims = [claim for claim in self.claims if claim.is_told_by(tasks)]
         return dataclasses.replace(self, asked_tasks=tasks, claims=claims)
 

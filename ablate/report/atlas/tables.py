@@ -88,7 +88,7 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
 
 
 def _difference_where_it_decides(study: PublishedStudy, claim: PublishedClaim) -> str:
-    """Returns the difference of a claim and, of several conditions, the one that decides it, whose difference it is."""
+    """Returns the difference of a claim, with the name of the deciding condition where it has several."""
     difference = difference_of(vars(claim.row), direction_of(study.facts, claim.row.task, claim.row.metric))
     if len(claim.in_conditions) == 1:
         return difference
@@ -96,8 +96,8 @@ def _difference_where_it_decides(study: PublishedStudy, claim: PublishedClaim) -
 
 
 def verdicts_in_conditions(claim: PublishedClaim) -> str:
-    """Returns the only condition of a claim; of several each with the claim's verdict there and, where it is decided
-    and the condition was trained again, the verdict on fresh seeds.
+    """Returns the name of the only condition of a claim; of several, each with the claim's verdict there and, in those
+    of `repeated_in`, the verdict on fresh seeds.
     """
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task
