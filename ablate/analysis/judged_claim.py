@@ -194,7 +194,8 @@ class JudgedClaim:
             return why
         if at.is_seedless and why == Reason("open"):
             return Reason("seedless")
-        return with_needed_seeds_of_claim(why, [self._settling_test(one) for one in self.places])
+        undecided = [one for one in self.places if one.judged.outcome != "supported"]
+        return with_needed_seeds_of_claim(why, [self._settling_test(one) for one in undecided])
 
     def _settling_test(self, at: ClaimAt) -> SettlingTest:
         """Returns the test that would settle the claim at a place, if the true difference is the observed one.

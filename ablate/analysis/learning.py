@@ -136,7 +136,8 @@ def improving_sides(runs: Runs, variants: Sequence[str], tasks: Sequence[str]) -
 def _all_improving_sides(runs: Runs) -> list[ImprovingSide]:
     """Returns the variants that were still improving when training ended, each with the task."""
     table = _convergence_of(runs)
-    improving = table[table["improving"]]
+    # Without rows the column has no type.
+    improving = table[table["improving"].astype(bool)]
     return [ImprovingSide(*side) for side in zip(improving["variant"], improving["task"], strict=True)]
 
 

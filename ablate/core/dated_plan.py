@@ -49,6 +49,14 @@ class DatedPlan:
     """The claims, each with its hash, its date and whether it is exploratory."""
     known: list[str] = field(default_factory=list)
     """Variants with more than one trial in the store before this plan was dated."""
+    conditions: list[str] = field(default_factory=list)
+    """The conditions, or tasks, of the study on which alone it is judged; empty: all."""
+
+    def shares_conditions(self, other: DatedPlan) -> bool:
+        """Returns whether some condition is judged under both plans, so that they may share trials."""
+        return not (self.conditions and other.conditions) or not {*self.conditions}.isdisjoint(
+            other.conditions
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -65,6 +73,8 @@ class DatedPlan:
             "looks": self.looks,
             "comparisons": self.comparisons,
         }
+        if self.conditions:  # Plans of whole studies stay as they were dated.
+            content["conditions"] = self.conditions
         return digest_of_data([content, sorted(claim["hash"] for claim in self.claims)])
 
     @property

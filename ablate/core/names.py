@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 
 CONFIRM = "confirm"
+CONDITION = "condition="
+"""Begins a difference that says which condition alone was trained."""
 # Folders under results/ that are no study's.
 RESERVED = ("store", "atlas", "bench", "calibration", "torture")
 # The file of a study that is given in Python, while it runs. The report keeps the resolved study.

@@ -116,7 +116,8 @@ def _restricted(
     comparisons = _decided_comparisons(report, facts, study.judged_tasks)
     if not comparisons and not claims:
         raise NothingDecided(
-            f"Nothing to confirm: {report.path} has decided no comparison on {spelled(facts.metric)} and no claim."
+            f"Nothing to confirm: {report.path} has decided no comparison on {spelled(facts.metric)} and no claim"
+            f"{_tasks_in_words(study)}."
         )
     cells = crossed_levels(facts)
     names = {BASELINE, *cells}
@@ -134,8 +135,9 @@ def _restricted(
         decided.append(counted(len(comparisons), "comparison"))
     if claims:
         decided.append(counted(len(claims), "claim"))
+    where = _tasks_in_words(study)
     notes = [
-        f"repeats{_tasks_in_words(study)} on seeds {in_words(seeds.values)} what {report.name} decided on seeds "
+        f"repeats{where and f'{where},'} on seeds {in_words(seeds.values)} what {report.name} decided on seeds "
         f"{in_words(facts.seeds)} ({joined(decided)}){_settings_in_words(study, facts)}, as a family of its own",
         *_notes_on_cells(cells),
         *_notes_on_examples(study, report),
@@ -197,7 +199,8 @@ def _tasks_in_words(study: Study) -> str:
     """Says on which tasks alone a study is confirmed; nothing where it is on all."""
     if len(study.judged_tasks) == len(study.tasks):
         return ""
-    return f" on {joined([*study.judged_tasks])} alone, of {len(study.tasks)} conditions,"
+    kind = "conditions" if study.config.conditions else "tasks"
+    return f" on {joined([*study.judged_tasks])} alone, of {len(study.tasks)} {kind}"
 
 
 def _settings_in_words(study: Study, facts: StudyFacts) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.plugins import add_loaded_modules
+from ablate.core.names import CONDITION
 from ablate.core.trial import Cell
 from ablate.pipeline.confirm import restrict_to_confirmed
 from ablate.pipeline.reports.place import refuse_another, report_place
@@ -60,10 +61,19 @@ def reread(
         _refuse_other_folder(named, document, options.results_folder)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
-    study, stages = prepare(document, STAGES, options)
+    asked = options if is_given else replace(options, condition=_conditions_of(named, options))
+    study, stages = prepare(document, STAGES, asked)
     refuse_another(study, options.results_folder)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
+
+
+def _conditions_of(named: StudyFolder, options: Options) -> list[str]:
+    """Returns the conditions that the options ask for, else those alone of which a results folder is the report."""
+    if options.condition:
+        return [*options.condition]
+    differences = named.facts().plan.differs if named.has_trials else []
+    return [text.removeprefix(CONDITION) for text in differences if text.startswith(CONDITION)]
 
 
 def _refuse_other_folder(named: StudyFolder, document: Document, results: Path) -> None:

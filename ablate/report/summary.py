@@ -63,12 +63,13 @@ def spent(evidence: Evidence) -> Spent:
 def _seconds_at_work(frame: pd.DataFrame) -> pd.Series:
     """Returns the time of each row of a frame of trials.
 
-    One that took more than `PAUSED` times the median of its variant on its task counts as the median: its machine slept
-    meanwhile.
+    A completed one that took more than `PAUSED` times the median of those of its variant on its task counts as the
+    median: its machine presumably slept meanwhile.
     """
     seconds = pd.to_numeric(frame["train_seconds"])
-    usual = seconds.groupby([frame["variant"], frame["task"]]).transform("median")
-    return seconds.where(~(seconds > PAUSED * usual), usual)
+    completed = seconds.where(frame["status"] == "completed")
+    usual = completed.groupby([frame["variant"], frame["task"]]).transform("median")
+    return seconds.where(~(completed > PAUSED * usual), usual)
 
 
 def _untimed(frames: Sequence[pd.DataFrame]) -> int:

@@ -148,7 +148,8 @@ def _untuned_rates(study: Study) -> dict[str, str]:
             return {}
     rates: dict[str, str] = {}
     for variant in study.variants:
-        labels = {f"{value_at(config, path):g}": None for config in variant.configs}
+        configs = [variant.configs[index] for index in study.judged_tasks.values()]
+        labels = {f"{value_at(config, path):g}": None for config in configs}
         rates[variant.name] = ", ".join(labels)
     return rates
 

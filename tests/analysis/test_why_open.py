@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_conditions import study_over
-from made_evidence import claim
+from made_evidence import claim, study
 
 from ablate.analysis.claims import judge_claims, judged_claims
 from ablate.analysis.clusters import Clustered
@@ -20,6 +20,7 @@ from ablate.analysis.runs import runs_of
 from ablate.analysis.seeds_to_settle import with_needed_seeds_in_every
 from ablate.core.facts import Less
 from ablate.core.metric import Metric
+from ablate.core.over import Over
 from ablate.core.provenance import Given
 from ablate.core.reason import Block, Reason
 from ablate.core.replication import GivenSeeds
@@ -221,3 +222,22 @@ def test_a_claim_on_two_conditions_of_which_one_has_no_runs_is_open():
     row = judge_claims(replace(evidence, trials=trials[~gone], facts=facts)).iloc[0]
     assert (row["verdict"], row["reason"]) == ("inconclusive", "unknown")
     assert not judged_claims(runs_of(replace(evidence, trials=trials[~gone], facts=facts)))[0].open
+
+
+def test_a_task_that_supports_a_claim_already_needs_no_seeds():
+    score = Metric("max", floor=0.0, ceiling=1.0, solved=0.95)
+    before = 0.5 + 0.05 * np.roll(Z, 1)
+    made = study(
+        {
+            "baseline": {"hard": 0.3 + 0.01 * Z, "soft": before},
+            "a": {"hard": np.full(6, 0.99), "soft": before + 0.05 + 0.1 * Z},
+        },
+        metric="score",
+        tasks={"hard": {"score": score}, "soft": {"score": Metric("max")}},
+        claims=[claim("beats", metric="score")],
+    )
+    hard, soft = made.facts.tasks
+    facts = replace(made.facts, tasks=[replace(hard, outcome="all_or_nothing"), soft], over=Over("every"))
+    row = judge_claims(replace(made, facts=facts)).iloc[0]
+    needed = seeds_needed(paired(0.05, 0.1), ALPHA)
+    assert Reason.parse(row["reason"]) == Reason("open", {"seeds": needed})

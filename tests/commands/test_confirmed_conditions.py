@@ -1,8 +1,12 @@
 """A confirmation of some conditions of a study is judged on these alone."""
 
-from harness import TOY_STUDY
+import pytest
+from harness import TOY_STUDY, toy_changed
 
 from ablate import load
+from ablate.pipeline.confirm import NothingDecided
+from ablate.pipeline.prepare import reread
+from ablate.session.options import Options
 
 STUDY = (
     TOY_STUDY.replace("noise: [0.1, 0.3]", "noise: [0.1001]")
@@ -22,7 +26,8 @@ def of(folder):
     made = load(folder)
     planned = made.comparisons[~made.comparisons.exploratory]
     planned = planned[planned.metric == "accuracy"].set_index(["variant", "task"]).verdict.to_dict()
-    return planned, made.claims.set_index("claim").verdict.to_dict()
+    claims = dict(zip(made.claims.get("claim", []), made.claims.get("verdict", []), strict=True))
+    return planned, claims
 
 
 def test_what_holds_in_every_condition_is_confirmed_on_the_one_that_is_asked_for(run):
@@ -39,11 +44,17 @@ def test_what_holds_in_every_condition_is_confirmed_on_the_one_that_is_asked_for
     assert (again.trained, again.missing) == (9, 0)
     assert "on small alone, of 3 conditions" in " ".join(printed.split())
 
-    # What another run of the same confirmation has trained takes no part.
+    # What another run of the same confirmation has trained takes no part, and its plan is no earlier one.
     run(text, confirm=True, condition=["large"])
     once_more, _ = run(text, confirm=True, condition=["small"])
     assert once_more.trained == 0
-    assert set(load(once_more.folder).trials.task) == {"small"}
+    confirmed = load(once_more.folder)
+    assert set(confirmed.trials.task) == {"small"}
+    assert confirmed.evidence.facts.plan.replanned is None
+
+    # Under its name it is taken as it was run.
+    study, _, folder = reread(once_more.folder, Options(results=first.folder.parent), trust=True)
+    assert ([*study.judged_tasks], folder.name) == (["small"], once_more.folder.name)
 
 
 def test_two_of_three_conditions_are_confirmed_in_both(run):
@@ -66,3 +77,34 @@ def test_a_mean_over_conditions_is_not_confirmed_by_one_of_them(run):
     assert len(facts.tasks) == 3
     assert set(of(again.folder)[0].values()) == {"inconclusive"}
     assert again.missing == 18
+
+
+def test_what_another_condition_decided_is_nothing_to_confirm_here(run, tmp_path):
+    text = toy_changed(tmp_path, "wide", ('model["effect"] +', 'model["effect"] * (model["width"] > 8) +'))
+    text = text.replace("  model.noise: [0.1, 0.3]\n", "")
+    text += "conditions: {small: {}, large: {model.width: 9}}\n"
+    first, _ = run(text)
+    planned, _ = of(first.folder)
+    assert planned == {("model.effect=0.2", "small"): "inconclusive", ("model.effect=0.2", "large"): "better"}
+    with pytest.raises(NothingDecided, match="on small alone, of 2 conditions"):
+        run(text, confirm=True, condition=["small"])
+
+
+def test_a_task_without_the_primary_metric_is_confirmed_alone(run, tmp_path):
+    of_task = (
+        'dict(list(METRICS.items())[CONFIG["task"]["name"] == "die" :])'  # Of `die` without the accuracy.
+    )
+    described = of_task.replace("METRICS", "self.metrics").replace("CONFIG", "config")
+    measured = of_task.replace("METRICS", "metrics").replace("CONFIG", "trial.config")
+    text = toy_changed(
+        tmp_path,
+        "two",
+        ("Description(self.metrics,", f"Description({described},"),
+        ("metrics=metrics,", f"metrics={measured},"),
+    )
+    text = text.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}]")
+    text += "claims: [model.effect=0.2 beats baseline on loss at die]\n"
+    run(text)
+    again, _ = run(text, confirm=True, condition=["die"])
+    (claim,) = load(again.folder).claims.itertuples()
+    assert (claim.verdict, claim.task) == ("supported", "die")

@@ -107,7 +107,7 @@ def _notes_on_untold(study: Study) -> Iterator[NoteOnVariants]:
     for untold in study.workload.untold(configs, study.design.paths, varied={}):
         if untold.variants is not None:
             text = f"{untold.variants[0]} {untold.problem.rule}"
-            yield NoteOnVariants(text, study.tasks, on_a_seed=[untold.variants])
+            yield NoteOnVariants(text, [*study.judged_tasks], on_a_seed=[untold.variants])
 
 
 def _seeds_of(variant: str, task: str, runs: RunRecords) -> list[Record]:

@@ -63,7 +63,7 @@ def condition_plan(
 
     cached: variant and condition → the number of trials in the store. seconds: of one training there.
     """
-    if len(study.tasks) < 2:
+    if len(study.judged_tasks) < 2:
         return None
     over = facts.over
     descriptions = study.describe(study.variants[0])
@@ -75,7 +75,7 @@ def condition_plan(
         num_looks = max(1, len(study.config.seeds.looks))
         effects = effects_of_forms(
             num_seeds,
-            len(study.tasks),
+            len(study.judged_tasks),
             num_rows,
             sizes=[*over.sizes.values()],
             num_rows_of_each=_size_of("each", facts),
@@ -98,10 +98,10 @@ def _costs(
 ) -> list[ConditionCost]:
     """Returns what each condition costs, in the order of the study."""
     num_seeds = study.config.seeds.count
-    compute = [_compute(study, index) for index in range(len(study.tasks))]
+    compute = [_compute(study, index) for index in study.judged_tasks.values()]
     known_compute = [flops for flops in compute if flops]
     costs: list[ConditionCost] = []
-    for name, flops in zip(study.tasks, compute, strict=True):
+    for name, flops in zip(study.judged_tasks, compute, strict=True):
         places = [(variant.name, name) for variant in study.variants]
         times = [seconds[place] for place in places if place in seconds]
         trials = num_seeds * len(places)
@@ -130,8 +130,9 @@ def _size_of(form: Form, facts: StudyFacts) -> int:
 
 def _has_mean(study: Study) -> bool:
     """Returns whether the differences of conditions in the judged metric can be added."""
-    descriptions = study.describe(study.variants[0])
-    addends = Addends(study.tasks, descriptions, study.config.scale)
+    all_descriptions = study.describe(study.variants[0])
+    descriptions = [all_descriptions[index] for index in study.judged_tasks.values()]
+    addends = Addends([*study.judged_tasks], descriptions, study.config.scale)
     try:
         addends.check_shared(study.metric, "")
         addends.check(study.metric, "", "")

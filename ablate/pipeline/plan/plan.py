@@ -108,7 +108,7 @@ class StudyPlan:
             beside = self.study.workload.beside_command(variant.configs[0], self.study.config.seeds.values[0])
             lines += [f"  with {line}" for line in beside]
         baseline = self.study.variants[0]
-        for index, task in enumerate(self.study.tasks[1:], start=1):
+        for task, index in [*self.study.judged_tasks.items()][1:]:
             command = self.command_of(baseline, index)
             if command:
                 lines.append(f"{baseline.name}{self.study.on(task)}: {command}")
@@ -120,7 +120,7 @@ class StudyPlan:
         return self.study.workload.notation(self.study.variants[0].configs[0])
 
     def command_of(self, variant: Variant, task_index: int = 0) -> str:
-        """Returns the command line of the first seed of a variant; empty where it runs no command."""
+        """Returns the command line of the first seed of a variant on a task; empty where it runs no command."""
         seed = self.study.config.seeds.values[0]
         return shlex.join(self.study.workload.command_line(variant.configs[task_index], seed))
 

@@ -82,6 +82,7 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
         "seeds": list(study.config.seeds.values),
         "looks": study.config.seeds.looks,
         "comparisons": family_size(facts_of(study, claims)),
+        "conditions": [*study.judged_tasks] if len(study.judged_tasks) < len(study.tasks) else [],
     }
     content = json.loads(json.dumps(content, default=str))
     rows = [
@@ -293,7 +294,7 @@ def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[Dat
     plans = _plans_in_order(folder, store)
     if plan in plans:
         plans = plans[: plans.index(plan)]
-    return [other for other in plans if other.decides]
+    return [other for other in plans if other.decides and other.shares_conditions(plan)]
 
 
 def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[Change]:

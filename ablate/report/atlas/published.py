@@ -15,7 +15,7 @@ from ablate.analysis.runs import runs_of
 from ablate.base.errors import AblateError
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim, Evidence, StudyFacts
-from ablate.core.names import confirmed, confirming, stem
+from ablate.core.names import CONDITION, confirmed, confirming, stem
 from ablate.records.folder import TRENDS, StudyFolder
 from ablate.report.summary import Spent, spent
 from ablate.report.words import Row
@@ -29,8 +29,6 @@ NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
 """The word on the page for a claim that was decided once, and not again on fresh seeds."""
 DIGITS = 6
 """Digits of a claim's digest in its id: a place among the claims would change with the claims around it."""
-_IN_CONDITION = "condition="
-"""Begins the difference of a report from its study that says which condition alone was trained."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
             continue
         # The name of a folder cuts a long list of conditions short.
         differences = other.facts().plan.differs
-        if all(difference.startswith(_IN_CONDITION) for difference in differences):
+        if all(difference.startswith(CONDITION) for difference in differences):
             conditions_of[other.name] = {*differences}
 
     return [StudyFolder(folder.results, name).evidence() for name in _covering(conditions_of)]

@@ -75,8 +75,8 @@ class MatchStage(Stage):
         section = self._section
         rows: list[MatchedRow] = []
         for variant in study.variants:
-            for index, (task, config) in enumerate(zip(study.tasks, variant.configs, strict=True)):
-                rows.append(matcher.row(variant.name, task, config, index))
+            for task, index in study.judged_tasks.items():
+                rows.append(matcher.row(variant.name, task, variant.configs[index], index))
         return MatchFacts(
             quantity=section.quantity,
             by=section.by,

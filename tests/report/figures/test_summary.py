@@ -79,7 +79,8 @@ def test_it_has_the_size_of_a_readme_one_axis_and_no_legend(picture):
 def test_what_a_study_spent_counts_each_seed_of_a_setting():
     evidence = study(claims=False, num_seeds=2, trouble=False)
     trials = evidence.trials.assign(train_seconds=3.0)
-    search = pd.DataFrame({"variant": "a", "task": "t", "seeds": [3, 3], "train_seconds": [9.0, 6.0]})
+    search = pd.DataFrame({"seeds": [3, 3], "train_seconds": [9.0, 6.0]})
+    search = search.assign(variant="a", task="t", status="completed")
     kept = pd.DataFrame({"value": [1.0]})
     found = spent(replace(evidence, trials=trials, frames={"search": search, "speed": kept}))
     assert found == Spent(len(trials) + 6, 3.0 * len(trials) + 15.0)
@@ -94,6 +95,14 @@ def test_a_trial_during_which_the_machine_slept_counts_as_the_others_of_its_vari
     assert spent(replace(evidence, trials=trials)) == usual
     trials.loc[trials.index[7], "train_seconds"] = 12.0  # A slow trial is none of a machine that slept.
     assert spent(replace(evidence, trials=trials)).seconds > usual.seconds
+
+
+def test_trials_that_end_early_do_not_make_the_others_look_paused():
+    evidence = study(claims=False, num_seeds=5, trouble=False)
+    early = evidence.trials["seed"] < 3
+    trials = evidence.trials.assign(train_seconds=np.where(early, 1.0, 60.0))
+    trials["status"] = np.where(early, "diverged", "completed")
+    assert spent(replace(evidence, trials=trials)).seconds == trials["train_seconds"].sum()
 
 
 def test_trials_whose_time_is_not_kept_count_as_the_mean_of_those_that_are_judged():
