@@ -11,6 +11,7 @@ from harness import TOY_STUDY, ablate_here, ablate_without, features, plan_here,
 from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
+from ablate.base.errors import AblateError
 from ablate.base.wording import duration
 from ablate.commands.plan import plan_blocks
 from ablate.core.events import Ended
@@ -319,3 +320,24 @@ def test_numbers_that_no_option_takes_are_mistakes_in_the_call(toy_study):
     for words in (("--seeds", "9" * 5000), ("--seeds", "٣"), ("--jobs", "1e9"), ("--detect", "nan")):
         done = ablate_here("plan", toy_study, *words, cwd=toy_study.parent)
         assert (done.returncode, f"Invalid value for '{words[0]}'" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("scales", "detect", "is_possible"),
+    [((0.1, 0.2), 2.0, True), ((0.1, 0.2), 9.5, False), ((2.0, 4.0), 0.9, False), ((2.0, 4.0), 0.3, True)],
+)
+def test_a_difference_to_detect_in_a_mean_of_several_scales_is_in_units_of_these(
+    plan, scales, detect, is_possible
+):
+    text = "name: two\ntask: {name: digits}\nmodel: {d_model: 16, num_layers: 1}\ntraining: {steps: 20}\n"
+    text += (
+        "factors: {model.position: [none]}\nmetric: {name: accuracy, margin: 0.02}\nseeds: 4\nover: mean\n"
+    )
+    text += "conditions: {slow: {training.lr: 0.002}, fast: {training.lr: 0.01}}\n"
+    slow, fast = scales
+    text += f"scale: {{slow: {slow}, fast: {fast}}}\n"
+    if is_possible:
+        plan(text, detect)
+        return
+    with pytest.raises(AblateError, match="--detect"):
+        plan(text, detect)

@@ -24,6 +24,7 @@ from ablate.core.trial import Cell
 from ablate.pipeline.evidence.comparable import comparable
 from ablate.pipeline.evidence.from_records import gather
 from ablate.records.folder import StudyFolder
+from ablate.study.forms import Addends
 from ablate.study.study import Study
 
 
@@ -51,7 +52,7 @@ def power(
     metric = facts.metric
     tasks = [task for task in facts.tasks if metric in task.metrics]
     if detect is not None:
-        _refuse_impossible(detect, metric, tasks)
+        _refuse_impossible(detect, study, facts, tasks)
 
     seeds = study.config.seeds
     comparisons = family_size(facts)
@@ -98,13 +99,23 @@ def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
     return [pair for pair in planned if names.issuperset((*pair.a, *pair.b))]
 
 
-def _refuse_impossible(detect: float, metric: str, tasks: Sequence[TaskFacts]) -> None:
-    """Raises `AblateError` for a difference that a metric can show on none of these tasks."""
+def _refuse_impossible(detect: float, study: Study, facts: StudyFacts, tasks: Sequence[TaskFacts]) -> None:
+    """Raises `AblateError` for a difference that a metric can show on none of these tasks, nor their mean.
+
+    The mean of tasks with several scales is in units of these.
+    """
+    metric = facts.metric
     spans = [task.metrics[metric].span or math.inf for task in tasks]
     largest = max(spans, default=math.inf)
+    rule = f"is more than {metric} can differ by"
+    if facts.over.form == MEAN:
+        addends = Addends(study.tasks, study.describe(study.variants[0]), facts.over.scales)
+        limit = addends.scaled_limit(metric)
+        if limit is not None:
+            largest = limit
+            rule = f"is more than the mean of {metric} can differ by, in units of each condition's range or scale"
     if detect <= largest:
         return
-    rule = f"is more than {metric} can differ by"
     allowed = f"above 0, up to {exact(largest)}"
     raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
 
