@@ -41,7 +41,8 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(write, t
     facts = folder.facts()
     assert facts.plan.looks == [2, 4, 6]
     # The effect is the same on every seed; the noise of three times the size is not settled by six.
-    assert (facts.until["model.effect=0.2"], facts.until["model.noise=0.3"]) == ({"coin": 2}, {"coin": 6})
+    until = facts.plan.until
+    assert (until["model.effect=0.2"], until["model.noise=0.3"]) == ({"coin": 2}, {"coin": 6})
     assert len(records(tmp_path)) == facts.planned == 3 * 6 + 2
     assert facts.planned == 20
 
