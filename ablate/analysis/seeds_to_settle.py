@@ -24,9 +24,9 @@ class SettlingTest:
     other_than: float | None = 0.0
     """The difference is other than this number; None: that is not tested."""
     supports: bool = True
-    """Whether passing supports the claim; else it refutes it."""
+    """True if passing it supports the claim; False if passing it refutes the claim."""
     obstacle: Reason | None = None
-    """Why it cannot be passed, whatever the seeds; None where it can."""
+    """The reason why no number of seeds can pass it; None where some number may."""
 
 
 def with_needed_seeds(

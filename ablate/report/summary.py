@@ -28,7 +28,7 @@ MAX_ROWS = 14
 
 
 PAUSED = 20
-"""How many times the usual time a trial takes from which it is taken for paused."""
+"""A trial that takes more than this many times the usual one is taken to have been paused."""
 
 
 @dataclass(frozen=True)

@@ -128,11 +128,16 @@ def _size_of(form: Form, facts: StudyFacts) -> int:
     return family_size(replace(facts, over=replace(facts.over, form=form)))
 
 
+def addends_of(study: Study) -> Addends:
+    """Returns the judged conditions of a study with the metrics of its baseline and the scales that it declares."""
+    descriptions = study.describe(study.variants[0])
+    judged = [descriptions[index] for index in study.judged_tasks.values()]
+    return Addends([*study.judged_tasks], judged, study.config.scale)
+
+
 def _has_mean(study: Study) -> bool:
     """Returns whether the differences of conditions in the judged metric can be added."""
-    all_descriptions = study.describe(study.variants[0])
-    descriptions = [all_descriptions[index] for index in study.judged_tasks.values()]
-    addends = Addends([*study.judged_tasks], descriptions, study.config.scale)
+    addends = addends_of(study)
     try:
         addends.check_shared(study.metric, "")
         addends.check(study.metric, "", "")

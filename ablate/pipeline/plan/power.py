@@ -23,8 +23,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.evidence.comparable import comparable
 from ablate.pipeline.evidence.from_records import gather
+from ablate.pipeline.plan.condition_plan import addends_of
 from ablate.records.folder import StudyFolder
-from ablate.study.forms import Addends
 from ablate.study.study import Study
 
 
@@ -109,8 +109,7 @@ def _refuse_impossible(detect: float, study: Study, facts: StudyFacts, tasks: Se
     largest = max(spans, default=math.inf)
     rule = f"is more than {metric} can differ by"
     if facts.over.form == MEAN:
-        addends = Addends(study.tasks, study.describe(study.variants[0]), facts.over.scales)
-        limit = addends.scaled_limit(metric)
+        limit = addends_of(study).scaled_limit(metric)
         if limit is not None:
             largest = limit
             rule = f"is more than the mean of {metric} can differ by, in units of each condition's range or scale"
