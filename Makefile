@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/ready
 # The results of one's own runs, ignored by git; those in results/ are published.
 LOCAL := local
+# The studies that `make atlas` runs; confirmed.csv beside them names the condition in which one is confirmed.
+ATLAS := studies/atlas/*.yaml
 # Each of hundreds of processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # An idle worker takes tests from the busiest one, so that both cores end together.
@@ -52,13 +54,14 @@ studies: $(READY) ## run every study under studies/, and publish it in results/,
 	done
 	$(BIN)/ablate export take-one-part-out --only summary --overwrite
 
-atlas: $(READY) ## run what is missing of studies/atlas, each confirmed on fresh seeds, for hours; writes results/atlas
-	for study in studies/atlas/*.yaml; do \
+atlas: $(READY) ## run what is missing of studies/atlas (some: ATLAS=FILES), each confirmed on fresh seeds, for hours; writes results/atlas
+	for study in $(ATLAS); do \
 		if grep -q "^speed:" "$$study"; then \
 			$(BIN)/ablate bench "$$study" --results results/atlas || exit; \
 		else \
+			condition=$$(sed -n "s/^$$(basename "$$study" .yaml),//p" studies/atlas/confirmed.csv); \
 			$(BIN)/ablate run "$$study" --results results/atlas || exit; \
-			$(BIN)/ablate run "$$study" --results results/atlas --confirm || exit; \
+			$(BIN)/ablate run "$$study" --results results/atlas --confirm $${condition:+--condition "$$condition"} || exit; \
 		fi; \
 	done
 	$(BIN)/ablate atlas results/atlas --intro studies/atlas/intro.md --by-construction studies/atlas/by_construction.csv

@@ -3,6 +3,7 @@
 import csv
 import re
 import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -117,3 +118,22 @@ def shown_verdict(row):
     """The verdict of a row of the registry, as the page has it."""
     is_open = row["confirmation"] in ("not confirmed", "not repeated")
     return "not confirmed" if is_open else row["verdict"]
+
+
+def test_make_atlas_runs_the_commands_that_the_cards_name(tmp_path):
+    calls = tmp_path / "calls"
+    program = tmp_path / "ablate"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    program.chmod(0o755)
+    ready = tmp_path / "ready"
+    ready.touch()
+    make = ["make", "--old-file", ready, "atlas", f"BIN={tmp_path}", f"READY={ready}"]
+    subprocess.run(make, cwd=ROOT, check=True, capture_output=True)
+    made = [frozenset(line.split()) for line in calls.read_text().splitlines()]
+    studies = published_studies(ATLAS)
+    assert len(studies) > 15
+    for study in studies:
+        for run in (study.run, *study.confirming_runs):
+            program, *words = run.command.removesuffix(" --jobs 1").split()
+            assert program == "ablate"
+            assert frozenset(words) in made, run.command

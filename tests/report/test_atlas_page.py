@@ -166,7 +166,7 @@ def test_a_condition_that_two_confirmations_trained_counts_once(tmp_path):
     publish(tmp_path, "made@confirm,condition=short", claims=[BEATS], only=("short",))
     after = published_study(folder)
     assert len(after.repeated) == len(before.repeated) == 2
-    assert after.spent_again == before.spent_again
+    assert after.confirming_runs == before.confirming_runs
 
 
 def test_what_nobody_repeated_is_not_confirmed(tmp_path):

@@ -13,7 +13,13 @@ from ablate.base.errors import AblateError
 from ablate.base.files import destination, write_whole
 from ablate.report.atlas.by_construction import Constructed, read_constructed
 from ablate.report.atlas.figure import ORDER, condition_rows, figure_rows
-from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy, published_studies
+from ablate.report.atlas.published import (
+    NOT_CONFIRMED,
+    PublishedClaim,
+    PublishedRun,
+    PublishedStudy,
+    published_studies,
+)
 from ablate.report.atlas.registry import REGISTRY, registry
 from ablate.report.atlas.tables import (
     BEYOND,
@@ -41,6 +47,16 @@ ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
 
 
 @dataclass(frozen=True)
+class Step:
+    """A command that repeats a card or a part of it."""
+
+    purpose: str
+    command: str
+    cost: str
+    """The trainings and the minutes, as its trials took them; empty where nothing was trained."""
+
+
+@dataclass(frozen=True)
 class Card:
     """A study with those of its claims that are shown on its card."""
 
@@ -63,14 +79,12 @@ class Card:
         return trend_lines(self.study)
 
     @property
-    def cost(self) -> str:
-        """The minutes that repeating it takes, as its trials took them; empty where nothing was trained."""
-        first = self.study.spent
-        if not first.trainings:
-            return ""
-        again = self.study.spent_again
-        both = _minutes((first + again).seconds) if again.trainings else 0
-        return message("atlas.cost", first.trainings, _minutes(first.seconds), both)
+    def steps(self) -> list[Step]:
+        """The commands that repeat it: its run, then those of its confirmation on fresh seeds."""
+        run, *confirming = (self.study.run, *self.study.confirming_runs)
+        steps = [_step("atlas.repeat", run)]
+        steps += [_step("atlas.confirm", again) for again in confirming]
+        return [step for step in steps if step.command]
 
 
 @dataclass(frozen=True)
@@ -80,6 +94,13 @@ class SortedClaims:
     on_cards: ClaimsOfStudies
     out_of_reach: ClaimsOfStudies
     """The claims that would take far more seeds than they have, or something else than seeds."""
+
+
+def _step(purpose: str, run: PublishedRun) -> Step:
+    """Returns the step that repeats a published run; purpose: the key of its heading."""
+    spent = run.spent
+    cost = message("atlas.cost", spent.trainings, _minutes(spent.seconds)) if spent.trainings else ""
+    return Step(message(purpose), run.command, cost)
 
 
 def _minutes(seconds: float) -> int:

@@ -74,16 +74,24 @@ class PublishedClaim:
 
 
 @dataclass(frozen=True)
+class PublishedRun:
+    """A run behind a card: its command, empty where none was kept, and what its trials cost."""
+
+    command: str
+    spent: Spent
+
+
+@dataclass(frozen=True)
 class PublishedStudy:
-    """A study that makes claims, with its cost, and that of its confirmation."""
+    """A study that makes claims, with its run and those of its confirmation."""
 
     facts: StudyFacts
     claims: Sequence[PublishedClaim]
     trends: Sequence[Row]
     """The trends along a number of its conditions; none where nothing orders them."""
-    spent: Spent
-    spent_again: Spent
-    """The cost of all runs of its confirmation; nothing where there is none."""
+    run: PublishedRun
+    confirming_runs: Sequence[PublishedRun]
+    """The runs of its confirmation; several where each has trained other conditions."""
     repeated: Sequence[RepeatedVerdict]
     """The comparisons that its confirmation has judged again, once in each condition."""
 
@@ -113,10 +121,15 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
         facts=evidence.facts,
         claims=_published_claims(evidence, confirmations),
         trends=folder.beside(TRENDS),
-        spent=spent(evidence),
-        spent_again=sum(map(spent, confirmations), start=Spent(0, 0.0)),
+        run=_published_run(evidence),
+        confirming_runs=[_published_run(confirmation) for confirmation in confirmations],
         repeated=[] if evidence.only_measured else _all_repeated(evidence, confirmations),
     )
+
+
+def _published_run(evidence: Evidence) -> PublishedRun:
+    """Returns the run that left some evidence."""
+    return PublishedRun(evidence.facts.environment.get("command") or "", spent(evidence))
 
 
 def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
