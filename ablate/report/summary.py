@@ -38,10 +38,6 @@ class Spent:
     trainings: int
     seconds: float
 
-    def __add__(self, other: Spent) -> Spent:
-        """Returns the cost of both."""
-        return Spent(self.trainings + other.trainings, self.seconds + other.seconds)
-
 
 def spent(evidence: Evidence) -> Spent:
     """Returns what the trials of a study cost, those of tuning and at other rates among them.
@@ -51,25 +47,30 @@ def spent(evidence: Evidence) -> Spent:
     frames = [evidence.trials, *evidence.frames.values()]
     timed = [frame for frame in frames if "train_seconds" in frame]
     # A setting that a search tried was trained on several seeds.
-    trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in timed)
-    seconds = sum(float(_seconds_at_work(frame).sum()) for frame in timed)
+    of_settings = [frame for frame in timed if "seeds" in frame]
+    of_trials = [_seconds_without_pauses(frame) for frame in timed if "seeds" not in frame]
+    trainings = sum(int(frame["seeds"].sum()) for frame in of_settings) + sum(map(len, of_trials))
+    seconds = sum(float(frame["train_seconds"].sum()) for frame in of_settings)
+    seconds += sum(float(of_frame.sum()) for of_frame in of_trials)
     if "train_seconds" in evidence.trials and len(evidence.trials):
         untimed = _untimed(frames)
         trainings += untimed
-        seconds += untimed * float(_seconds_at_work(evidence.trials).mean())
+        seconds += untimed * float(_seconds_without_pauses(evidence.trials).mean())
     return Spent(trainings, seconds)
 
 
-def _seconds_at_work(frame: pd.DataFrame) -> pd.Series:
-    """Returns the time of each row of a frame of trials.
+def _seconds_without_pauses(frame: pd.DataFrame) -> pd.Series:
+    """Returns the seconds of each trial of a frame, without the pauses of its machine.
 
-    A completed one that took more than `PAUSED` times the median of those of its variant on its task counts as the
-    median: its machine presumably slept meanwhile.
+    A completed trial that took more than `PAUSED` times the median of its variant on its task is taken to have been
+    paused, and gets that median: of two the shorter.
     """
     seconds = pd.to_numeric(frame["train_seconds"])
     completed = seconds.where(frame["status"] == "completed")
-    usual = completed.groupby([frame["variant"], frame["task"]]).transform("median")
-    return seconds.where(~(completed > PAUSED * usual), usual)
+    by_place = completed.groupby([frame["variant"], frame["task"]])
+    usual = by_place.transform(lambda of_place: of_place.quantile(interpolation="lower"))
+    is_paused = completed > PAUSED * usual
+    return seconds.mask(is_paused, usual)
 
 
 def _untimed(frames: Sequence[pd.DataFrame]) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harness import ablate_here
 
+from ablate.core.derived import DERIVED
 from ablate.records.folder import StudyFolder
 from ablate.records.tables import read_csv
 from ablate.report.atlas.by_construction import read_constructed
@@ -46,7 +47,7 @@ def test_a_card_says_what_was_asked_found_and_how_to_repeat_it(tmp_path):
     done = ablate_here("atlas", tmp_path, "--by-construction", statements, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / PAGE_FILE).read_text()
-    assert "| Better or worse, and again so | 1 of 1 |" in page
+    assert "| Comparisons: better or worse, and again so | 1 of 1 |" in page
     assert "04-order.5a7a30 04-order.49f3e8" in page, "it follows from a test, and has no card"
     assert "## 04-order" not in page
     assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 0
@@ -99,14 +100,14 @@ def test_the_readme_counts_what_the_registry_has():
     readme = " ".join((ROOT / "README.md").read_text().split())
     counts = Counter(shown_verdict(row) for row in published_rows().values())
     quoted = (
-        f"puts {counts.total()} claims of the field to the test: {counts['supported']} supported, {counts['refuted']} "
-        f"refuted, {counts['not confirmed']} not confirmed on fresh seeds, {counts['inconclusive']} inconclusive."
+        f"puts {counts.total()} claims of the field to the test: {counts['supported']} supported and "
+        f"{counts['refuted']} refuted, again so on fresh seeds; {counts['not confirmed']} not confirmed, "
+        f"{counts['not repeated']} not repeated, {counts['inconclusive']} inconclusive; {counts['measured']} on time "
+        "and memory."
     )
     assert quoted in readme
     page = (ATLAS / PAGE_FILE).read_text()
-    again, side, alike = re.findall(
-        r"^\| (?:Better or worse|Equivalent), .* \| (\d+ of \d+) \|$", page, re.MULTILINE
-    )
+    again, side, alike = re.findall(r"^\| Comparisons: .* \| (\d+ of \d+) \|$", page, re.MULTILINE)
     repeated, differences = again.split(" of ")
     kept, equivalences = alike.split(" of ")
     quoted = f"Of {differences} differences fresh seeds gave {repeated} again, on the same side all {differences}; of "
@@ -115,9 +116,10 @@ def test_the_readme_counts_what_the_registry_has():
 
 
 def shown_verdict(row):
-    """The verdict of a row of the registry, as the page has it."""
-    is_open = row["confirmation"] in ("not confirmed", "not repeated")
-    return "not confirmed" if is_open else row["verdict"]
+    """The verdict of a row of the registry, as the page has it; `measured` of time and memory."""
+    if row["metric"] in DERIVED and DERIVED[row["metric"]].kind == "ratio":
+        return "measured"
+    return row["confirmation"] if row["confirmation"].startswith("not ") else row["verdict"]
 
 
 def test_make_atlas_runs_the_commands_that_the_cards_name(tmp_path):

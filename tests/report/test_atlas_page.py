@@ -169,9 +169,9 @@ def test_a_condition_that_two_confirmations_trained_counts_once(tmp_path):
     assert after.confirming_runs == before.confirming_runs
 
 
-def test_what_nobody_repeated_is_not_confirmed(tmp_path):
+def test_what_nobody_repeated_is_not_decided(tmp_path):
     (found,) = published_study(publish(tmp_path, "made", claims=[BEATS])).claims
-    assert (found.confirmation, found.verdict) == ("not repeated", "not confirmed")
+    assert found.confirmation == found.verdict == "not repeated"
 
 
 def test_the_registry_has_what_the_evidence_gives(tmp_path):
@@ -194,7 +194,7 @@ def test_each_claim_stands_on_a_card_or_in_one_of_the_tables(tmp_path):
     write_atlas(tmp_path, "# Atlas", statements)
     page = (tmp_path / PAGE_FILE).read_text()
     repeats, cards, tests, out_of_reach = page.split("\n## ")[1:][0], *page.split("\n## ")[-3:]
-    assert "| Better or worse, and again so | 3 of 3 |" in repeats
+    assert "| Comparisons: better or worse, and again so | 3 of 3 |" in repeats
     assert id_of("good", BEATS) in cards
     assert id_of("good", MATCHES) not in cards
     assert f"| It says. | It is so. | tests/test_it.py::test_it | {id_of('good', MATCHES)} |" in tests

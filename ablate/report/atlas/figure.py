@@ -11,12 +11,12 @@ from ablate.core.derived import DERIVED
 from ablate.core.facts import Claim, StudyFacts
 from ablate.core.metric import Metric, plain
 from ablate.core.short_names import short_claim
-from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy
+from ablate.report.atlas.published import DECIDED_ONCE, PublishedClaim, PublishedStudy
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.tables.directions import is_share
 from ablate.report.words import difference, message, text
 
-ORDER = ("refuted", "supported", NOT_CONFIRMED, "inconclusive")
+ORDER = ("refuted", "supported", *DECIDED_ONCE, "inconclusive")
 """Verdicts in the order of the page: what contradicts the field comes first."""
 
 
@@ -58,7 +58,7 @@ def _figure_row(study: PublishedStudy, claim: PublishedClaim) -> dict[str, objec
         "id": claim.id,
         "label": message("atlas.label", study.facts.study, words),
         "placebo": False,
-        "verdict": EXPLORATORY if claim.verdict == NOT_CONFIRMED else claim.verdict,
+        "verdict": EXPLORATORY if claim.verdict in DECIDED_ONCE else claim.verdict,
         "value": row.diff,
         "low": row.ci_low,
         "high": row.ci_high,

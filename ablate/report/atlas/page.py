@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from ablate.base.files import destination, write_whole
 from ablate.report.atlas.by_construction import Constructed, read_constructed
 from ablate.report.atlas.figure import ORDER, condition_rows, figure_rows
 from ablate.report.atlas.published import (
-    NOT_CONFIRMED,
+    DECIDED_ONCE,
     PublishedClaim,
     PublishedRun,
     PublishedStudy,
@@ -48,10 +49,11 @@ ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
 
 @dataclass(frozen=True)
 class Step:
-    """A command that repeats a card or a part of it."""
+    """A command that repeats a card or a part of it, with the folder of its report."""
 
     purpose: str
     command: str
+    report: str
     cost: str
     """The trainings and the minutes, as its trials took them; empty where nothing was trained."""
 
@@ -64,9 +66,10 @@ class Card:
     claims: Sequence[PublishedClaim]
 
     @property
-    def place(self) -> tuple[int, str]:
-        """The key by which cards are sorted: the most surprising verdict, then the name."""
-        return min(ORDER.index(claim.verdict) for claim in self.claims), self.study.facts.study
+    def place(self) -> tuple[bool, int, str]:
+        """The key by which cards are sorted: what is trained, the most surprising verdict, the name."""
+        is_measured = all(claim.is_measured for claim in self.claims)
+        return is_measured, min(ORDER.index(claim.verdict) for claim in self.claims), self.study.facts.study
 
     @property
     def table(self) -> Table:
@@ -84,7 +87,7 @@ class Card:
         run, *confirming = (self.study.run, *self.study.confirming_runs)
         steps = [_step("atlas.repeat", run)]
         steps += [_step("atlas.confirm", again) for again in confirming]
-        return [step for step in steps if step.command]
+        return steps
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def _step(purpose: str, run: PublishedRun) -> Step:
     """Returns the step that repeats a published run; purpose: the key of its heading."""
     spent = run.spent
     cost = message("atlas.cost", spent.trainings, _minutes(spent.seconds)) if spent.trainings else ""
-    return Step(message(purpose), run.command, cost)
+    return Step(message(purpose), run.command, quote(run.name), cost)
 
 
 def _minutes(seconds: float) -> int:
@@ -184,6 +187,12 @@ def _figure(rows: pd.DataFrame, conditions: pd.DataFrame) -> bytes:
         return saved(figure, "atlas")["svg"]
 
 
+def _counts(claims: Sequence[PublishedClaim]) -> list[tuple[str, int]]:
+    """Returns the verdicts of some claims with how many have each."""
+    verdicts = [claim.verdict for claim in claims]
+    return [(verdict, verdicts.count(verdict)) for verdict in ORDER if verdict in verdicts]
+
+
 def _page(
     studies: Sequence[PublishedStudy],
     intro: str,
@@ -194,18 +203,20 @@ def _page(
 ) -> str:
     """Returns the text of the page; `num_shown`: the number of claims in its figure."""
     repeated: list[RepeatedVerdict] = []
-    verdicts: list[str] = []
+    published: list[PublishedClaim] = []
     for study in studies:
         repeated += study.repeated
-        verdicts += [claim.verdict for claim in study.claims]
+        published += study.claims
     out_of_reach = claims.out_of_reach
     environment = templates(TEMPLATES, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(md=markdown, table=markdown_table)
     return environment.get_template("atlas.md.j2").render(
         intro=intro,
-        replication=replication_table(replication_statistics(repeated)) if repeated else None,
-        counts=[(verdict, verdicts.count(verdict)) for verdict in ORDER],
-        not_confirmed=NOT_CONFIRMED,
+        replication=replication_table(replication_statistics(repeated), published) if repeated else None,
+        num_published=len(published),
+        counts=_counts([claim for claim in published if not claim.is_measured]),
+        measured=_counts([claim for claim in published if claim.is_measured]),
+        decided_once=DECIDED_ONCE,
         registry=REGISTRY,
         picture=PICTURE if num_shown else "",
         num_shown=num_shown,

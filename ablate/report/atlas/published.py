@@ -26,7 +26,10 @@ Confirmation = Literal["", "measured", "confirmed", "not confirmed", "not repeat
 Empty of one that is inconclusive; `measured` of one on time or memory, which no seed changes.
 """
 NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
-"""The word on the page for a claim that was decided once, and not again on fresh seeds."""
+"""The word for a claim that was decided once, and otherwise on fresh seeds."""
+NOT_REPEATED: Literal["not repeated"] = "not repeated"
+"""The word for a claim that was decided once, where nothing that decides it was trained again."""
+DECIDED_ONCE = (NOT_CONFIRMED, NOT_REPEATED)
 DIGITS = 6
 """Digits of a claim's digest in its id: a place among the claims would change with the claims around it."""
 
@@ -57,26 +60,32 @@ class PublishedClaim:
         """The outcome of fresh seeds: `confirmed` if each condition in `repeated_in` has the same verdict on them."""
         if self.row.verdict == "inconclusive":
             return ""
-        if is_measured(self.claim):
+        if self.is_measured:
             return "measured"
         if not self.repeated_in:
-            return "not repeated"
+            return NOT_REPEATED
         first = {row.task: row.verdict for row in self.in_conditions}
         is_same = all(self.fresh_verdicts[condition] == first[condition] for condition in self.repeated_in)
         return "confirmed" if is_same else NOT_CONFIRMED
 
     @property
     def verdict(self) -> str:
-        """The verdict that repeating it left: one that fresh seeds did not give again is `not confirmed`."""
-        if self.confirmation in (NOT_CONFIRMED, "not repeated"):
-            return NOT_CONFIRMED
+        """The verdict that repeating it left: one of `DECIDED_ONCE` where fresh seeds did not give it again."""
+        if self.confirmation in DECIDED_ONCE:
+            return self.confirmation
         return self.row.verdict
+
+    @property
+    def is_measured(self) -> bool:
+        """True of a claim on time or memory, which no training decides."""
+        return is_measured(self.claim)
 
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """A run behind a card: its command, empty where none was kept, and what its trials cost."""
+    """A run behind a card: its report, its command, empty where none was kept, and what its trials cost."""
 
+    name: str
     command: str
     spent: Spent
 
@@ -129,7 +138,8 @@ def published_study(folder: StudyFolder) -> PublishedStudy:
 
 def _published_run(evidence: Evidence) -> PublishedRun:
     """Returns the run that left some evidence."""
-    return PublishedRun(evidence.facts.environment.get("command") or "", spent(evidence))
+    facts = evidence.facts
+    return PublishedRun(facts.study, facts.environment.get("command") or "", spent(evidence))
 
 
 def _confirmations_of(folder: StudyFolder) -> list[Evidence]:

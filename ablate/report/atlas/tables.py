@@ -10,7 +10,7 @@ from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim
 from ablate.report.atlas.by_construction import Constructed
-from ablate.report.atlas.published import PublishedClaim, PublishedStudy
+from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy
 from ablate.report.sentences.levels import level_of, levels_in_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.tables.directions import direction_of
@@ -35,13 +35,19 @@ def constructed_table(statements: Sequence[Constructed]) -> Table:
     return tabulated(columns, [vars(statement) for statement in statements])
 
 
-def replication_table(statistics: ReplicationStatistics) -> Table:
-    """Returns the table of how many first verdicts fresh seeds gave again, and how far both estimates lie apart."""
+def replication_table(statistics: ReplicationStatistics, claims: Sequence[PublishedClaim]) -> Table:
+    """Returns the table of how many first verdicts fresh seeds gave again, and how far both estimates lie apart.
+
+    statistics: of the comparisons of variants, of which some carry no claim. claims: those of the atlas.
+    """
+    outcomes = [claim.confirmation for claim in claims if claim.confirmation in ("confirmed", NOT_CONFIRMED)]
+    confirmed = message("atlas.share", outcomes.count("confirmed"), len(outcomes))
     repeated = message("atlas.share", statistics.differences_repeated, statistics.differences)
     signs = message("atlas.share", statistics.signs_kept, statistics.differences)
     equivalent = message("atlas.share", statistics.equivalences_repeated, statistics.equivalences)
     apart = message("atlas.expected", _decimal(statistics.mean_z), _decimal(EXPECTED_Z))
     rows = [
+        {"what": message("atlas.confirmed"), "result": confirmed},
         {"what": message("atlas.repeated"), "result": repeated},
         {"what": message("atlas.signs"), "result": signs},
         {"what": message("atlas.equivalences"), "result": equivalent},
@@ -80,17 +86,17 @@ def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]
         "claim": text(short_claim(claim.row.claim, study.facts)),
         "verdict": claim.verdict,
         "conditions": verdicts_in_conditions(claim),
-        "difference": _difference_where_it_decides(study, claim),
+        "difference": _difference_with_condition(study, claim),
         "n": count(claim.row.n),
         "level": levels_in_words([claim.level]),
         "reason": reason_in_words(study, claim) if is_open else "",
     }
 
 
-def _difference_where_it_decides(study: PublishedStudy, claim: PublishedClaim) -> str:
-    """Returns the difference of a claim, with the name of the deciding condition where it has several."""
+def _difference_with_condition(study: PublishedStudy, claim: PublishedClaim) -> str:
+    """Returns the difference of a claim; where it is judged in several conditions, with the one that decides."""
     difference = difference_of(vars(claim.row), direction_of(study.facts, claim.row.task, claim.row.metric))
-    if len(claim.in_conditions) == 1:
+    if len(claim.in_conditions) < 2:
         return difference
     return message("atlas.difference", difference, claim.row.task)
 
@@ -109,20 +115,28 @@ def verdicts_in_conditions(claim: PublishedClaim) -> str:
 
 
 def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
-    """Returns why a claim is what it is, as a table of its study says it."""
-    return because(claim.row.reason, unit=study.facts.replication.run_name)
+    """Returns why a claim is what it is, as a table of its study says it; seeds are those that all conditions take."""
+    words = because(claim.row.reason, unit=study.facts.replication.run_name)
+    parsed = Reason.parse(claim.row.reason)
+    names_seeds = parsed is not None and parsed.code == "open" and bool(parsed.numbers)
+    if names_seeds and len(claim.in_conditions) > 1:
+        return message("atlas.over_all", words)
+    return words
 
 
 def trend_lines(study: PublishedStudy) -> list[str]:
-    """Returns by how much each difference of a study grows along its conditions, a sentence a comparison."""
+    """Returns by how much each difference of a study grows along its conditions, a sentence a comparison.
+
+    Left out are those that are not judged for a reason, as where one side is at the end of its range.
+    """
     names = names_of(study.facts)
-    return [_trend_line(row, study, row_name(row, names)) for row in study.trends]
+    return [_trend_line(row, study, row_name(row, names)) for row in study.trends if not row["reason"]]
 
 
 def _trend_line(row: Row, study: PublishedStudy, name: str) -> str:
     """Returns the sentence on one trend; `name`: that of its variant for readers."""
     difference = trend_difference(row, study.facts)
-    return message("atlas.trend", name, difference, text(row["along"]), level_of([row]))
+    return message("atlas.trend", name, text(row["metric"]), difference, text(row["along"]), level_of([row]))
 
 
 def is_out_of_reach(claim: PublishedClaim) -> bool:

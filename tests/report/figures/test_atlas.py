@@ -11,7 +11,7 @@ from ablate.analysis.claims import judged_claims
 from ablate.analysis.runs import runs_of
 from ablate.core.metric import Metric
 from ablate.report.atlas.figure import condition_rows, figure_rows
-from ablate.report.atlas.published import PublishedClaim, PublishedStudy
+from ablate.report.atlas.published import PublishedClaim, PublishedRun, PublishedStudy
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
 from ablate.report.summary import Spent
@@ -25,7 +25,7 @@ def published(name, metric=ACCURACY, *, confirmed=True):
     on_score = [replace(one, metric="score") for one in KINDS]
     evidence = study_over(GROWING, "every", names=("short", "middle", "long"), metric=metric, claims=on_score)
     facts = replace(evidence.facts, study=name)
-    study = PublishedStudy(facts, [], [], Spent(10, 60.0), Spent(0, 0.0), [])
+    study = PublishedStudy(facts, [], [], PublishedRun(name, "ablate run it.yaml", Spent(10, 60.0)), [], [])
     pairs = []
     for number, judged in enumerate(judged_claims(runs_of(evidence)), 1):
         row = judged.row()

@@ -97,6 +97,22 @@ def test_a_trial_during_which_the_machine_slept_counts_as_the_others_of_its_vari
     assert spent(replace(evidence, trials=trials)).seconds > usual.seconds
 
 
+def test_of_two_trials_the_shorter_is_the_usual_one():
+    evidence = study(claims=False, num_seeds=2, trouble=False)
+    trials = evidence.trials.assign(train_seconds=3.0)
+    trials.loc[trials.index[1], "train_seconds"] = 3000.0
+    assert spent(replace(evidence, trials=trials)).seconds == 3.0 * len(trials)
+
+
+def test_a_setting_that_takes_long_was_not_paused():
+    evidence = study(claims=False, num_seeds=2, trouble=False)
+    trials = evidence.trials.assign(train_seconds=3.0)
+    search = pd.DataFrame({"seeds": 3, "train_seconds": [9.0, 9.0, 9.0, 450.0]})
+    search = search.assign(variant="a", task="t", status="completed")
+    found = spent(replace(evidence, trials=trials, frames={"search": search}))
+    assert found.seconds == trials["train_seconds"].sum() + search["train_seconds"].sum()
+
+
 def test_trials_that_end_early_do_not_make_the_others_look_paused():
     evidence = study(claims=False, num_seeds=5, trouble=False)
     early = evidence.trials["seed"] < 3
