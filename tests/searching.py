@@ -70,10 +70,10 @@ def train(experiment, trial, decide=lambda s, m: False):
 def search_of(experiment: Study, stream: str = "", *, kind: str = "search") -> Search:
     """The search of a prepared study on its baseline; a store is not needed."""
     spec = spec_of(experiment, kind)
-    base = experiment.variants[0].configs[0]
+    base = experiment.variants[0].first_config
 
     def cells_of(number: int, point: Mapping[str, Any]) -> Any:
-        config = experiment.patched(base, spec.space.patches(point))
+        config = experiment.patched(base, spec.space.patches(point), experiment.tasks[0])
         trials = [experiment.trial(config, seed) for seed in spec.facts.seeds]
         cells = [Cell(f"setting {number:03d}", "", t.seed, t, role="tried") for t in trials]
         return cells, experiment.workload.describe(config)

@@ -46,11 +46,13 @@ def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
 
 
 @pytest.mark.slow
-def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
-    """On every shipped study of built-in models."""
+def test_evaluation_forwards_at_most_a_third_of_what_is_trained():
+    """On every shipped study of built-in models, over its conditions."""
     for study in map(prepare, BUILT_IN):
-        for described in (each for variant in study.variants for each in study.describe(variant)):
-            assert 0 < 4 * described.forwarded <= described.examples, study.path
+        for variant in study.variants:
+            described = study.describe(variant).values()
+            forwarded = sum(one.forwarded for one in described)
+            assert 0 < 3 * forwarded <= sum(one.examples for one in described), study.path
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ablate.pipeline.jobs.batch import Batch
     from ablate.pipeline.plan.plan import StudyPlan
     from ablate.report.words import Table
+    from ablate.study.study import Study
 
 WIDTH = 100  # The most characters of a line of sentences.
 
@@ -172,7 +173,7 @@ def _expected_work(plan: StudyPlan) -> Iterator[str]:
         yield "\n" + message("plan.to_train", trials, workers, where, overhead)
     else:
         yield "\n" + message("plan.to_train_in", trials, seconds, workers, where, overhead)
-    baseline = study.describe(study.variants[0])[0]
+    baseline = study.baseline_description
     if baseline.examples and baseline.forwarded:
         percent = round(100 * baseline.forwarded / baseline.examples)
         yield message("plan.evaluation", baseline.examples, baseline.forwarded, percent)
@@ -197,17 +198,16 @@ def _variants(plan: StudyPlan) -> Table:
     from ablate.report.words import count, message
 
     study = plan.study
-    descriptions = {variant.name: study.describe(variant) for variant in study.variants}
-    lengths_differ = _lengths_differ(descriptions.values())
+    lengths_differ = _lengths_differ(study)
     sizes = []
-    for variant, of_variant in descriptions.items():
-        for task, description in zip(study.tasks, of_variant, strict=True):
+    for variant in study.variants:
+        for task, description in study.describe(variant).items():
             if task not in plan.conditions:
                 continue
-            names = {"variant": short_name(variant, study.config.labels)}
+            names = {"variant": short_name(variant.name, study.config.labels)}
             if len(study.tasks) > 1:
                 names["condition" if study.config.conditions else "task"] = task
-            cached = plan.cached.get((variant, task), 0)
+            cached = plan.cached.get((variant.name, task), 0)
             size = _size(description, with_length=lengths_differ)
             size |= {"cached": cached, "to train": study.config.seeds.count - cached}
             sizes.append(names | {column: count(number) for column, number in size.items()})
@@ -226,12 +226,12 @@ def _size(description: Description, *, with_length: bool) -> dict[str, int | Non
     return size
 
 
-def _lengths_differ(descriptions: Iterable[Sequence[Description]]) -> bool:
+def _lengths_differ(study: Study) -> bool:
     """Returns whether variants train on different numbers of examples of some task."""
-    for of_task in zip(*descriptions, strict=True):
-        if len({description.examples for description in of_task}) > 1:
-            return True
-    return False
+    examples = {
+        task: {study.describe(variant)[task].examples for variant in study.variants} for task in study.tasks
+    }
+    return any(len(of_task) > 1 for of_task in examples.values())
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:

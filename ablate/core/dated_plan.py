@@ -65,7 +65,7 @@ class DatedPlan:
 
     @property
     def digest(self) -> str:
-        """The digest of what is planned, which `hash` was when the plan was dated."""
+        """The digest of what is planned now: `hash`, unless the plan was edited after it was dated."""
         content = {
             "settings": self.settings,
             "variants": self.variants,

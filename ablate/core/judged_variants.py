@@ -17,7 +17,7 @@ class JudgedVariant:
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
 
     name: str
-    configs: list[dict[str, JsonValue]]  # One a task.
+    configs: list[dict[str, JsonValue]]  # One for each task of the study file, in its order.
     patches: dict[str, JsonValue]
     at: list[str | int]
     placebo: bool

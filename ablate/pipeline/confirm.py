@@ -38,7 +38,8 @@ class NothingDecided(AblateError):
 def restrict_to_confirmed(
     study: Study, stages: tuple[Stage, ...], options: Options
 ) -> tuple[Study, tuple[Stage, ...]]:
-    """Returns a confirmation with what its study decided, on unseen seeds; another study as it is.
+    """Restricts a confirmation to what its study decided, on unseen seeds; returns a study that confirms nothing as it
+    is.
 
     Where a stage that selects has a part in the confirmation, as tuning has, the variants are selected again; else they
     are those of the report. Raises `NothingDecided`, or `AblateError` where there is no report of the study as it is
@@ -47,11 +48,11 @@ def restrict_to_confirmed(
     name = confirmed(study.config.name)
     if name is None:
         return study, stages
-    study = study.judged_on(_tasks_to_confirm(study, options))
+    tasks = _tasks_to_confirm(study, options)
     report = StudyFolder(options.results_folder, name)
     if not report.has_trials:
         raise AblateError(f"{report.path}: has no report that could be confirmed; run {report.name} first")
-    reported = as_reported(study, report)
+    reported = as_reported(study, report).judged_on(tasks)
     facts = report.facts()
     claims = _decided_claims(reported, report)
 
@@ -61,11 +62,10 @@ def restrict_to_confirmed(
         restricted_stage = stage.in_confirmation(facts.plan.searched, claimed)
         if restricted_stage is not None:
             confirming.append(restricted_stage)
-    basis = reported
-    selection = Selection("report")
     if any(stage.selects for stage in confirming):
-        basis = study
-        selection = Selection()
+        basis, selection = study.judged_on(tasks), Selection()
+    else:
+        basis, selection = reported, Selection("report")
     restricted = _restricted(basis, selection, report=report, claims=claims, options=options)
     return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
 
@@ -87,9 +87,26 @@ def _tasks_to_confirm(study: Study, options: Options) -> list[str]:
 
 
 def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
-    """Returns the claims that a report decided, but for those on what is measured without training."""
-    decided = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
-    return [claim for claim in study.claims if claim.hash in decided and not is_measured(claim)]
+    """Returns the claims that a report decided and that the tasks of a study can tell.
+
+    Left out are those on what is measured without training. Where the report has more tasks, a claim was decided on
+    all of them together.
+    """
+    # With numpy, for which a study that confirms nothing need not wait.
+    from ablate.analysis.measures import measure_of
+    from ablate.study.facts import facts_of
+
+    hashes = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
+    decided = [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
+    if not study.left_out_tasks:
+        return decided
+    facts = facts_of(study)
+
+    def is_told(metric: str) -> bool:
+        """Returns whether a task that is left has the metric."""
+        return any(measure_of(metric, task, facts) is not None for task in facts.tasks)
+
+    return [claim for claim in decided if all(map(is_told, claim.metrics))]
 
 
 def _decided_comparisons(
@@ -97,10 +114,11 @@ def _decided_comparisons(
 ) -> set[tuple[str, str]]:
     """Returns the planned (variant, baseline) pairs that a report decided on the primary metric.
 
-    Decided on one of these tasks or, where verdicts are over conditions, over all of them.
+    Where the report judges each task, they were decided on one of `tasks`. Where it judges its conditions together, it
+    has one verdict on a pair, which counts whatever `tasks` are.
     """
     # A row over conditions has their form in the place of a task.
-    places = {facts.over.form, *tasks}
+    places = {facts.over.form} if facts.over.joins_conditions else {*tasks}
     pairs: set[tuple[str, str]] = set()
     for row in planned_rows(report.comparisons()):
         if row["metric"] == facts.metric and row["verdict"] in DECIDED and row["task"] in places:
@@ -113,7 +131,7 @@ def _restricted(
 ) -> Study:
     """Returns a study with the variants and claims that its report decided, on unseen seeds."""
     facts = report.facts()
-    comparisons = _decided_comparisons(report, facts, study.judged_tasks)
+    comparisons = _decided_comparisons(report, facts, study.tasks)
     if not comparisons and not claims:
         raise NothingDecided(
             f"Nothing to confirm: {report.path} has decided no comparison on {spelled(facts.metric)} and no claim"
@@ -197,10 +215,10 @@ def unseen_seeds(
 
 def _tasks_in_words(study: Study) -> str:
     """Says on which tasks alone a study is confirmed; nothing where it is on all."""
-    if len(study.judged_tasks) == len(study.tasks):
+    if not study.left_out_tasks:
         return ""
     kind = "conditions" if study.config.conditions else "tasks"
-    return f" on {joined([*study.judged_tasks])} alone, of {len(study.tasks)} {kind}"
+    return f" on {joined(study.tasks)} alone, of {len(study.tasks) + len(study.left_out_tasks)} {kind}"
 
 
 def _settings_in_words(study: Study, facts: StudyFacts) -> str:
@@ -222,24 +240,33 @@ def _notes_on_cells(cells: Levels) -> list[str]:
 
 
 def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
-    """Says in which conditions a confirmation has examples of the study that it confirms."""
+    """Returns the notes on the conditions of a confirmation whose test examples are not new, or may not be.
+
+    There is one note for each cause, with its conditions.
+    """
     conditions_by_note: dict[str, list[str]] = {}
-    baseline = study.variants[0]
-    descriptions = study.describe(baseline)
-    for task, index in study.judged_tasks.items():
-        pool = descriptions[index].sampling.pool
-        stated = study.workload.stated(baseline.configs[index], study.metric)
-        if stated is not None and stated.test == NOT_STATED:
-            note = "over seeds; the task does not say whether the test examples are new, too"
-        elif pool == "fresh":
-            continue
-        else:
-            shared = "test examples are those" if pool == "held_out" else "examples are from the pool"
-            note = f"over seeds, not over examples: its {shared} of {report.name}"
-        conditions_by_note.setdefault(note, []).append(task)
+    for task in study.tasks:
+        note = _note_on_examples(study, task, report.name)
+        if note:
+            conditions_by_note.setdefault(note, []).append(task)
 
     notes: list[str] = []
     for note, conditions in conditions_by_note.items():
-        where = f" on {joined(conditions)}" if len(conditions) < len(study.judged_tasks) else ""
+        where = f" on {joined(conditions)}" if len(conditions) < len(study.tasks) else ""
         notes.append(f"confirms{where} {note}")
     return notes
+
+
+def _note_on_examples(study: Study, task: str, report_name: str) -> str:
+    """Says that the test examples of a task are not new, or may not be; nothing where they are."""
+    baseline = study.variants[0]
+    stated = study.workload.stated(baseline.configs[task], study.metric)
+    if stated is not None and stated.test == NOT_STATED:
+        return "over seeds; the task does not say whether the test examples are new, too"
+    match study.describe(baseline)[task].sampling.pool:
+        case "fresh":
+            return ""
+        case "held_out":
+            return f"over seeds, not over examples: its test examples are those of {report_name}"
+        case _:
+            return f"over seeds, not over examples: its examples are from the pool of {report_name}"

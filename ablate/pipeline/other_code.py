@@ -75,7 +75,7 @@ def _remove_reused(folder: StudyFolder, store: Store) -> None:
 
 def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | None:
     """Returns the listed trials of a study that are finished and differ from the planned ones in code alone."""
-    baseline = study.variants[0].configs[0]
+    baseline = study.baseline_config
     if not study.workload.inputs(study.trial(baseline, study.config.seeds.values[0])):
         return None
     # The configs of a study that selects settings, and so its ids, are not known before it has selected them.

@@ -117,7 +117,7 @@ class TrialPlan(Plan):
         places = without_effect(self.study, self.used, records)
         if not self.facts().over.joins_conditions:
             return places
-        return in_all_tasks(places, [*self.study.judged_tasks])
+        return in_all_tasks(places, [*self.study.tasks])
 
     def _left_alone(self) -> set[Place]:
         """Returns the places on tasks on which all variants were stopped, so that the baseline has no use."""

@@ -228,7 +228,7 @@ def _claims(
     for place, variant in enumerate(variants):
         setting = {"variant": variant}
         changes = setting if place else {}
-        design_variants.append(Variant(variant, [setting], changes))
+        design_variants.append(Variant(variant, {"": setting}, changes))
     design = Design(design_variants, {}, ["variant"], OneFactor())
     context = StudyContext(metrics)
     derived_metrics = {

@@ -211,7 +211,7 @@ class Session:
         self.display(event)
 
     def _display_of(self, study: Study, workers: Workers, *, selects: bool) -> Display:
-        compute = study.describe(study.variants[0])[0].compute
+        compute = study.baseline_description.compute
         return Display(
             self.console,
             study.config.name,

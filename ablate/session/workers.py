@@ -55,7 +55,7 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
     workload = study.workload
     files = [folder / name for name in study.config.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    identity = dict(workload.identity(study.variants[0].configs[0]))
+    identity = dict(workload.identity(study.baseline_config))
     return WorkloadRef(
         workload.name,
         plugins,
@@ -64,7 +64,7 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
         threads=workload.threads,
         folder=folder,
         identity=identity,
-        parallel=study.describe(study.variants[0])[0].parallel,
+        parallel=study.baseline_description.parallel,
         resources=study.config.resources,
         gpus=_gpus(study) if identity.get("device") == "cuda" else None,
         own=OwnCode(folder.absolute(), results.absolute()) if workload.runs_apart else None,
@@ -76,7 +76,7 @@ def _gpus(study: Study) -> float | None:
     """Returns the most GPUs that a trial of a study takes; None where it says nothing of them."""
     stated: list[float] = []
     for variant in study.variants:
-        gpus = study.workload.gpus(variant.configs[0])
+        gpus = study.workload.gpus(variant.configs[study.tasks[0]])
         if gpus is not None:
             stated.append(gpus)
     if stated:
@@ -88,7 +88,7 @@ def _gpus(study: Study) -> float | None:
 
 def _more_fit(study: Study) -> str:
     """Says how more trials run at once; nothing where the study, or the machine, has no room for more."""
-    more = study.workload.more_at_once(study.variants[0].configs[0], default_jobs())
+    more = study.workload.more_at_once(study.baseline_config, default_jobs())
     return f" ({more})" if more else ""
 
 

@@ -147,6 +147,7 @@ class PathStage(Stage):
         Raises `Invalid` where none can be.
         """
         target = self._target(study)
+        task = study.tasks[0]
         candidates: dict[str, Variant] = {}
         problems: list[Invalid] = []
         for change in remaining:
@@ -156,11 +157,12 @@ class PathStage(Stage):
                     del patches[other]
             name = ",".join(f"{path}={study.design.labels[path][target.name]}" for path in patches)
             try:
-                config = study.patched(study.variants[0].configs[0], patches)
+                config = study.patched(study.baseline_config, patches, task)
             except Invalid as error:
                 problems.append(error)
                 continue
-            candidates[change] = replace(target, name=name, configs=[config], patches=patches, at=("design",))
+            configs = {task: config}
+            candidates[change] = replace(target, name=name, configs=configs, patches=patches, at=("design",))
         if not candidates:
             raise problems[0]
         return candidates
@@ -168,10 +170,11 @@ class PathStage(Stage):
     def _cells(self, study: Study, variant: Variant) -> list[Cell]:
         """Returns the cells of a configuration on the tuning seeds."""
         cells: list[Cell] = []
+        task = study.tasks[0]
         for seed in self._seeds:
-            trial = study.trial(variant.configs[0], seed)
+            trial = study.trial(variant.configs[task], seed)
             name = f"{variant.name} seed {seed}"
-            cells.append(Cell(variant.name, study.tasks[0], seed, trial, name, role="step"))
+            cells.append(Cell(variant.name, task, seed, trial, name, role="step"))
         return cells
 
 
@@ -188,7 +191,7 @@ def _score(study: Study, records: Sequence[Record]) -> float:
 
     A run without a value counts as guessing.
     """
-    metric = study.describe(study.variants[0])[0].metrics[study.metric]
+    metric = study.baseline_description.metrics[study.metric]
     worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
     values: list[float] = []
     for record in records:

@@ -85,7 +85,7 @@ class ProbeStage(Stage):
         """
         document = draft.document
         probe = self._config.probe
-        for config in draft.design.variants[0].configs:
+        for config in draft.design.variants[0].configs.values():
             _, problems = attempt(lambda config: draft.resolve(apply_patches(config, probe)), config)
             report_at(problems, probe, ("probe",), document)
         for path in probe:
@@ -179,9 +179,9 @@ class ProbeStage(Stage):
 
     def _cells(self, study: Study, runs: Sequence[tuple[Variant, int, str]]) -> Iterator[Cell]:
         """Yields the cells of short runs, given as variant, seed and stream."""
-        for index, task in enumerate(study.tasks):
+        for task in study.tasks:
             for variant, seed, stream in runs:
-                config = study.patched(variant.configs[index], self._config.probe, index)
+                config = study.patched(variant.configs[task], self._config.probe, task)
                 trial = replace(study.trial(config, seed, stream), checkpoint="none")
                 name = f"probe, {variant.name}{study.on(task)}"
                 changed = dict.fromkeys(variant.patches)
@@ -232,7 +232,7 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
 def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
     """Returns the error that names each run that changed nothing, with the workload's cautions and notes."""
     reasons = [f"{_place(study, cell)} changes nothing" for cell in dead]
-    baseline = study.variants[0].configs[0]
+    baseline = study.baseline_config
     reasons += study.workload.cautions(baseline)
     reasons += [note.text for note in study.workload.code_notes(baseline)]
     lines = "\n".join(f"  {reason}" for reason in reasons)

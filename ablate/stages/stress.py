@@ -132,7 +132,7 @@ class StressStage(Stage):
         """
         workload = draft.workload
         document = draft.document
-        baseline = draft.design.variants[0].configs
+        baseline = draft.design.variants[0].configs.values()
         at: PathKey = (ROLE, self._path)
         if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
             document.refuse(

@@ -102,9 +102,7 @@ def check_study(draft: Draft) -> None:
         rule = f"needs a workload that can resume inside a trial, which {workload.name} cannot"
         document.refuse(("save_every",), rule, config.save_every, hint="Leave it out")
     _check_gpus(draft)
-    variants = draft.design.variants
-    num_tasks = len(variants[0].configs)
-    num_trials = len(variants) * num_tasks * config.seeds.count
+    num_trials = len(draft.design.variants) * len(draft.tasks) * config.seeds.count
     if num_trials > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
         document.refuse(("seeds",), rule, num_trials, f"at most {MAX_TRIALS:,}")
@@ -170,7 +168,7 @@ def check_variants(draft: Draft, baseline_problems: Sequence[Problem]) -> None:
 def _check_variant(draft: Draft, variant: Variant, baseline_problems: Sequence[Problem]) -> None:
     """Reports why a variant cannot be built or described, without the problems of the baseline."""
     problems: list[Problem] = []
-    for config in variant.configs:
+    for config in variant.configs.values():
         # One after the other, so that a model is built once for both.
         faults = attempt(draft.workload.check, config).problems
         faults = faults or attempt(draft.workload.describe, config).problems
@@ -223,7 +221,7 @@ class _Change:
 
     at: PathKey
     patches: Mapping[str, Any]
-    configs: list[Config]
+    configs: Mapping[str, Config]
 
 
 def check_live(draft: Draft) -> None:
@@ -233,11 +231,11 @@ def check_live(draft: Draft) -> None:
     changes = _model_changes(draft.design)
     if not changes:
         return
-    reference = [attempt(fingerprint, config) for config in draft.design.variants[0].configs]
+    reference = [attempt(fingerprint, config) for config in draft.design.variants[0].configs.values()]
     for attempted in reference:
         document.report_all(attempted.problems)
     for change in changes:
-        fingerprints = [attempt(fingerprint, config) for config in change.configs]
+        fingerprints = [attempt(fingerprint, config) for config in change.configs.values()]
         problems: list[Problem] = []
         for attempted in fingerprints:
             problems += attempted.problems
@@ -263,7 +261,7 @@ def _model_changes(design: Design) -> list[_Change]:
 def check_told_apart(draft: Draft) -> None:
     """Refuses variants that the training code cannot tell apart, and settings of searches that never reach it."""
     variants = {variant.name: variant for variant in draft.design.variants if not variant.placebo}
-    configs = {name: variant.configs[0] for name, variant in variants.items()}
+    configs = {name: variant.first_config for name, variant in variants.items()}
     for untold in draft.workload.untold(configs, draft.design.paths, draft.outline.varied_paths):
         if not untold.is_certain:
             continue
@@ -296,8 +294,8 @@ def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
         return
     baseline, *others = draft.design.variants
     for variant in others:
-        pairs = zip(variant.configs, baseline.configs, strict=True)
-        if any(_differs(config, baseline_config, path) for config, baseline_config in pairs):
+        configs = variant.configs
+        if any(_differs(configs[task], config, path) for task, config in baseline.configs.items()):
             at = (*variant.at, path) if path in variant.patches else variant.at
             document.refuse(at, rule, hint=hint)
 

@@ -50,11 +50,11 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration of the study, for each of its tasks."""
+    """One configuration of the study, on each of its tasks."""
 
     name: str
-    # Resolved, one for each task.
-    configs: list[Config]
+    # Task of the study file → the resolved config there.
+    configs: Mapping[str, Config]
     # Path → value that it changes in the baseline.
     patches: Mapping[str, Any] = field(default_factory=dict)
     # Where the study file asks for it.
@@ -67,13 +67,19 @@ class Variant:
     # Task → its config on each seed of the study, where each seed has chosen one.
     by_seed: Mapping[str, Sequence[Config]] = field(default_factory=dict)
 
+    @property
+    def first_config(self) -> Config:
+        """Its config on the first task of the study file."""
+        return first_of(self.configs)
+
 
 @dataclass(frozen=True)
 class Level:
     """One level of a factor that is not the baseline's."""
 
     value: Any
-    configs: list[Config]
+    # Task of the study file → the config of the baseline with it.
+    configs: Mapping[str, Config]
     at: PathKey
 
 
@@ -125,15 +131,20 @@ class Design:
         return []
 
 
+def first_of(configs: Mapping[str, Config]) -> Config:
+    """Returns the config on the first task; `configs`: task → config."""
+    return next(iter(configs.values()))
+
+
 def labels_of(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
     """Returns the label of each variant's level at `path`; an empty one where it has no such path.
 
     The baseline is the first of `variants`. A level of a factor is what its patch makes of the baseline alone: another
     factor further down changes no label.
     """
-    baseline = value_at(variants[0].configs[0], path)
+    baseline = value_at(variants[0].first_config, path)
     # JSON of the value of a patch → what it makes of the baseline alone.
-    alone = {key_of(level.value): value_at(level.configs[0], path) for level in levels}
+    alone = {key_of(level.value): value_at(first_of(level.configs), path) for level in levels}
     # Index of a variant that changes the path → the value of its level.
     changed: dict[int, Any] = {}
     for index, variant in enumerate(variants):
@@ -145,7 +156,7 @@ def labels_of(variants: list[Variant], path: str, levels: Iterable[Level]) -> li
     for index, variant in enumerate(variants):
         if index in changed:
             label = labels[key_of(changed[index])]
-        elif has_path(variant.configs[0], path):
+        elif has_path(variant.first_config, path):
             value = _unchanged_value(variant, path, baseline)
             label = labels.get(key_of(value)) or short_label(value)
         else:
@@ -156,7 +167,7 @@ def labels_of(variants: list[Variant], path: str, levels: Iterable[Level]) -> li
 
 def _changed_value(variant: Variant, path: str, alone: Mapping[str, Any]) -> Any:
     """Returns the value of the level of a variant that changes `path`."""
-    value = value_at(variant.configs[0], path)
+    value = value_at(variant.first_config, path)
     # A variant that is named by hand, or was found by a search, may change more of a part on paths further down.
     if variant.at[:1] != ("factors",):
         return value
@@ -166,5 +177,5 @@ def _changed_value(variant: Variant, path: str, alone: Mapping[str, Any]) -> Any
 def _unchanged_value(variant: Variant, path: str, baseline: Any) -> Any:
     """Returns the value at `path` of a variant that may change only a part around it."""
     if any(path.startswith(f"{outer}.") for outer in variant.patches):
-        return value_at(variant.configs[0], path)
+        return value_at(variant.first_config, path)
     return baseline

@@ -53,7 +53,7 @@ def draft_study(
     conditions = _conditions(config, workload, resolve, document)
     check_conditions(config, outline.varied_paths, document)
     with_stack = _with_stack(config, conditions, resolve, document)
-    baseline = [condition.config for condition in with_stack.conditions]
+    baseline = {condition.name: condition.config for condition in with_stack.conditions}
 
     problems_before = len(document.problems)
     descriptions, baseline_problems = describe_baseline(workload, with_stack.conditions, document)

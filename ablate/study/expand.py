@@ -15,8 +15,13 @@ from ablate.study.schema import PLACEBO, StudyConfig
 CHANGES_NOTHING = "Give it another value, or remove it"
 
 
-def expand(config: StudyConfig, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
-    """Returns all variants of a study; what is wrong with them is reported to its document."""
+def expand(
+    config: StudyConfig, baseline: Mapping[str, Config], resolve: Resolve, document: Document
+) -> Design:
+    """Returns all variants of a study; what is wrong with them is reported to its document.
+
+    baseline: task → the config of the baseline there.
+    """
     problems_before = len(document.problems)
     base = _Baseline(baseline, resolve, document)
     factors: dict[str, list[Level]] = {}
@@ -49,18 +54,18 @@ def expand(config: StudyConfig, baseline: list[Config], resolve: Resolve, docume
 class _Baseline:
     """The baseline's config on each task, which levels and variants change."""
 
-    configs: list[Config]
+    configs: Mapping[str, Config]
     resolve: Resolve
     document: Document
 
     def patched(
         self, patches: Mapping[str, Any], at: PathKey, *, skip_removed: bool = False
-    ) -> list[Config] | None:
-        """Returns the configs with patches, resolved; None where they are not valid, which is reported."""
-        patched: list[Config] = []
+    ) -> dict[str, Config] | None:
+        """Returns task → config with patches, resolved; None where one is not valid, which is reported."""
+        patched: dict[str, Config] = {}
         try:
-            for config in self.configs:
-                patched.append(self.resolve(apply_patches(config, patches, skip_removed=skip_removed)))
+            for task, config in self.configs.items():
+                patched[task] = self.resolve(apply_patches(config, patches, skip_removed=skip_removed))
         except Invalid as error:
             report_at(error.problems, patches, at, self.document)
             return None
@@ -84,7 +89,7 @@ def _factor_levels(path: str, values: list[Any], base: _Baseline) -> list[Level]
     at: PathKey = ("factors", path)
     document = base.document
     try:
-        for config in base.configs:
+        for config in base.configs.values():
             value_at(config, path)
     except Invalid as error:
         document.report_all(error.problems, at, given=NOT_GIVEN)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric, plain
-from ablate.core.over import Over
+from ablate.core.over import LEAST_TREND, Over
 from ablate.core.provenance import Planned
 from ablate.core.sizes import known_parameters
 from ablate.study.designs import Variant
@@ -59,15 +59,16 @@ def facts_of(
 def _over(study: Study) -> Over:
     """Returns how the conditions of a study are taken together, where it has several."""
     config = study.config
-    if len(study.judged_tasks) == 1:
+    if len(study.tasks) == 1:
         return Over()
     sizes: dict[str, float] = {}
-    if config.along is not None:
+    # A trend takes more conditions than some are left of.
+    along = config.along if len(study.tasks) >= LEAST_TREND else None
+    if along is not None:
         configs = study.variants[0].configs
-        for name, index in study.judged_tasks.items():
-            sizes[name] = float(value_at(configs[index], config.along))
-    scales = {name: scale for name, scale in config.scale.items() if name in study.judged_tasks}
-    return Over(config.over, config.along or "", sizes, scales)
+        sizes = {name: float(value_at(configs[name], along)) for name in study.tasks}
+    scales = {name: scale for name, scale in config.scale.items() if name in study.tasks}
+    return Over(config.over, along or "", sizes, scales)
 
 
 def _task_facts(study: Study) -> list[TaskFacts]:
@@ -75,8 +76,8 @@ def _task_facts(study: Study) -> list[TaskFacts]:
     described = [study.describe(variant) for variant in study.variants]
     configs = study.variants[0].configs
     tasks: list[TaskFacts] = []
-    for task, index in study.judged_tasks.items():
-        baseline, *others = [descriptions[index] for descriptions in described]
+    for task in study.tasks:
+        baseline, *others = [descriptions[task] for descriptions in described]
         stability: dict[str, Metric] = {}
         # Some other variant may have attention where the baseline has none.
         for description in (*others, baseline):
@@ -88,7 +89,7 @@ def _task_facts(study: Study) -> list[TaskFacts]:
             sampling=baseline.sampling,
             stability=stability,
             constants={name: dict(values) for name, values in baseline.constants.items()},
-            stated=study.workload.stated(configs[index], study.metric),
+            stated=study.workload.stated(configs[task], study.metric),
         )
         tasks.append(facts)
     return tasks
@@ -148,7 +149,7 @@ def _untuned_rates(study: Study) -> dict[str, str]:
             return {}
     rates: dict[str, str] = {}
     for variant in study.variants:
-        configs = [variant.configs[index] for index in study.judged_tasks.values()]
+        configs = [variant.configs[task] for task in study.tasks]
         labels = {f"{value_at(config, path):g}": None for config in configs}
         rates[variant.name] = ", ".join(labels)
     return rates
@@ -159,17 +160,16 @@ def _target(study: Study) -> dict[str, float]:
     is_claimed = any(claim.metric == "steps_to_target" for claim in study.claims)
     if study.config.metric.target is None and not is_claimed:
         return {}
-    of_baseline = study.describe(study.variants[0])
-    return target_of(study.config, of_baseline[0].metrics)
+    return target_of(study.config, study.baseline_description.metrics)
 
 
 def _variant_facts(study: Study, variant: Variant) -> VariantFacts:
     labels = study.design.labels
-    described = dict(zip(study.tasks, study.describe(variant), strict=True))
+    described = study.describe(variant)
     sizes = {task: known_parameters(description) for task, description in described.items()}
     return VariantFacts(
         name=variant.name,
-        levels=study.levels(variant),
+        levels=study.levels(variant, study.tasks[0]),
         changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
         placebo=variant.placebo,
         parameters={task: size for task, size in sizes.items() if size is not None},

@@ -196,7 +196,7 @@ def _metrics_of_variants(draft: Draft) -> dict[str, Metric]:
     """
     metrics: dict[str, Metric] = {}
     for variant in draft.design.variants:
-        for config in variant.configs:
+        for config in variant.configs.values():
             description = attempt(draft.workload.describe, config).result
             if description:
                 metrics = {**description.stability, **_on_slices(description), **metrics}
@@ -270,7 +270,7 @@ def _check_readable(draft: Draft, claim: Claim) -> None:
     for variant in draft.design.variants:
         if variant.name not in claim.variants:
             continue
-        for config in variant.configs:
+        for config in variant.configs.values():
             description = attempt(draft.workload.describe, config).result
             unread = sorted(slices - set(description.metrics)) if description else []
             if unread:

@@ -47,15 +47,16 @@ class Study:
     config: StudyConfig
     workload: Workload
     design: Design
-    # Names of the conditions, which are its tasks where it has no others; one empty name where it has neither.
+    # The conditions on which it is judged, which are its tasks where it has no others; one empty name where it has
+    # neither.
     tasks: list[str]
     claims: list[Claim]
     resolve: Resolve
     ids: TrialIds
     # As they are trained, the baseline first: those of the design, or what stages make of them.
     variants: list[Variant]
-    # A resolved config that trainings try → the one that is trained on the task of this index.
-    adjust: Callable[[Config, int], Config] = lambda config, task_index: config
+    # A resolved config that trainings try → the one that is trained on this task.
+    adjust: Callable[[Config, str], Config] = lambda config, task: config
     # The keys of stages that its file was read with.
     stage_configs: Sequence[type[StageConfig]] = ()
     # The paths whose values trainings choose for each variant.
@@ -68,45 +69,49 @@ class Study:
     notes: Sequence[str] = ()
     # What the options of its run change of the study as written.
     overrides: Sequence[str] = ()
-    # The tasks on which the study is judged; empty: all of them.
-    asked_tasks: Collection[str] = ()
+    # The conditions, or tasks, of its file on which it is not judged.
+    left_out_tasks: Sequence[str] = ()
     # Variants that are not judged, since the run did not search for them.
     not_judged: list[str] = dataclasses.field(default_factory=list)
-    _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
+    _described: dict[str, dict[str, Description]] = dataclasses.field(default_factory=dict, repr=False)
 
-    def describe(self, variant: Variant) -> list[Description]:
-        """Returns parameters, FLOPs and metrics of a variant, one description a task."""
+    @property
+    def baseline_config(self) -> Config:
+        """The config of the baseline on the first task."""
+        return self.variants[0].configs[self.tasks[0]]
+
+    @property
+    def baseline_description(self) -> Description:
+        """The description of the baseline on the first task."""
+        return self.describe(self.variants[0])[self.tasks[0]]
+
+    def describe(self, variant: Variant) -> Mapping[str, Description]:
+        """Returns task → parameters, FLOPs and metrics of a variant there, of the tasks that it has a config for."""
         if variant.name not in self._described:
-            self._described[variant.name] = [self.workload.describe(config) for config in variant.configs]
+            descriptions: dict[str, Description] = {}
+            for task in self.tasks:
+                if task in variant.configs:
+                    descriptions[task] = self.workload.describe(variant.configs[task])
+            self._described[variant.name] = descriptions
         return self._described[variant.name]
 
-    def size(self, variant: Variant, task_index: int) -> Mapping[str, int | None]:
+    def size(self, variant: Variant, task: str) -> Mapping[str, int | None]:
         """Returns the size of a variant's model on a task, as records keep it."""
-        return known_size(self.describe(variant)[task_index])
+        return known_size(self.describe(variant)[task])
 
     @property
     def metric(self) -> str:
         """The primary metric: the one that the study names, else the first of its first task."""
         if self.config.metric.name:
             return self.config.metric.name
-        of_baseline = self.describe(self.variants[0])
-        return next(iter(of_baseline[0].metrics))
-
-    @property
-    def judged_tasks(self) -> dict[str, int]:
-        """The tasks on which the study is judged, all if none are asked for → their indices in `tasks`."""
-        return {
-            task: index
-            for index, task in enumerate(self.tasks)
-            if not self.asked_tasks or task in self.asked_tasks
-        }
+        return next(iter(self.baseline_description.metrics))
 
     def on(self, task: str) -> str:
         """Returns ` on TASK` where the study has several tasks or conditions, else nothing."""
         return f" on {task}" if len(self.tasks) > 1 else ""
 
     def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
-        """Returns a cell for each variant, judged task and seed, of the seeds of the study or of others.
+        """Returns a cell for each variant, task and seed, of the seeds of the study or of others.
 
         They come seed by seed, so that the first blocks are complete early.
         """
@@ -114,32 +119,31 @@ class Study:
             seeds = self.config.seeds.values
         places: list[_Place] = []
         for variant in self.variants:
-            for task, task_index in self.judged_tasks.items():
-                places.append(self._place(variant, task, task_index))
+            places += [self._place(variant, task) for task in self.tasks]
         cells: list[Cell] = []
         for seed_index, seed in enumerate(seeds):
             cells += [place.cell(seed_index, seed) for place in places]
         return cells
 
-    def _place(self, variant: Variant, task: str, task_index: int) -> _Place:
+    def _place(self, variant: Variant, task: str) -> _Place:
         stream = PLACEBO if variant.placebo else ""
-        configs = variant.by_seed.get(task) or [variant.configs[task_index]]
+        configs = variant.by_seed.get(task) or [variant.configs[task]]
         return _Place(
             variant=variant.name,
             task=task,
             name=f"{variant.name}{self.on(task)}",
-            levels=self.levels(variant, task_index),
+            levels=self.levels(variant, task),
             trials=[self._trials(config, stream) for config in configs],
-            size=partial(self.size, variant, task_index),
+            size=partial(self.size, variant, task),
         )
 
-    def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
-        """Returns path → what a variant has there as it is trained.
+    def levels(self, variant: Variant, task: str) -> dict[str, Level]:
+        """Returns path → what a variant has there as it is trained on a task.
 
         Paths are those that some variant changes. Numbers, words, switches and null stand for themselves, anything else
         is a label. Paths that the variant lacks are left out.
         """
-        config = variant.configs[task_index]
+        config = variant.configs[task]
         levels: dict[str, Level] = {}
         for path in self.design.paths:
             if not has_path(config, path):
@@ -175,13 +179,16 @@ class Study:
 
         return trial
 
-    def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
-        """Returns a config with `patches`, resolved, as trainings try it; raises `Invalid` when it cannot be built."""
+    def patched(self, base: Config, patches: Mapping[str, Any], task: str) -> Config:
+        """Returns a config on a task with `patches`, resolved, as trainings try it.
+
+        Raises `Invalid` when it cannot be built.
+        """
         config = self.resolve(apply_patches(base, patches))
         problems = attempt(self.workload.check, config).problems
         if problems:
             raise Invalid.many(problems)
-        return self.adjust(config, task_index)
+        return self.adjust(config, task)
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], selection: Selection) -> Study:
         """Returns the study with the chosen variants, the baseline first; `paths`: those on which they differ."""
@@ -197,7 +204,9 @@ class Study:
     def judged_on(self, tasks: Collection[str]) -> Study:
         """Returns the study as judged on some of its tasks, without the claims that name others or need more tasks."""
         claims = [claim for claim in self.claims if claim.is_told_by(tasks)]
-        return dataclasses.replace(self, asked_tasks=tasks, claims=claims)
+        judged = [task for task in self.tasks if task in tasks]
+        left_out = [task for task in self.tasks if task not in tasks]
+        return dataclasses.replace(self, tasks=judged, left_out_tasks=left_out, claims=claims, _described={})
 
     def reporting(self, name: str, overrides: Sequence[str]) -> Study:
         """Returns the study under the name of its report, with what its run changes."""
@@ -211,14 +220,14 @@ class Study:
         return dataclasses.replace(self, claims=decidable)
 
     def judged_variants(self) -> JudgedVariants:
-        """Returns the variants with their configs, one a task, and who chose them, as plain data."""
+        """Returns the variants with their configs and who chose them, as plain data."""
         variants: list[JudgedVariant] = []
         for variant in self.variants:
             by_seed = {task: list(configs) for task, configs in variant.by_seed.items() if configs}
             variants.append(
                 JudgedVariant(
                     name=variant.name,
-                    configs=list(variant.configs),
+                    configs=[*variant.configs.values()],
                     patches=dict(variant.patches),
                     at=list(variant.at),
                     placebo=variant.placebo,

@@ -1,5 +1,7 @@
 """A confirmation of some conditions of a study is judged on these alone."""
 
+import shutil
+
 import pytest
 from harness import TOY_STUDY, toy_changed
 
@@ -54,7 +56,7 @@ def test_what_holds_in_every_condition_is_confirmed_on_the_one_that_is_asked_for
 
     # Under its name it is taken as it was run.
     study, _, folder = reread(once_more.folder, Options(results=first.folder.parent), trust=True)
-    assert ([*study.judged_tasks], folder.name) == (["small"], once_more.folder.name)
+    assert (study.tasks, folder.name) == (["small"], once_more.folder.name)
 
 
 def test_two_of_three_conditions_are_confirmed_in_both(run):
@@ -108,3 +110,49 @@ def test_a_task_without_the_primary_metric_is_confirmed_alone(run, tmp_path):
     again, _ = run(text, confirm=True, condition=["die"])
     (claim,) = load(again.folder).claims.itertuples()
     assert (claim.verdict, claim.task) == ("supported", "die")
+
+
+def test_a_claim_on_a_metric_that_the_condition_lacks_is_not_confirmed_there(run, tmp_path):
+    of_coin = 'stability={"loss": self.metrics["loss"]} if config["task"]["name"] == "coin" else {}'
+    text = toy_changed(
+        tmp_path,
+        "one",
+        ("Description(self.metrics,", 'Description({"accuracy": self.metrics["accuracy"]},'),
+        ("flops=100)", f"flops=100, {of_coin})"),
+    )
+    text = text.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}]")
+    text += "family: claims\nclaims: [model.effect=0.2 beats baseline on loss]\n"
+    run(text)
+    again, _ = run(text, confirm=True, condition=["coin"])
+    assert list(of(again.folder)[1].values()) == ["supported"]
+    with pytest.raises(NothingDecided, match="on die alone, of 2 tasks"):
+        run(text, confirm=True, condition=["die"])
+
+
+def test_a_trend_takes_no_part_where_too_few_of_its_conditions_are_confirmed(run):
+    text = STUDY.replace("OVER", "every") + "along: model.width\n"
+    first, _ = run(text)
+    again, _ = run(text, confirm=True, condition=["small", "large"])
+    assert load(first.folder).evidence.facts.over.along == "model.width"
+    assert load(again.folder).evidence.facts.over.along == ""
+
+
+def test_what_another_condition_knew_before_its_plan_is_not_known_here(run):
+    text = STUDY.replace("OVER", "every")
+    run(text)
+    small, _ = run(text, confirm=True, condition=["small"])
+    shutil.rmtree(small.folder)
+    known, _ = run(text, confirm=True, condition=["small"])
+    fresh, _ = run(text, confirm=True, condition=["large"])
+    assert load(known.folder).evidence.facts.plan.replanned.known
+    assert load(fresh.folder).evidence.facts.plan.replanned is None
+
+
+def test_a_condition_may_have_the_name_of_the_form_of_verdicts(run, tmp_path):
+    text = toy_changed(tmp_path, "wide", ('model["effect"] +', 'model["effect"] * (model["width"] > 8) +'))
+    text = text.replace("  model.noise: [0.1, 0.3]\n", "")
+    text += "conditions: {each: {model.width: 9}, other: {}}\n"
+    first, _ = run(text)
+    assert of(first.folder)[0]["model.effect=0.2", "each"] == "better"
+    with pytest.raises(NothingDecided, match="on other alone, of 2 conditions"):
+        run(text, confirm=True, condition=["other"])

@@ -28,8 +28,8 @@ def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task, tmp_path)
     assert names == ["baseline", "model.position=none", "model.mixer.score=additive"]
     assert (experiment.config.name, len(experiment.claims)) == ("mine", 2)
     defaults = config_model(experiment.workload).model_validate({"task": task}).model_dump()
-    topology = {"model.topology": experiment.variants[0].configs[0]["model"]["topology"]}
-    assert experiment.variants[0].configs == [apply_patches(defaults, SMALL | topology)]
+    topology = {"model.topology": experiment.variants[0].first_config["model"]["topology"]}
+    assert experiment.variants[0].configs == {task: apply_patches(defaults, SMALL | topology)}
 
 
 def test_every_setting_stands_there_with_its_meaning(tmp_path):
@@ -128,7 +128,7 @@ def test_a_study_of_a_file_reads_it_with_the_task_that_it_looks_like(
     call = ["new", "--from", f"data/{file}", *(["--task", task] if task else [])]
     done = ablate_here(*call, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    config = prepare(tmp_path / "a.yaml").variants[0].configs[0]
+    config = prepare(tmp_path / "a.yaml").variants[0].first_config
     assert config["task"]["name"] == known
     assert {key: config["task"][key] for key in found} == found
     assert config["task"]["file"] == str(tmp_path / "data" / file)

@@ -324,7 +324,15 @@ def test_numbers_that_no_option_takes_are_mistakes_in_the_call(toy_study):
 
 @pytest.mark.parametrize(
     ("scales", "detect", "is_possible"),
-    [((0.1, 0.2), 2.0, True), ((0.1, 0.2), 9.5, False), ((2.0, 4.0), 0.9, False), ((2.0, 4.0), 0.3, True)],
+    [
+        *[
+            ((0.1, 0.2), 2.0, True),
+            ((0.1, 0.2), 9.5, False),
+            ((2.0, 4.0), 0.9, False),
+            ((2.0, 4.0), 0.3, True),
+        ],
+        *[((1.0, 1.0), 0.9, True), ((1.0, 1.0), 1.1, False)],
+    ],
 )
 def test_a_difference_to_detect_in_a_mean_of_several_scales_is_in_units_of_these(
     plan, scales, detect, is_possible

@@ -361,7 +361,7 @@ def test_braces_of_a_file_with_constants_are_its_own(written):
         },
     )
     workload = prepare(study, []).workload
-    config = prepare(study, []).variants[0].configs[0]
+    config = prepare(study, []).variants[0].first_config
     given = workload.given(config, 3).at("a/b", "abcd")
     assert given.files["train.py"].endswith("print(f'{run} {dir}', C.lr, C.seed)\n")
     assert "seed = 3" in given.files["train.py"]

@@ -230,7 +230,7 @@ def test_a_template_that_changes_while_a_study_runs_is_the_one_that_was_read(fol
     """In the process of the driver, and in one of its workers."""
     prepared = prepare(study(folder))
     workload = prepared.workload
-    config = prepared.variants[0].configs[0]
+    config = prepared.variants[0].first_config
     before = workload.given(config, 0).files["conf/run.json"]
     packed = workload.pack()
     (folder / "run.template").write_text("{}")

@@ -84,7 +84,7 @@ SOURCES = ("ends.py", "extra/c=1:d.json", ".hidden.sh", "src/helper.py", "uv.loc
 
 def test_versions_of_imported_packages_count(folder):
     experiment = prepare(written(folder))
-    assert "torch" in experiment.workload.identity(experiment.variants[0].configs[0])
+    assert "torch" in experiment.workload.identity(experiment.variants[0].first_config)
 
 
 PACKAGE = {"__init__": "", "a": "from lib.b import f\ndef main(c, s): ...\n", "b": "import ends\n"}
@@ -102,7 +102,7 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     config = {"rate": 0.5}
     factors = {"config.rate": [1.0]}
     experiment = prepare(written(folder, kind, workload=options, config=config, factors=factors))
-    found = {*experiment.workload.program(experiment.variants[0].configs[0]).values()}
+    found = {*experiment.workload.program(experiment.variants[0].first_config).values()}
     assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
 
 
@@ -228,7 +228,7 @@ def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):
 
 def tried(folder: Path, **options: object):
     experiment = prepare(written(folder, next(iter(options))))
-    config = experiment.resolve(experiment.variants[0].configs[0] | {"workload": options})
+    config = experiment.resolve(experiment.variants[0].first_config | {"workload": options})
     return experiment.workload.train(Trial("id", config, 1), lambda *_: False)
 
 

@@ -89,7 +89,7 @@ def test_the_version_of_the_active_environment_runs_is_shown_and_is_part_of_ids(
     run_here(path, jobs=0)
     assert sorted(load(folder / "results/own").trials.loss) == pytest.approx([3.5, 3.9])
     before = prepare(path)
-    identity = before.workload.identity(before.variants[0].configs[0])
+    identity = before.workload.identity(before.variants[0].first_config)
     assert identity["click"] == "0.0.1"
     assert "Nothing to train" in run_here(path)[1]
 

@@ -148,7 +148,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     named["tried"] = []
     for place, row in table.trials.iterrows():
         variant = variants[row["variant"]]
-        task = experiment.tasks.index(row["task"])
+        task = row["task"]
         patches = spec.space.patches(table.point(place))
         setting = experiment.patched(variant.configs[task], patches, task)
         for seed in spec.facts.seeds:

@@ -307,7 +307,7 @@ def _timed_by_turns(folder: Path, rounds: int) -> Figures:
     prepared = prepare(read_document(folder / "study.yaml"), STAGES, Options(results=folder / "results"))[0]
     made = prepared.workload
     made.freeze()
-    config = prepared.variants[0].configs[0]
+    config = prepared.variants[0].first_config
     bare: list[float] = []
     runs: list[float] = []
     steps: list[float] = []

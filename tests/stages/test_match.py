@@ -27,8 +27,7 @@ BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 def given(experiment, name):
     """What a variant was given, one a task."""
     [variant] = [variant for variant in experiment.variants if variant.name == name]
-    tasks = enumerate(zip(experiment.tasks, variant.configs, strict=True))
-    return [experiment.adjust.row(name, task, config, index) for index, (task, config) in tasks]
+    return [experiment.adjust.row(name, task, config) for task, config in variant.configs.items()]
 
 
 @pytest.mark.slow
@@ -39,13 +38,13 @@ def test_variants_have_the_parameters_of_the_baseline(write):
     names = [v.name for v in unmatched.variants]
     assert [v.name for v in experiment.variants] == names
     assert experiment.design.labels["model.mixer.value"] == unmatched.design.labels["model.mixer.value"]
-    target = experiment.describe(base)[0].parameters
+    target = experiment.describe(base)["recall"].parameters
     assert base.configs == placebo.configs == unmatched.variants[0].configs
     for variant in (two, eight):
-        (described,), (row,) = experiment.describe(variant), given(experiment, variant.name)
+        (described,), (row,) = experiment.describe(variant).values(), given(experiment, variant.name)
         assert abs(described.parameters / target - 1) <= 0.01
         assert (row.achieved, row.residual) == (described.parameters, described.parameters / target - 1)
-        assert row.value == value_at(variant.configs[0], EXPANSION)
+        assert row.value == value_at(variant.first_config, EXPANSION)
     assert given(experiment, base.name)[0].residual == 0
 
 
@@ -78,7 +77,7 @@ def test_a_number_matches_the_baseline_too(write):
     path = write(MODEL + RANKS + "placebo: on\n" + match)
     experiment = prepare(path)
     for variant in experiment.variants:
-        assert abs(experiment.describe(variant)[0].parameters / 20_000 - 1) <= 0.01
+        assert abs(experiment.describe(variant)["recall"].parameters / 20_000 - 1) <= 0.01
     assert experiment.variants[-1].configs == experiment.variants[0].configs
     assert features(path)["match"]["target"] == "20000"
 
@@ -88,7 +87,7 @@ def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(wri
     match = "match: {parameters: 40000, by: model.d_model, within: 0.2}\n"
     experiment = prepare(write(MODEL + RANKS + match))
     for variant in experiment.variants:
-        width = value_at(variant.configs[0], "model.d_model")
+        width = value_at(variant.first_config, "model.d_model")
         assert type(width) is int
         assert width % 4 == 0
 
@@ -99,14 +98,14 @@ def test_other_quantities(write, quantity):
     by = EXPANSION if quantity == "flops" else "training.steps"
     match = f"match: {{{quantity}: baseline, by: {by}, within: 0.02}}\n"
     experiment = prepare(write(MODEL + RANKS + match))
-    base = getattr(experiment.describe(experiment.variants[0])[0], quantity)
+    base = getattr(experiment.baseline_description, quantity)
     changed = []
     for variant in experiment.variants[1:]:
-        achieved = getattr(experiment.describe(variant)[0], quantity)
+        achieved = getattr(experiment.describe(variant)["recall"], quantity)
         assert abs(achieved / base - 1) <= 0.02
-        changed.append(value_at(variant.configs[0], by))
+        changed.append(value_at(variant.first_config, by))
     assert type(changed[0]) is (float if quantity == "flops" else int)
-    assert changed[0] > changed[1] > value_at(experiment.variants[0].configs[0], by)
+    assert changed[0] > changed[1] > value_at(experiment.variants[0].first_config, by)
 
 
 @pytest.mark.slow
@@ -116,7 +115,8 @@ def test_every_task_has_its_own_target(write):
     )
     experiment = prepare(write(MODEL.replace(TASK, tasks) + RANKS + BY_EXPANSION))
     for variant in experiment.variants:
-        for described, row in zip(experiment.describe(variant), given(experiment, variant.name), strict=True):
+        rows = given(experiment, variant.name)
+        for described, row in zip(experiment.describe(variant).values(), rows, strict=True):
             assert described.parameters == row.achieved
             assert abs(row.residual) <= 0.01
     first, second = given(experiment, experiment.variants[1].name)
@@ -126,15 +126,15 @@ def test_every_task_has_its_own_target(write):
 @pytest.mark.slow
 def test_a_search_may_match_any_config(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION))
-    matcher, config = experiment.adjust, experiment.variants[0].configs[0]
-    matched = experiment.patched(config, {"model.mixer": {"num_heads": 4, "d_k": 4}})
-    found = matcher.row("", "", matched)
+    matcher, config = experiment.adjust, experiment.variants[0].first_config
+    matched = experiment.patched(config, {"model.mixer": {"num_heads": 4, "d_k": 4}}, "recall")
+    found = matcher.row("", "recall", matched)
     assert abs(found.residual) <= 0.01
     assert experiment.workload.describe(matched).parameters == found.achieved
     # What is matched stays as it is.
-    assert matcher(matched) == experiment.patched(matched, {}) == matched
-    assert experiment.patched(config, {}) == config
+    assert matcher(matched, "recall") == experiment.patched(matched, {}, "recall") == matched
+    assert experiment.patched(config, {}, "recall") == config
     with pytest.raises(Invalid, match="Match by another path, or allow more with `within`"):
-        experiment.patched(config, {"model.d_model": 512})
+        experiment.patched(config, {"model.d_model": 512}, "recall")
     with pytest.raises(Invalid, match="must divide d_model = 30"):
-        experiment.patched(config, {"model.d_model": 30})
+        experiment.patched(config, {"model.d_model": 30}, "recall")

@@ -45,7 +45,7 @@ def matcher(topology, by):
     task = {"name": TASKS.get(topology, "recall")}
     baseline = resolved({"task": task, "model": {**SIZES, "topology": topology}, "training": {}})
     match = MatchSection(parameters="baseline", by=by, within=WITHIN)
-    return Matcher(match, WORKLOAD, [baseline], resolved)
+    return Matcher(match, WORKLOAD, {"": baseline}, resolved)
 
 
 @pytest.mark.parametrize("by", [BY[0], pytest.param(BY[1], marks=pytest.mark.slow)])
@@ -54,7 +54,7 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot, name, by):
     config = variant(slot, name)
     match = matcher(config["model"]["topology"]["name"], by)
     try:
-        matched = match(config)
+        matched = match(config, "")
     except Invalid as error:
         (problem,) = error.problems
         assert problem.path == tuple(by.split("."))
@@ -76,7 +76,7 @@ def test_most_parts_can_be_matched_by_the_feedforward():
     for slot, name in PARTS:
         config = variant(slot, name)
         try:
-            matcher(config["model"]["topology"]["name"], BY[0])(config)
+            matcher(config["model"]["topology"]["name"], BY[0])(config, "")
         except Invalid:
             refused.append((slot, name))
     assert len(refused) < len(PARTS) / 10, refused

@@ -57,14 +57,14 @@ def test_tasks_are_the_conditions_that_patch_the_task(write):
 def test_a_condition_may_patch_a_part_of_the_task_or_another_task(write):
     head = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\nfactors: {model.norm: [batch]}\n"
     study = prepare(write(f"{head}conditions: {{long: {{task.seq_len: 9}}, digits: {{task: digits}}}}\n"))
-    assert [config["task"]["name"] for config in study.variants[1].configs] == ["recall", "digits"]
-    assert study.variants[0].configs[0]["task"]["seq_len"] == 9
+    assert [config["task"]["name"] for config in study.variants[1].configs.values()] == ["recall", "digits"]
+    assert study.variants[0].first_config["task"]["seq_len"] == 9
 
 
 def test_own_code_is_run_under_the_patch_of_a_condition(write):
     write("print('loss=1')", "t.py")
     study = prepare(write(OWN + WIDTHS))
-    commands = [study.workload.command_line(config, 0) for config in study.variants[1].configs]
+    commands = [study.workload.command_line(config, 0) for config in study.variants[1].configs.values()]
     assert [words[3] for words in commands] == ["256", "512"]
     assert [words[5] for words in commands] == ["0.001", "0.0005"]
     assert all("muon" in words for words in commands)
@@ -79,10 +79,24 @@ def test_the_resolved_study_has_its_conditions(write, tmp_path):
     assert "conditions" not in resolved_text(prepare(write(HEAD)), tmp_path)
 
 
+def test_a_study_that_is_judged_on_one_condition_has_no_other(write):
+    whole = prepare(write(HEAD + "conditions: {narrow: {}, wide: {model.width: 9}}\n"))
+    study = whole.judged_on(["wide"])
+    assert (study.tasks, study.left_out_tasks) == (["wide"], ["narrow"])
+    assert study.baseline_config["model"]["width"] == 9
+    assert [cell.id for cell in study.cells()] == [cell.id for cell in whole.cells() if cell.task == "wide"]
+    facts = facts_of(study)
+    assert [task.name for task in facts.tasks] == ["wide"]
+    assert facts.over.form == "each"
+    assert all({*variant.parameters_by_part} == {"wide"} for variant in facts.variants)
+    everywhere = whole.judged_on(["narrow", "wide"])
+    assert (everywhere.tasks, everywhere.left_out_tasks) == (whole.tasks, [])
+
+
 def test_an_option_sets_a_path_of_a_condition(write):
     text = HEAD + "conditions: {narrow: {}, wide: {model.width: 9}}\n"
     study = prepare(write(text), sets=["conditions.wide.model.width=8"])
-    assert study.variants[0].configs[1]["model"]["width"] == 8
+    assert study.variants[0].configs["wide"]["model"]["width"] == 8
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_one_factor_changes_one_thing_at_a_time(write):
     assert [v.name for v in design.variants] == [
         "baseline", "model.effect=0.0", "model.effect=1.0", "model.noise=0.2",
     ]  # fmt: skip
-    assert design.variants[2].configs[0]["model"] == {"effect": 1.0, "noise": 0.1, "width": 4, "inert": 0}
+    assert design.variants[2].first_config["model"] == {"effect": 1.0, "noise": 0.1, "width": 4, "inert": 0}
     assert design.labels["model.effect"] == {
         "baseline": "0.5", "model.effect=0.0": "0.0", "model.effect=1.0": "1.0", "model.noise=0.2": "0.5",
     }  # fmt: skip
@@ -135,7 +135,7 @@ def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write):
 def test_a_patch_fills_in_the_defaults_of_the_new_part(write):
     text = SEQUENCE.replace("d_model: 16", "d_model: 16, mixer: {score: {name: additive, hidden: 3}}")
     design = prepare(write(text + "factors: {model.mixer.score: [dot, {hidden: 5}]}\n")).design
-    scores = [v.configs[0]["model"]["mixer"]["score"] for v in design.variants]
+    scores = [v.first_config["model"]["mixer"]["score"] for v in design.variants]
     assert scores == [{"name": "additive", "hidden": 3}, {"name": "dot"}, {"name": "additive", "hidden": 5}]
 
 

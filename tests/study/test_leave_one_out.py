@@ -16,7 +16,7 @@ def test_each_part_of_the_stack_is_taken_out(tmp_path):
     (tmp_path / "s.yaml").write_text(STACKED)
     experiment = prepare(tmp_path / "s.yaml")
     paths = ("model.effect", "model.noise", "model.width")
-    found = {v.name: tuple(value_at(v.configs[0], path) for path in paths) for v in experiment.variants}
+    found = {v.name: tuple(value_at(v.first_config, path) for path in paths) for v in experiment.variants}
     assert found == {
         "baseline": (0.2, 0.3, 8),
         "model.effect=0.0": (0.0, 0.3, 8),

@@ -39,18 +39,18 @@ def test_tuning_seeds_are_those_of_task_and_baseline(write):
     def seeds(more="", count=3):
         return spec(write(f"{PEAK_STUDY}tune: {{{OVER}, seeds: {count}}}\n{more}"), "tune").seeds
 
-    (three,) = seeds()
+    (three,) = seeds().values()
     assert len(three) == 3
     assert min(three) >= TUNING_SEEDS_FROM
-    assert seeds("variants: {wide: {model.kind: wide}}\n")[0] == three
-    assert seeds(count=5)[0][:3] == three
-    assert not {*seeds("model: {heads: 2}\n")[0]} & {*three}
+    assert seeds("variants: {wide: {model.kind: wide}}\n")["peak"] == three
+    assert seeds(count=5)["peak"][:3] == three
+    assert not {*seeds("model: {heads: 2}\n")["peak"]} & {*three}
     both = write(
         f"{PEAK_STUDY}tune: {{{OVER}}}\n".replace(
             "task: {name: peak}", "tasks: [{name: valley}, {name: peak}]"
         )
     )
-    assert spec(both, "tune").seeds[1] == three != spec(both, "tune").seeds[0]
+    assert spec(both, "tune").seeds["peak"] == three != spec(both, "tune").seeds["valley"]
 
 
 def test_fewer_than_three_tuning_seeds_will_do_where_each_seed_tunes(write):
@@ -104,7 +104,7 @@ CONDITIONS = "conditions: {one: {}, two: {model.heads: 2}}\n"
 def test_tuning_at_a_condition_takes_its_seeds(write):
     found = spec(write(f"{PEAK_STUDY}{CONDITIONS}tune: {{{OVER}, at: two}}\n"), "tune")
     assert found.facts.at == "two"
-    assert found.facts.seeds == found.seeds[1] != found.seeds[0]
+    assert found.facts.seeds == found.seeds["two"] != found.seeds["one"]
     assert spec(write(f"{PEAK_STUDY}{CONDITIONS}tune: {{{OVER}}}\n"), "tune").facts.at == ""
 
 

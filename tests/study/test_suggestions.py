@@ -14,7 +14,7 @@ factors: {model.norm: [rms]}
 
 
 def test_other_words_are_for_what_there_is(write):
-    config = prepare(write(STUDY)).variants[0].configs[0]
+    config = prepare(write(STUDY)).variants[0].first_config
     parts = {name for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot)}
     keys = {path.rpartition(".")[2] for path in paths_of(config)}
     classes = {*SAMPLERS.names(), *PRUNERS.names()}

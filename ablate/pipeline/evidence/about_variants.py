@@ -34,8 +34,8 @@ def statements_on(
     judged = [variant for variant in study.variants if not variant.placebo]
     variants_of: dict[tuple[str, Subject], list[str]] = {}
     for variant in judged:
-        for task, index in study.judged_tasks.items():
-            for subject in subjects_of(variant.configs[index]):
+        for task in study.tasks:
+            for subject in subjects_of(variant.configs[task]):
                 variants_of.setdefault((task, subject), []).append(variant.name)
 
     statements: list[Statement[Subject]] = []

@@ -103,11 +103,11 @@ def _pairs_that_change(settings: Sequence[str], study: Study) -> list[tuple[str,
 def _notes_on_untold(study: Study) -> Iterator[NoteOnVariants]:
     """Yields which variants the program may not be able to tell apart."""
     variants = [variant for variant in study.design.variants if not variant.placebo]
-    configs = {variant.name: variant.configs[0] for variant in variants}
+    configs = {variant.name: variant.configs[study.tasks[0]] for variant in variants}
     for untold in study.workload.untold(configs, study.design.paths, varied={}):
         if untold.variants is not None:
             text = f"{untold.variants[0]} {untold.problem.rule}"
-            yield NoteOnVariants(text, [*study.judged_tasks], on_a_seed=[untold.variants])
+            yield NoteOnVariants(text, [*study.tasks], on_a_seed=[untold.variants])
 
 
 def _seeds_of(variant: str, task: str, runs: RunRecords) -> list[Record]:

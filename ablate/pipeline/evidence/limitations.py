@@ -50,8 +50,8 @@ def advice(study: Study) -> list[str]:
     """Returns what the workload says of the baseline on each task that it will likely not learn; of many the first."""
     sentences: list[str] = []
     configs = study.variants[0].configs
-    for task, index in study.judged_tasks.items():
-        sentences += [f"{task or 'the baseline'} {text}" for text in study.workload.advice(configs[index])]
+    for task in study.tasks:
+        sentences += [f"{task or 'the baseline'} {text}" for text in study.workload.advice(configs[task])]
     if len(sentences) <= MOST_ADVICE:
         return sentences
     return [f"{sentences[0]}; likewise {len(sentences) - 1} other conditions"]
@@ -70,9 +70,7 @@ def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
     if metric.margin is None or not chooses:
         return []
     lines: list[str] = []
-    descriptions = study.describe(study.variants[0])
-    for task, index in study.judged_tasks.items():
-        described = descriptions[index]
+    for task, described in study.describe(study.variants[0]).items():
         examples = described.validation
         if not examples or not described.metrics[study.metric].resolution:
             continue

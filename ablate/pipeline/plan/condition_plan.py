@@ -61,13 +61,13 @@ def condition_plan(
 ) -> ConditionPlan | None:
     """Returns the plan of a study's conditions; None where a study has one condition.
 
-    cached: variant and condition → the number of trials in the store. seconds: of one training there.
+    cached: variant and condition → the number of trials in the store. seconds: the seconds of one training there.
     """
-    if len(study.judged_tasks) < 2:
+    if len(study.tasks) < 2:
         return None
     over = facts.over
     descriptions = study.describe(study.variants[0])
-    by_rate = all(description.outcome == "all_or_nothing" for description in descriptions)
+    by_rate = all(description.outcome == "all_or_nothing" for description in descriptions.values())
     num_seeds = study.config.seeds.count
     num_rows = _size_of(MEAN, facts)
     effects: FormEffects | None = None
@@ -75,7 +75,7 @@ def condition_plan(
         num_looks = max(1, len(study.config.seeds.looks))
         effects = effects_of_forms(
             num_seeds,
-            len(study.judged_tasks),
+            len(study.tasks),
             num_rows,
             sizes=[*over.sizes.values()],
             num_rows_of_each=_size_of("each", facts),
@@ -98,10 +98,10 @@ def _costs(
 ) -> list[ConditionCost]:
     """Returns what each condition costs, in the order of the study."""
     num_seeds = study.config.seeds.count
-    compute = [_compute(study, index) for index in study.judged_tasks.values()]
-    known_compute = [flops for flops in compute if flops]
+    compute = {task: _compute(study, task) for task in study.tasks}
+    known_compute = [flops for flops in compute.values() if flops]
     costs: list[ConditionCost] = []
-    for name, flops in zip(study.judged_tasks, compute, strict=True):
+    for name, flops in compute.items():
         places = [(variant.name, name) for variant in study.variants]
         times = [seconds[place] for place in places if place in seconds]
         trials = num_seeds * len(places)
@@ -112,11 +112,11 @@ def _costs(
     return costs
 
 
-def _compute(study: Study, task_index: int) -> int | None:
+def _compute(study: Study, task: str) -> int | None:
     """Returns the FLOPs of one training of each variant in a condition; None where some are not known."""
     total = 0
     for variant in study.variants:
-        compute = study.describe(variant)[task_index].compute
+        compute = study.describe(variant)[task].compute
         if compute is None:
             return None
         total += compute
@@ -129,10 +129,9 @@ def _size_of(form: Form, facts: StudyFacts) -> int:
 
 
 def addends_of(study: Study) -> Addends:
-    """Returns the judged conditions of a study with the metrics of its baseline and the scales that it declares."""
+    """Returns the conditions of a study with the metrics of its baseline and the scales that it declares."""
     descriptions = study.describe(study.variants[0])
-    judged = [descriptions[index] for index in study.judged_tasks.values()]
-    return Addends([*study.judged_tasks], judged, study.config.scale)
+    return Addends([*descriptions], [*descriptions.values()], study.config.scale)
 
 
 def _has_mean(study: Study) -> bool:

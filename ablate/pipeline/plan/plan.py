@@ -96,33 +96,35 @@ class StudyPlan:
     def command_lines(self) -> list[str]:
         """Returns the command line of each variant that runs a command, behind their Python and their dialect."""
         lines: list[str] = []
-        interpreter = self.study.workload.interpreter(self.study.variants[0].configs[0])
+        study = self.study
+        interpreter = study.workload.interpreter(study.baseline_config)
         if interpreter:
             lines.append(f"Python: {interpreter}")
         if self.notation:
             lines.append(f"Dialect: {self.notation}")
-        for variant in self.study.variants:
-            command = self.command_of(variant)
+        first_task, *other_tasks = study.tasks
+        for variant in study.variants:
+            command = self.command_of(variant, first_task)
             if command:
                 lines.append(f"{variant.name}: {command}")
-            beside = self.study.workload.beside_command(variant.configs[0], self.study.config.seeds.values[0])
+            beside = study.workload.beside_command(variant.configs[first_task], study.config.seeds.values[0])
             lines += [f"  with {line}" for line in beside]
-        baseline = self.study.variants[0]
-        for task, index in [*self.study.judged_tasks.items()][1:]:
-            command = self.command_of(baseline, index)
+        baseline = study.variants[0]
+        for task in other_tasks:
+            command = self.command_of(baseline, task)
             if command:
-                lines.append(f"{baseline.name}{self.study.on(task)}: {command}")
+                lines.append(f"{baseline.name}{study.on(task)}: {command}")
         return lines
 
     @property
     def notation(self) -> str:
         """How commands take null, lists and switches, and why that is known; empty where it is not."""
-        return self.study.workload.notation(self.study.variants[0].configs[0])
+        return self.study.workload.notation(self.study.baseline_config)
 
-    def command_of(self, variant: Variant, task_index: int = 0) -> str:
+    def command_of(self, variant: Variant, task: str) -> str:
         """Returns the command line of the first seed of a variant on a task; empty where it runs no command."""
         seed = self.study.config.seeds.values[0]
-        return shlex.join(self.study.workload.command_line(variant.configs[task_index], seed))
+        return shlex.join(self.study.workload.command_line(variant.configs[task], seed))
 
 
 def study_of(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...]]:
@@ -238,12 +240,12 @@ def _seconds(
     if timed:
         return {place: fmean(seconds) for place, seconds in timed.items()}
 
-    first, *_ = descriptions = study.describe(study.variants[0])
+    first = study.baseline_description
     usual = store.usual_seconds(first.compute)
     if not usual or not first.compute:
         return {}
     # A condition may train for longer, or another model.
     usual_of_task: dict[str, float] = {}
-    for task, described in zip(study.tasks, descriptions, strict=True):
+    for task, described in study.describe(study.variants[0]).items():
         usual_of_task[task] = usual * (described.compute or first.compute) / first.compute
     return {(cell.variant, cell.task): usual_of_task[cell.task] for cell in cells}

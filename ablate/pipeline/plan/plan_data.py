@@ -40,7 +40,7 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
     """Returns a row for each task of a variant."""
     study = plan.study
     rows: list[dict[str, object]] = []
-    for index, (task, described) in enumerate(zip(study.tasks, study.describe(variant), strict=True)):
+    for task, described in study.describe(variant).items():
         place = variant.name, task
         if task not in plan.conditions:
             continue
@@ -57,7 +57,7 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
                 "trials": study.config.seeds.count,
                 "cached": plan.cached.get(place, 0),
                 "seconds_each": plan.seconds.get(place),
-                "command": plan.command_of(variant, index) or None,
+                "command": plan.command_of(variant, task) or None,
             }
         )
     return rows

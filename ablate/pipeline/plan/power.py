@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 from ablate.analysis.chances import weights
 from ablate.analysis.family import Pair, family_size, planned_pairs
@@ -47,7 +48,7 @@ def power(
     """Returns what the seeds of a study can detect on its primary metric.
 
     facts: those of the report, with the variants that stages will add. detect: a difference that the seeds should find.
-    Raises `AblateError` for one that the metric can show on no task.
+    Raises `AblateError` for one that is larger than any.
     """
     metric = facts.metric
     tasks = [task for task in facts.tasks if metric in task.metrics]
@@ -100,23 +101,29 @@ def _judged_pairs(study: Study, planned: Sequence[Pair]) -> list[Pair]:
 
 
 def _refuse_impossible(detect: float, study: Study, facts: StudyFacts, tasks: Sequence[TaskFacts]) -> None:
-    """Raises `AblateError` for a difference that a metric can show on none of these tasks, nor their mean.
-
-    The mean of tasks with several scales is in units of these.
-    """
-    metric = facts.metric
-    spans = [task.metrics[metric].span or math.inf for task in tasks]
-    largest = max(spans, default=math.inf)
-    rule = f"is more than {metric} can differ by"
-    if facts.over.form == MEAN:
-        limit = addends_of(study).scaled_limit(metric)
-        if limit is not None:
-            largest = limit
-            rule = f"is more than the mean of {metric} can differ by, in units of each condition's range or scale"
+    """Raises `AblateError` for a difference that is larger than any that the judged number can show."""
+    largest, rule = _largest_difference(study, facts, tasks)
     if detect <= largest:
         return
     allowed = f"above 0, up to {exact(largest)}"
     raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
+
+
+def _largest_difference(study: Study, facts: StudyFacts, tasks: Sequence[TaskFacts]) -> tuple[float, str]:
+    """Returns the largest difference that the judged number can show, and the rule that a larger one breaks.
+
+    That number is the metric on a task or, where the study judges it, the mean over all; which is in units of the
+    scales of the conditions, where they differ. Infinite for a metric without a range.
+    """
+    metric = facts.metric
+    spans = [task.metrics[metric].span or math.inf for task in tasks]
+    if facts.over.form != MEAN:
+        return max(spans, default=math.inf), f"is more than {metric} can differ by"
+    rule = f"is more than the mean of {metric} can differ by"
+    limit = addends_of(study).scaled_limit(metric)
+    if limit is None:
+        return (fmean(spans) if spans else math.inf), rule
+    return limit, f"{rule}, in units of each condition's range or scale"
 
 
 def reported_pairs(facts: StudyFacts, results: Path) -> KnownPairs | None:

@@ -77,12 +77,13 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
     content: dict[str, Any] = {
         "settings": _settings(study),
         "variants": {
-            variant.name: _levels(variant.patches, variant.configs[0]) for variant in study.variants[1:]
+            variant.name: _levels(variant.patches, variant.configs[study.tasks[0]])
+            for variant in study.variants[1:]
         },
         "seeds": list(study.config.seeds.values),
         "looks": study.config.seeds.looks,
         "comparisons": family_size(facts_of(study, claims)),
-        "conditions": [*study.judged_tasks] if len(study.judged_tasks) < len(study.tasks) else [],
+        "conditions": [*study.tasks] if study.left_out_tasks else [],
     }
     content = json.loads(json.dumps(content, default=str))
     rows = [
@@ -255,11 +256,11 @@ def _differences(
 
 
 def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns the variants that had results before any plan listed them.
+    """Returns the variants that had results before any plan on their conditions listed them.
 
     This happens where a study was renamed or its folder removed. One trial is not counted.
     """
-    plans = [*_plans_in_order(folder), plan]
+    plans = [other for other in _plans_in_order(folder) if other.shares_conditions(plan)] + [plan]
     predating: list[str] = []
     for name, levels in plan.variants.items():
         first = next(other for other in plans if other.variants.get(name) == levels)

@@ -75,7 +75,7 @@ def _variant(study: Study, judged: JudgedVariant) -> Variant:
         by_seed[task] = [study.resolve(config) for config in configs]
     return Variant(
         name=judged.name,
-        configs=[study.resolve(config) for config in judged.configs],
+        configs=dict(zip(study.variants[0].configs, map(study.resolve, judged.configs), strict=True)),
         patches=judged.patches,
         at=tuple(judged.at),
         placebo=judged.placebo,

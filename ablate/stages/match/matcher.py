@@ -1,6 +1,6 @@
 """Changes the value at one path of a config until it has the quantity that is asked for."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
@@ -24,36 +24,36 @@ class Matcher:
     """Changes the value at one path of a config until its quantity meets the target."""
 
     def __init__(
-        self, match: MatchSection, workload: Workload, baseline: Sequence[Config], resolve: Resolve
+        self, match: MatchSection, workload: Workload, baseline: Mapping[str, Config], resolve: Resolve
     ) -> None:
         """Computes the targets; raises `Invalid` where the baseline's quantity is unknown or fixed.
 
-        baseline: one resolved config a task.
+        baseline: task → resolved config.
         """
         self.match = match
         self.workload = workload
         self.resolve = resolve
         # The quantity in words.
         self.noun = QUANTITIES[match.quantity]
-        # One for each task.
-        self.targets: list[float] = []
-        # A config, as its key, and the index of its task → the config that matches.
-        self._matched_configs: dict[tuple[str, int], Config] = {}
-        for config in baseline:
-            self.targets.append(self._amount(config) if match.target == "baseline" else match.target)
-        for config in baseline:
+        # Task → the quantity that is asked for there.
+        self.targets: dict[str, float] = {}
+        # A config, as its key, and its task → the config that matches.
+        self._matched_configs: dict[tuple[str, str], Config] = {}
+        for task, config in baseline.items():
+            self.targets[task] = self._amount(config) if match.target == "baseline" else match.target
+        for config in baseline.values():
             if not self._solver(config).has_effect():
                 raise self._no_effect(config)
 
-    def __call__(self, config: Config, task_index: int = 0) -> Config:
-        """Returns a resolved config with the value changed; the config itself where it fits already.
+    def __call__(self, config: Config, task: str) -> Config:
+        """Returns a resolved config on a task with the value changed; the config itself where it fits already.
 
         Raises `Invalid`, with the path that is changed, when its value does not exist, is no number, has no effect, or
         misses the target by more than `within`.
         """
-        key = (key_of(config), task_index)
+        key = (key_of(config), task)
         if key not in self._matched_configs:
-            self._matched_configs[key] = self._matched(config, self.targets[task_index])
+            self._matched_configs[key] = self._matched(config, self.targets[task])
         return self._matched_configs[key]
 
     def _matched(self, config: Config, target: float) -> Config:
@@ -78,14 +78,16 @@ class Matcher:
 
     def variant(self, variant: Variant) -> Variant:
         """Returns a variant with its configs changed."""
-        return replace(variant, configs=[self(config, i) for i, config in enumerate(variant.configs)])
+        return replace(
+            variant, configs={task: self(config, task) for task, config in variant.configs.items()}
+        )
 
-    def row(self, variant: str, task: str, config: Config, task_index: int = 0) -> MatchedRow:
+    def row(self, variant: str, task: str, config: Config) -> MatchedRow:
         """Returns the changed value of a matched config, its quantity, and the error of that as a share of the
         target.
         """
         achieved = self._amount(config)
-        residual = achieved / self.targets[task_index] - 1
+        residual = achieved / self.targets[task] - 1
         return MatchedRow(variant, task, self._number(config), achieved, residual)
 
     def _number(self, config: Config) -> Number:

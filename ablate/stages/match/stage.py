@@ -75,8 +75,7 @@ class MatchStage(Stage):
         section = self._section
         rows: list[MatchedRow] = []
         for variant in study.variants:
-            for task, index in study.judged_tasks.items():
-                rows.append(matcher.row(variant.name, task, variant.configs[index], index))
+            rows += [matcher.row(variant.name, task, variant.configs[task]) for task in study.tasks]
         return MatchFacts(
             quantity=section.quantity,
             by=section.by,

@@ -97,20 +97,18 @@ class SearchStage(Stage):
         return self._table, cells
 
 
-def search_of(study: Study, spec: SearchSpec, variant: Variant, index: int, prefix: str = "") -> Search:
+def search_of(study: Study, spec: SearchSpec, variant: Variant, task: str, prefix: str = "") -> Search:
     """Returns the search of a variant on one task; `prefix` begins the names of its settings."""
     from ablate.core.sizes import known_size
     from ablate.stages.search.search import Search
 
-    task = study.tasks[index]
-
     def prepare(number: int, point: Point) -> tuple[list[Cell], Description]:
         """Returns the cells of a setting, one a tuning seed, and its description. Raises `Invalid`."""
-        setting = study.patched(variant.configs[index], spec.space.patches(point), index)
+        setting = study.patched(variant.configs[task], spec.space.patches(point), task)
         description = study.workload.describe(setting)
         name = f"{prefix}setting {number:03d}"
         cells: list[Cell] = []
-        for seed in spec.seeds[index]:
+        for seed in spec.seeds[task]:
             # Only the trials of the comparison are evaluated.
             trial = replace(study.trial(setting, seed), checkpoint="none")
             cells.append(

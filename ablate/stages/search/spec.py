@@ -1,6 +1,6 @@
 """One search, read and checked: its space, objectives, sampler, pruner and budget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ablate.analysis.runner_ups import MAX_RUNNER_UPS
@@ -38,8 +38,8 @@ class SearchSpec:
     section: SearchSection | TuneSection
     # `last`, or `best_validation`: the evaluation that counts.
     at: str
-    # The tuning seeds on each task.
-    seeds: Sequence[Sequence[int]]
+    # Task → its tuning seeds.
+    seeds: Mapping[str, Sequence[int]]
     # The metric, less being better, that decides between settings alike in the objective; empty: none.
     tie: str = ""
     # The most runner-ups of one setting that was tuned.
@@ -68,8 +68,8 @@ def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) ->
     grid = _read_grid(draft, key, section, space)
     outer = _read_outer(reader, section, space)
     at = _condition_of(draft, section)
-    index = draft.tasks.index(at) if at else 0
-    description = draft.workload.describe(draft.design.variants[0].configs[index])
+    task = at or draft.tasks[0]
+    description = draft.workload.describe(draft.design.variants[0].configs[task])
     objectives = read_objectives(draft, key, section, description)
     trials = _num_trials(section, grid, space)
     _check_sampler(draft, key, section, space=space, objectives=len(objectives))
@@ -85,7 +85,7 @@ def read_search(draft: Draft, key: str, section: SearchSection | TuneSection) ->
         sampler=_label(section.sampler),
         pruner=_label(section.pruner),
         trials=trials,
-        seeds=seeds[index],
+        seeds=seeds[task],
         batch=section.batch,
         at=at,
         added=[] if outer else None,
@@ -152,7 +152,7 @@ def _space_reader(draft: Draft, key: str) -> SpaceReader:
     changed = variants if key == "tune" else variants[:1]
     bases: list[tuple[str, Config]] = []
     for variant in changed:
-        bases += [(variant.name, config) for config in variant.configs]
+        bases += [(variant.name, config) for config in variant.configs.values()]
     return SpaceReader(draft, key, bases)
 
 
@@ -255,13 +255,13 @@ def _check_counts(draft: Draft, section: SearchSection | TuneSection, trials: in
         )
 
 
-def _tuning_seeds(draft: Draft, section: SearchSection | TuneSection) -> list[list[int]]:
-    """Returns the seeds of each setting, one list a task."""
-    seeds: list[list[int]] = []
-    for config in draft.design.variants[0].configs:
+def _tuning_seeds(draft: Draft, section: SearchSection | TuneSection) -> dict[str, list[int]]:
+    """Returns task → the seeds of each setting."""
+    seeds: dict[str, list[int]] = {}
+    for task, config in draft.design.variants[0].configs.items():
         tunes = isinstance(section, TuneSection)
         first = _first_seed(draft, config) if tunes else TUNING_SEEDS_FROM
-        seeds.append(list(range(first, first + section.seeds)))
+        seeds[task] = list(range(first, first + section.seeds))
     return seeds
 
 

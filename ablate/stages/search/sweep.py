@@ -54,7 +54,7 @@ class SweepStage(SearchStage):
             draft.document.refuse(("search",), rule, hint="Add it, or use `ablate run`")
             return
         self._spec = read_search(draft, "search", self._section)
-        if len(draft.design.variants[0].configs) > 1:
+        if len(draft.tasks) > 1:
             _refuse_several(draft)
 
     def extra_variants(self, study: Study) -> Sequence[str]:
@@ -83,7 +83,7 @@ class SweepStage(SearchStage):
         from ablate.study.study import Selection
 
         baseline, *others = study.variants
-        search = search_of(study, self._checked, baseline, 0)
+        search = search_of(study, self._checked, baseline, study.tasks[0])
         plan = SearchPlan(self._checked, [search], session.enlist)
         table, cells = self._tried(plan, session, later=self._max_judged(study))
 
@@ -118,12 +118,12 @@ class SweepStage(SearchStage):
         for place, name in zip(places, names, strict=False):
             point = table.point(place)
             patches = space.patches(point)
-            config = study.patched(baseline.configs[0], patches)
-            if any(config == variant.configs[0] for variant in variants):
+            config = study.patched(baseline.configs[task], patches, task)
+            if any(config == variant.configs[task] for variant in variants):
                 session.say(message("search.itself", name))
                 continue
             labels = {task: space.labels(point)}
-            variants.append(Variant(name, [config], patches, ("search",), tuned=labels))
+            variants.append(Variant(name, {task: config}, patches, ("search",), tuned=labels))
         return variants[1:]
 
     @property

@@ -110,7 +110,7 @@ class TuneStage(SearchStage):
             for variant in _searched(kept):
                 prefix = f"{variant.name} · "
                 for task in dict.fromkeys(self._searched_at(study).values()):
-                    searches.append(search_of(study, spec, variant, study.tasks.index(task), prefix))
+                    searches.append(search_of(study, spec, variant, task, prefix))
             return searches
 
         if spec.outer:
@@ -171,7 +171,7 @@ class TuneStage(SearchStage):
         if not self._section.each_seed:
             return spec
         seeds = [*study.config.seeds.values]
-        return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=[seeds] * len(study.tasks))
+        return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=dict.fromkeys(study.tasks, seeds))
 
     def _searched_at(self, study: Study) -> dict[str, str]:
         """Returns condition that is judged → the one in which its settings are searched."""

@@ -42,11 +42,11 @@ def tuned_variant(
     from ablate.report.words import message
 
     owner = BASELINE if variant.placebo else variant.name
-    configs = list(variant.configs)
+    configs = dict(variant.configs)
     tuned: dict[str, Mapping[str, str]] = {}
     runner_ups: dict[str, Mapping[str, Config]] = {}
     by_seed: dict[str, Sequence[Config]] = {}
-    for index, task in enumerate(study.tasks):
+    for task in study.tasks:
         if task not in searched_at:
             continue
         searched_task = searched_at[task]
@@ -57,12 +57,12 @@ def tuned_variant(
         table.trials.loc[places, "chosen"] = owner
         others = runner_up_places[searched_task].get(owner, ())
         try:
-            settings = _settings_at(study, spec, table, variant, index, [*places, *others])
+            settings = _settings_at(study, spec, table, variant, task, [*places, *others])
         except Invalid as error:
             where = f"{variant.name}{study.on(task)}"
             raise AblateError(message("search.not_buildable", where, searched_task, str(error))) from None
         # With a setting for each seed, the one that most of them chose.
-        configs[index] = settings[max(places, key=places.count)].config
+        configs[task] = settings[max(places, key=places.count)].config
         by_seed[task] = [settings[place].config for place in places] if spec.section.each_seed else []
         tuned[task] = _joined_labels([settings[place].labels for place in places])
         runner_ups[task] = _named(variant, [settings[place] for place in others])
@@ -78,13 +78,13 @@ def best_places(spec: SearchSpec, table: SearchTable, owner: str, task: str) -> 
 
 
 def _settings_at(
-    study: Study, spec: SearchSpec, table: SearchTable, variant: Variant, index: int, places: Sequence[int]
+    study: Study, spec: SearchSpec, table: SearchTable, variant: Variant, task: str, places: Sequence[int]
 ) -> dict[int, _Setting]:
-    """Returns place in the table → the setting that was tried there, on the task of this index; raises `Invalid`."""
+    """Returns place in the table → the setting that was tried there, built on a task; raises `Invalid`."""
     settings: dict[int, _Setting] = {}
     for place in places:
         point = table.point(place)
-        config = study.patched(variant.configs[index], spec.space.patches(point), index)
+        config = study.patched(variant.configs[task], spec.space.patches(point), task)
         settings[place] = _Setting(spec.space.labels(point), config)
     return settings
 
@@ -114,12 +114,12 @@ def at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
     """Returns a judged cell at another setting of its variant; `name`: the variant's there."""
     # Only the trials of the comparison are evaluated.
     trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
-    variant = Variant(f"{name}{study.on(cell.task)}", [config])
+    variant = Variant(f"{name}{study.on(cell.task)}", {cell.task: config})
     return replace(
         cell,
         trial=trial,
         name=f"{name}{cell.name.removeprefix(cell.variant)}",
         role=RUNNER_UP,
-        size=partial(study.size, variant, 0),
+        size=partial(study.size, variant, cell.task),
         setting=name,
     )

@@ -144,5 +144,5 @@ class _WholeRuns(Method):
                 seconds.append(record.seconds)
         if not seconds:
             return None
-        sizes = num_places / max(1, len(self._study.judged_tasks))
+        sizes = num_places / len(self._study.tasks)
         return sizes * RUNS_A_BLOCK * _num_copies(self._study) * fmean(seconds)

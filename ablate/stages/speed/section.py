@@ -146,7 +146,7 @@ def _check_reported(name: str, draft: Draft) -> None:
     if not draft.workload.times_runs:
         hint = "Remove `metric`, and name the `calls` that are timed"
         raise Invalid("", f"applies to your own code; {draft.workload.name} times calls", name, hint=hint)
-    metrics = draft.workload.describe(draft.design.variants[0].configs[0]).metrics
+    metrics = draft.workload.describe(draft.design.variants[0].first_config).metrics
     if name not in metrics:
         hint = f"Add it under metrics: {{{name}: min}}"
         raise Invalid("", "is not among `metrics`", name, listed(metrics), hint)
@@ -164,12 +164,12 @@ def _check_path(path: str, draft: Draft) -> None:
     allowed = "the path of a size that every variant has, such as task.seq_len or model.d_model"
     if path in (workload.steps_path, workload.rate_path):
         raise Invalid("", "does not change the time of a step", allowed=allowed)
-    for config in baseline.configs:
+    for config in baseline.configs.values():
         value = value_at(config, path)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Invalid("", "is not a number", value, allowed)
     for variant in others:
-        if not all(has_path(config, path) for config in variant.configs):
+        if not all(has_path(config, path) for config in variant.configs.values()):
             raise Invalid("", f"is not a path of {variant.name}", allowed=allowed)
     for key, varied_paths in draft.outline.varied_paths.items():
         if any(overlap(path, varied) for varied in varied_paths):
@@ -191,6 +191,7 @@ def _check_sizes(path: str, draft: Draft) -> None:
         resized: list[tuple[str, Config]] = []
         for variant in draft.design.variants:
             if not variant.placebo:
-                resized += [(variant.name, apply_patches(config, {path: size})) for config in variant.configs]
+                for config in variant.configs.values():
+                    resized.append((variant.name, apply_patches(config, {path: size})))
         problems = in_variants(check, resized)
         report_at(problems, {path: size}, ("speed", "over", path, index), draft.document)

@@ -211,8 +211,8 @@ def _places(study: Study, section: SpeedSection, method: Method) -> list[_Place]
     }
     path = next(iter(section.over), "")
     places: list[_Place] = []
-    for task, index in study.judged_tasks.items():
-        own = {variant.name: variant.configs[index] for variant in study.variants if not variant.placebo}
+    for task in study.tasks:
+        own = {variant.name: variant.configs[task] for variant in study.variants if not variant.placebo}
         own_size = float(value_at(own[BASELINE], path)) if path else math.nan
         by_size: dict[float, Mapping[str, Config]] = {own_size: own}
         for size in section.over.get(path, []):

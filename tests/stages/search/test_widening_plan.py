@@ -21,7 +21,7 @@ def test_trainings_that_a_pruner_spared_are_not_said_to_lie_beyond_a_grid(write)
     study = prepared(write(PEAK_STUDY + TUNE))
 
     def searches_of(spec: SearchSpec) -> list[Search]:
-        return [search_of(study, spec, study.variants[0], 0)]
+        return [search_of(study, spec, study.variants[0], "peak")]
 
     plan = WideningPlan(spec_of(study, "tune"), searches_of, lambda cells: None)
     records = {}
