@@ -176,18 +176,15 @@ class JudgedClaim:
         return [replace(self, places=[at]).row() for at in self.places]
 
     def _reason(self, at: ClaimAt) -> Reason | None:
-        """Returns why the claim is open, with the seeds that would settle it; None where it is decided.
+        """Returns the reason that the row of the claim shows; None where there is nothing to say.
 
-        For a supported likeness: the share of runs that may fail without having been seen.
+        Of an open claim it is why, with the seeds that would settle it; of a decided one its caveat. at: the place that
+        decides.
         """
-        estimate = at.estimate
         if not self.is_reached:
             return Reason("not_tested")
         if self.decided:
-            supported = self.judged.outcome == "supported"
-            if supported and is_likeness(self.claim.kind) and not self.measured and _repeats_runs(estimate):
-                return Reason("unseen", {"failures": unseen(estimate.n)})
-            return None
+            return self._caveat(at.estimate)
         # Of several conditions one may decide alone, and not at its share of the level.
         why = at.judged.reason or Reason("open")
         if self.measured:
@@ -197,18 +194,26 @@ class JudgedClaim:
         undecided = [one for one in self.places if one.judged.outcome != "supported"]
         return with_needed_seeds_of_claim(why, [self._settling_test(one) for one in undecided])
 
+    def _caveat(self, estimate: Estimated) -> Reason | None:
+        """Returns the share of runs that may fail unseen, of a supported likeness over trainings; None of another."""
+        supported = self.judged.outcome == "supported"
+        if supported and is_likeness(self.claim.kind) and not self.measured and _repeats_runs(estimate):
+            return Reason("unseen", {"failures": unseen(estimate.n)})
+        return None
+
     def _settling_test(self, at: ClaimAt) -> SettlingTest:
         """Returns the test that would settle the claim at a place, if the true difference is the observed one.
 
-        A refutation at one of several places is tested at α over their number. What blocks an estimate wholly is an
-        obstacle to both, any other block to the support of a likeness.
+        A refutation at one of several places is tested at α over their number. What blocks an estimate wholly stops
+        support and refutation; any other block stops only the support of a likeness.
         """
+        alpha_to_refute = at.judged.alpha / len(self.places)
         margin, other_than, supports = _settling_bounds(self.claim.kind, at.x, at.estimate.mean)
         needs_likeness = supports and is_likeness(self.claim.kind)
         obstacles = [block.reason for block in at.estimate.blocks if block.wholly or needs_likeness]
         return SettlingTest(
             at.estimate,
-            at.judged.alpha if supports else at.judged.alpha / len(self.places),
+            at.judged.alpha if supports else alpha_to_refute,
             margin,
             other_than,
             supports,
@@ -223,10 +228,10 @@ def _repeats_runs(estimate: Estimated) -> bool:
 
 
 def _settling_bounds(kind: ClaimKind, x: float, mean: float) -> tuple[float | None, float | None, bool]:
-    """Returns the margin and the number of the test that settles a claim, as `SettlingTest` has them, one of them None;
-    and True if passing it supports the claim, False if it refutes it.
+    """Returns `margin`, `other_than` and `supports` of the test that settles a claim, as `SettlingTest` has them.
 
-    x: the number in the claim. mean: the observed difference. All are in the units of the estimate.
+    One of the first two is None. x: the number in the claim. mean: the observed difference. All are in the units of the
+    estimate.
     """
     match kind:
         case "beats" | "interaction" | "gains":

@@ -15,18 +15,25 @@ from ablate.core.reason import Reason
 
 @dataclass(frozen=True)
 class SettlingTest:
-    """The tests of an estimate, in its units, either of which settles a verdict on it."""
+    """A test on an estimate that would settle a verdict, in the units of the estimate.
+
+    It is passed where the difference is shown to lie within ±`margin`, or to be other than `other_than`.
+    """
 
     estimate: Estimated
     alpha: float
     margin: float | None = None
-    """The difference lies within ±`margin`; None: that is not tested."""
+    """None: that is not tested."""
     other_than: float | None = 0.0
-    """The difference is other than this number; None: that is not tested."""
+    """None: that is not tested."""
     supports: bool = True
     """True if passing it supports the claim; False if passing it refutes the claim."""
     obstacle: Reason | None = None
     """The reason why no number of seeds can pass it; None where some number may."""
+
+    def seeds(self, observed: Differences) -> float:
+        """Returns the number of seeds that pass it, if the true differences are the observed ones."""
+        return seeds_needed(observed, self.alpha, self.margin, self.other_than)
 
 
 def with_needed_seeds(
@@ -43,8 +50,9 @@ def with_needed_seeds(
 def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]) -> Reason | None:
     """Returns the reason of an open claim with the number of seeds that would settle it.
 
-    Where the means of all places support the claim, all must pass: the largest number counts. Where some speak against
-    it, one of these refutes it: the smallest counts. Returned are
+    If every mean is on the side of the claim, all places must pass: the largest number is named. If a mean is on the
+    other side and nothing keeps it from passing, one such place is enough to refute: the smallest is named.
+    Returned are
 
         why                   as it is, if it is no `open`; and for rates, or fewer than three pairs
         the obstacle          of a place that would have to support the claim and cannot
@@ -52,7 +60,7 @@ def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]
         examples              no number of seeds is enough while there are so few test examples
         open, with a number   else; `MAX_SEEDS` + 1 stands for more
 
-    why: the reason of the place that decides. tests: those of each place; at least one.
+    why: the reason of the place that decides. tests: one for each place that does not support the claim yet.
     """
     if why is None or why.code != "open":
         return why
@@ -60,31 +68,20 @@ def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]
     obstacles = [test.obstacle for test in tests if test.obstacle is not None]
     if obstacles and not refuting:
         return obstacles[0]
-    counted = refuting or tests
-    counted_differences: list[Differences] = []
-    for test in counted:
-        differences = main_estimate(test.estimate)
-        if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
-            return why
-        counted_differences.append(differences)
-    unit = counted_differences[0].unit
+    deciding_tests = refuting or tests
+    observed = _differences_of([test.estimate for test in deciding_tests])
+    if observed is None:
+        return why
+    unit = observed[0].unit
     if unit == "folds":
         return Reason("folds")
 
     def seeds_that_settle(observed: Sequence[Differences]) -> float:
         """Returns the number of seeds, if the true differences are the observed ones."""
-        seeds = [
-            seeds_needed(differences, test.alpha, test.margin, test.other_than)
-            for differences, test in zip(observed, counted, strict=True)
-        ]
+        seeds = [test.seeds(differences) for test, differences in zip(deciding_tests, observed, strict=True)]
         return min(seeds) if refuting else max(seeds)
 
-    seeds = seeds_that_settle(counted_differences)
-    if math.isfinite(seeds):
-        return Reason("open", {unit: seeds})
-    if math.isfinite(seeds_that_settle([one.without_examples() for one in counted_differences])):
-        return Reason("examples")
-    return Reason("open", {unit: MAX_SEEDS + 1})
+    return _reason_naming(unit, seeds_that_settle(observed), seeds_that_settle(_without_examples(observed)))
 
 
 def with_needed_seeds_in_every(
@@ -96,12 +93,9 @@ def with_needed_seeds_in_every(
     """
     if why is None or why.code != "open" or not why.numbers:
         return why
-    differences = []
-    for condition in conditions:
-        in_condition = main_estimate(condition.estimate)
-        if not isinstance(in_condition, Differences) or in_condition.n < LEAST_PAIRS:
-            return why
-        differences.append(in_condition)
+    observed = _differences_of([condition.estimate for condition in conditions])
+    if observed is None:
+        return why
     (unit,) = why.numbers
     blocks = [block for condition in conditions for block in condition.estimate.blocks]
     for block in blocks:
@@ -109,13 +103,36 @@ def with_needed_seeds_in_every(
             return block.reason
     # Any other block keeps its condition from being equivalent, whatever the seeds.
     margins = [None if blocks else condition.margin for condition in conditions]
-    seeds = _seeds_needed_in_every(differences, margins, alpha)
+    seeds = _seeds_needed_in_every(observed, margins, alpha)
+    if math.isinf(seeds) and min(one.mean for one in observed) < 0 < max(one.mean for one in observed):
+        return Reason("both_signs")
+    return _reason_naming(unit, seeds, _seeds_needed_in_every(_without_examples(observed), margins, alpha))
+
+
+def _differences_of(estimates: Sequence[Estimated]) -> list[Differences] | None:
+    """Returns the differences of some estimates; None where one is a rate, or has fewer than `LEAST_PAIRS` pairs."""
+    observed: list[Differences] = []
+    for estimate in estimates:
+        differences = main_estimate(estimate)
+        if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
+            return None
+        observed.append(differences)
+    return observed
+
+
+def _without_examples(observed: Sequence[Differences]) -> list[Differences]:
+    """Returns differences as they would be with as many test examples as anyone likes."""
+    return [one.without_examples() for one in observed]
+
+
+def _reason_naming(unit: str, seeds: float, seeds_with_more_examples: float) -> Reason:
+    """Returns the reason of a verdict that so many seeds would settle, infinite where no number would.
+
+    seeds_with_more_examples: the number if there were as many test examples as anyone likes.
+    """
     if math.isfinite(seeds):
         return Reason("open", {unit: seeds})
-    if min(one.mean for one in differences) < 0 < max(one.mean for one in differences):
-        return Reason("both_signs")
-    of_these_examples = [one.without_examples() for one in differences]
-    if math.isfinite(_seeds_needed_in_every(of_these_examples, margins, alpha)):
+    if math.isfinite(seeds_with_more_examples):
         return Reason("examples")
     return Reason("open", {unit: MAX_SEEDS + 1})
 

@@ -61,15 +61,15 @@ def reread(
         _refuse_other_folder(named, document, options.results_folder)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
-    asked = options if is_given else replace(options, condition=_conditions_of(named, options))
+    asked = options if is_given else replace(options, condition=_conditions_asked_for(named, options))
     study, stages = prepare(document, STAGES, asked)
     refuse_another(study, options.results_folder)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
 
 
-def _conditions_of(named: StudyFolder, options: Options) -> list[str]:
-    """Returns the conditions that the options ask for, else those alone of which a results folder is the report."""
+def _conditions_asked_for(named: StudyFolder, options: Options) -> list[str]:
+    """Returns the conditions of the options; without any, those to which the run of a results folder was limited."""
     if options.condition:
         return [*options.condition]
     differences = named.facts().plan.differs if named.has_trials else []
