@@ -63,9 +63,7 @@ def test_a_card_says_what_was_asked_found_and_how_to_repeat_it(tmp_path):
 
 def test_a_row_of_the_published_registry_is_what_its_evidence_gives():
     published = published_rows()
-    studies = [
-        published_study(StudyFolder(ATLAS, name)) for name in ("norm-placement-over-depth", "look-up")
-    ]
+    studies = [published_study(StudyFolder(ATLAS, name)) for name in ("norm-placement-over-depth", "look-up")]
     assert_same_rows(studies, published)
 
 

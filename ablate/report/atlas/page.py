@@ -35,6 +35,7 @@ from ablate.report.figures.atlas import claims as draw_claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAGE, theme
 from ablate.report.page import markdown, markdown_table
+from ablate.report.sections.runs import paragraphs
 from ablate.report.words import Table, message, templates
 
 PICTURE = "atlas.svg"
@@ -70,6 +71,12 @@ class Card:
         """The key by which cards are sorted: what is trained, the most surprising verdict, the name."""
         is_measured = all(claim.is_measured for claim in self.claims)
         return is_measured, min(ORDER.index(claim.verdict) for claim in self.claims), self.study.facts.study
+
+    @property
+    def found(self) -> list[str]:
+        """The notes of the study, a line a paragraph; empty without any."""
+        lines = [" ".join(paragraph.split()) for paragraph in paragraphs(self.study.facts.notes)]
+        return [line for line in lines if line]
 
     @property
     def table(self) -> Table:

@@ -38,20 +38,25 @@ SHORT = 0.75
 
 
 def prose(words: str) -> list[Block]:
-    """Returns words as paragraphs and lists: line breaks inside one are joined.
-
-    A blank line ends a paragraph, and so does a sentence that ends well before the others do.
-    """
-    longest = max(map(len, words.splitlines()), default=0)
-    parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * longest)}}}[.!?])$", r"\1\n", words)
+    """Returns words as paragraphs and lists: line breaks inside one are joined."""
     blocks: list[Block] = []
-    for part in re.split(r"\n\s*\n", parted.strip()):
+    for part in paragraphs(words):
         first, *items = re.split(r"(?:^|\n)\s*[-*•]\s+", part)
         if first.strip():
             blocks.append(Text(_one_line(first)))
         if items:
             blocks.append(Items([_one_line(item) for item in items]))
     return blocks
+
+
+def paragraphs(words: str) -> list[str]:
+    """Returns the paragraphs of a text, each with its line breaks and lists.
+
+    A blank line ends a paragraph, and so does a sentence that ends well before the others do.
+    """
+    longest = max(map(len, words.splitlines()), default=0)
+    parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * longest)}}}[.!?])$", r"\1\n", words)
+    return re.split(r"\n\s*\n", parted.strip())
 
 
 def _one_line(words: str) -> str:
