@@ -94,17 +94,18 @@ def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
     """
     # With numpy, for which a study that confirms nothing need not wait.
     from ablate.analysis.measures import measure_of
-    from ablate.study.facts import facts_of
 
     hashes = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
     decided = [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
     if not study.left_out_tasks:
         return decided
-    facts = facts_of(study)
+    # Those of the report, which know the stages that measure and the target.
+    facts = report.facts()
+    tasks = [task for task in facts.tasks if task.name in study.tasks]
 
     def is_told(metric: str) -> bool:
         """Returns whether a task that is left has the metric."""
-        return any(measure_of(metric, task, facts) is not None for task in facts.tasks)
+        return any(measure_of(metric, task, facts) is not None for task in tasks)
 
     return [claim for claim in decided if all(map(is_told, claim.metrics))]
 

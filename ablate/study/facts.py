@@ -160,7 +160,7 @@ def _target(study: Study) -> dict[str, float]:
     is_claimed = any(claim.metric == "steps_to_target" for claim in study.claims)
     if study.config.metric.target is None and not is_claimed:
         return {}
-    return target_of(study.config, study.baseline_description.metrics)
+    return target_of(study.config, study.first_description.metrics)
 
 
 def _variant_facts(study: Study, variant: Variant) -> VariantFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,15 @@ class Study:
         """The description of the baseline on the first task."""
         return self.describe(self.variants[0])[self.tasks[0]]
 
+    @cached_property
+    def first_description(self) -> Description:
+        """The description of the baseline on the first task of the study file, judged or not: it names the metric."""
+        baseline = self.variants[0]
+        first_task = next(iter(baseline.configs))
+        if first_task in self.tasks:
+            return self.describe(baseline)[first_task]
+        return self.workload.describe(baseline.first_config)
+
     def describe(self, variant: Variant) -> Mapping[str, Description]:
         """Returns task → parameters, FLOPs and metrics of a variant there, of the tasks that it has a config for."""
         if variant.name not in self._described:
@@ -101,10 +110,10 @@ class Study:
 
     @property
     def metric(self) -> str:
-        """The primary metric: the one that the study names, else the first of its first task."""
+        """The primary metric: the one that the study names, else the first of the first task of its file."""
         if self.config.metric.name:
             return self.config.metric.name
-        return next(iter(self.baseline_description.metrics))
+        return next(iter(self.first_description.metrics))
 
     def on(self, task: str) -> str:
         """Returns ` on TASK` where the study has several tasks or conditions, else nothing."""

@@ -1,15 +1,20 @@
 """A confirmation of some conditions of a study is judged on these alone."""
 
 import shutil
+from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, toy_changed
+from harness import TOY_STUDY, prepare, toy_changed
 
 from ablate import load
 from ablate.pipeline.confirm import NothingDecided
 from ablate.pipeline.prepare import reread
+from ablate.pipeline.reports.reported import as_reported
+from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
+from ablate.study.facts import facts_of
 
+RATED = Path(__file__).parents[1] / "rated.py"
 STUDY = (
     TOY_STUDY.replace("noise: [0.1, 0.3]", "noise: [0.1001]")
     + """\
@@ -156,3 +161,61 @@ def test_a_condition_may_have_the_name_of_the_form_of_verdicts(run, tmp_path):
     assert of(first.folder)[0]["model.effect=0.2", "each"] == "better"
     with pytest.raises(NothingDecided, match="on other alone, of 2 conditions"):
         run(text, confirm=True, condition=["other"])
+
+
+def test_a_claim_on_what_a_stage_measures_is_confirmed_on_one_condition(run):
+    text = f"""\
+name: stressed
+workload: rated
+plugins: [{RATED}]
+metric: {{name: accuracy, margin: 0.05}}
+seeds: 6
+variants: {{weak: {{model.limit: 0.02, model.effect: 0.2}}}}
+conditions: {{one: {{}}, two: {{model.fails_at: 1.0}}}}
+stress: {{training.lr: [0.001, 0.003, 0.01, 0.03, 0.1]}}
+claims: [baseline beats weak on lr_sensitivity]
+"""
+    first, _ = run(text)
+    assert list(of(first.folder)[1].values()) == ["supported"]
+    again, _ = run(text, confirm=True, condition=["two"])
+    assert of(again.folder)[1] == {"baseline beats weak on lr_sensitivity": "supported"}
+    assert again.trained == 6 * 2 * 5
+
+
+def test_metric_and_target_are_those_of_the_study_whichever_condition_is_confirmed(write, tmp_path):
+    solved_late = (
+        'Metric("max", solved=1.3) if config["task"]["name"] == "die" else Metric("max", solved=0.5)'
+    )
+    text = toy_changed(
+        tmp_path,
+        "late",
+        ("Description(self.metrics,", f'Description(self.metrics | {{"accuracy": {solved_late}}},'),
+    )
+    text = text.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}]")
+    study = prepare(write(text + "claims: [model.effect=0.2 beats baseline on steps_to_target]\n"))
+    alone = study.judged_on(["die"])
+    assert (alone.metric, facts_of(alone).target) == (study.metric, facts_of(study).target)
+    assert facts_of(alone).target == {"accuracy": 0.5}
+
+
+def test_settings_that_each_seed_chose_in_another_condition_are_chosen_there_again(run):
+    text = TOY_STUDY.replace("noise: [0.1, 0.3]", "noise: [0.1001]").replace("  model.noise: [0.1001]\n", "")
+    text += "conditions: {narrow: {}, wide: {model.width: 9}}\n"
+    text += "tune: {at: narrow, each_seed: on, over: {model.noise: {choice: [0.05, 0.1]}}, sampler: grid}\n"
+    run(text)
+    again, _ = run(text, confirm=True, condition=["wide"])
+    assert (set(load(again.folder).trials.task), again.missing) == ({"wide"}, 0)
+
+
+def test_a_report_keeps_the_configs_of_its_conditions_in_whatever_order_they_are_written(run, write):
+    conditions = ["narrow: {}", "wide: {model.width: 9}"]
+    text = (
+        TOY_STUDY + "tune: {over: {training.steps: {choice: [2, 3]}}, sampler: grid}\nconditions: {ORDER}\n"
+    )
+    first, _ = run(text.replace("ORDER", ", ".join(conditions)))
+    turned = prepare(write(text.replace("ORDER", ", ".join(reversed(conditions)))))
+    (baseline, *_) = as_reported(turned, StudyFolder(first.folder.parent, "toy")).variants
+    assert [*baseline.configs] == ["wide", "narrow"]
+    assert {task: config["model"]["width"] for task, config in baseline.configs.items()} == {
+        "narrow": 4, "wide": 9,
+    }  # fmt: skip

@@ -27,7 +27,7 @@ def study(tmp_path, monkeypatch) -> Path:
 def test_it_is_valid_and_asks_for_the_number_of_visits(study):
     prepared = prepare(study)
     assert [variant.name for variant in prepared.variants] == ["baseline", "model.mixer.weighting=uniform"]
-    described = prepared.describe(prepared.variants[0])[0]
+    described = prepared.baseline_description
     assert described.sampling.test == pytest.approx(20_190 / 5, rel=0.05)
     assert described.constants["naive"]["r2"] == pytest.approx(0, abs=0.01)
 

@@ -141,7 +141,7 @@ def test_what_is_matched_stands_beside_the_sizes(plan, write):
 @pytest.mark.slow
 def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write, tmp_path):
     store, experiment = Store(tmp_path / "results/store"), prepare(write(STUDY))
-    compute = experiment.describe(experiment.variants[0])[0].compute
+    compute = experiment.baseline_description.compute
     for cell in experiment.cells()[:4]:
         store.save(
             Record.of(cell.trial, **FIVE_MINUTES, environment={"machine": machine(), "compute": compute})

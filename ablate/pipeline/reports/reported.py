@@ -1,5 +1,7 @@
 """A study as its last report has it: to confirm it, to time it, to evaluate its weights."""
 
+from collections.abc import Sequence
+
 from ablate.base.errors import AblateError, StudyError, listed
 from ablate.core.judged_variants import JudgedVariant
 from ablate.records.folder import StudyFolder
@@ -64,18 +66,21 @@ def as_reported(study: Study, folder: StudyFolder) -> Study:
     judged = folder.variants()
     if judged is None or judged.by == "design":
         return study
-    variants = [_variant(study, variant) for variant in judged.variants]
+    # The file of the report has the same conditions, maybe in another order.
+    tasks = [*(read_document(folder.study_file).data.get("conditions") or study.variants[0].configs)]
+    variants = [_variant(study, variant, tasks) for variant in judged.variants]
     return study.judging(variants, judged.paths, Selection(judged.by))
 
 
-def _variant(study: Study, judged: JudgedVariant) -> Variant:
-    """Returns a variant from its fields as a report keeps them."""
+def _variant(study: Study, judged: JudgedVariant, tasks: Sequence[str]) -> Variant:
+    """Returns a variant from its fields as a report keeps them; tasks: those of its configs, in their order."""
     by_seed: dict[str, list[Config]] = {}
     for task, configs in judged.by_seed.items():
         by_seed[task] = [study.resolve(config) for config in configs]
+    configs_of_tasks = dict(zip(tasks, map(study.resolve, judged.configs), strict=True))
     return Variant(
         name=judged.name,
-        configs=dict(zip(study.variants[0].configs, map(study.resolve, judged.configs), strict=True)),
+        configs={task: configs_of_tasks[task] for task in study.variants[0].configs},
         patches=judged.patches,
         at=tuple(judged.at),
         placebo=judged.placebo,

@@ -171,7 +171,7 @@ class TuneStage(SearchStage):
         if not self._section.each_seed:
             return spec
         seeds = [*study.config.seeds.values]
-        return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=dict.fromkeys(study.tasks, seeds))
+        return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=dict.fromkeys(spec.seeds, seeds))
 
     def _searched_at(self, study: Study) -> dict[str, str]:
         """Returns condition that is judged → the one in which its settings are searched."""
