@@ -55,6 +55,8 @@ class RegistryRow:
     """
     declared: str
     """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""
+    exploratory: bool
+    """True where other runs had trained both sides before that: the fresh seeds alone test the claim."""
     trained: str
     """ISO 8601 date and time at which the evidence was last collected, by when the last of its trials had ended.
 
@@ -93,6 +95,7 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
         confirmation=claim.confirmation,
         repeated_in="; ".join(claim.repeated_in),
         declared=row.declared,
+        exploratory=claim.claim.exploratory,
         trained=facts.reported,
         commit=str(facts.environment.get("commit") or ""),
     )
