@@ -56,7 +56,7 @@ class RegistryRow:
     declared: str
     """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""
     exploratory: bool
-    """True where other runs had trained both sides before that: the fresh seeds alone test the claim."""
+    """True where trials of both sides, if only those that tune, began before that."""
     trained: str
     """ISO 8601 date and time at which the evidence was last collected, by when the last of its trials had ended.
 
