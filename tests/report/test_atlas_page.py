@@ -12,7 +12,7 @@ from ablate.base.errors import AblateError
 from ablate.core.names import difference
 from ablate.records.folder import COMPARISONS, StudyFolder
 from ablate.records.tables import read_csv
-from ablate.report.atlas.page import PAGE_FILE, PICTURE, write_atlas
+from ablate.report.atlas.page import PAGE_FILE, PICTURE, sorted_claims, write_atlas
 from ablate.report.atlas.published import published_studies, published_study
 from ablate.report.atlas.registry import REGISTRY, RegistryRow
 from ablate.report.atlas.tables import claims_table, is_out_of_reach, verdicts_in_conditions
@@ -263,3 +263,15 @@ def test_the_page_is_written_again_over_its_own(tmp_path):
     assert write_atlas(tmp_path, "# Atlas").read_bytes() == first
     names = {path.name for path in tmp_path.glob("*.*")}
     assert names == {PAGE_FILE, REGISTRY}, "no claim is about a share of 1"
+
+
+def test_a_study_whose_claims_are_out_of_reach_keeps_its_card_where_a_comparison_repeats(tmp_path):
+    publish(tmp_path, "good", claims=[BEATS])
+    publish(tmp_path, "good@confirm", claims=[BEATS])
+    (study,) = published_studies(tmp_path)
+    (found,) = study.claims
+    far = replace(found, row=replace(found.row, verdict="inconclusive", reason="open seeds=500"))
+    repeated = sorted_claims([replace(study, claims=[far])], [])
+    assert ([claim for _, claim in repeated.on_cards], repeated.out_of_reach) == ([far], [])
+    once = sorted_claims([replace(study, claims=[far], repeated=[])], [])
+    assert (once.on_cards, [claim for _, claim in once.out_of_reach]) == ([], [far])

@@ -162,7 +162,10 @@ def _refuse_other_files(results: Path) -> None:
 
 
 def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Constructed]) -> SortedClaims:
-    """Returns the claims of studies by where they stand on the page; those that follow from a test stand nowhere."""
+    """Returns the claims of studies by where they stand on the page; those that follow from a test stand nowhere.
+
+    A study whose claims are all out of reach keeps its card where a comparison was decided twice.
+    """
     elsewhere: set[str] = set()
     for statement in constructed:
         elsewhere |= {*statement.claim_ids}
@@ -170,10 +173,10 @@ def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Const
     on_cards: list[tuple[PublishedStudy, PublishedClaim]] = []
     out_of_reach: list[tuple[PublishedStudy, PublishedClaim]] = []
     for study in studies:
-        for claim in study.claims:
-            if claim.id in elsewhere:
-                continue
-            place = out_of_reach if is_out_of_reach(claim) else on_cards
+        claims = [claim for claim in study.claims if claim.id not in elsewhere]
+        has_card = study.repeats_verdict and all(map(is_out_of_reach, claims))
+        for claim in claims:
+            place = out_of_reach if is_out_of_reach(claim) and not has_card else on_cards
             place.append((study, claim))
     return SortedClaims(on_cards, out_of_reach)
 

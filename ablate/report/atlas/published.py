@@ -104,6 +104,11 @@ class PublishedStudy:
     repeated: Sequence[RepeatedVerdict]
     """The comparisons that its confirmation has judged again, once in each condition."""
 
+    @property
+    def repeats_verdict(self) -> bool:
+        """True where fresh seeds have given some decided comparison again."""
+        return any(one.repeats and (one.is_difference or one.is_equivalence) for one in self.repeated)
+
 
 def published_studies(results: Path) -> list[PublishedStudy]:
     """Returns the studies in a folder of reports that make claims, by name."""
