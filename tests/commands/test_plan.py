@@ -97,7 +97,7 @@ def test_parameters_and_flops_of_each_variant(plan, tmp_path):
     found = plan(STUDY)
     sizes = tables(found)[0]
     for variant in found.study.variants:
-        (described,) = found.study.describe(variant)
+        (described,) = found.study.describe(variant).values()
         assert described.flops is not None
         assert described.training_flops == 3 * described.flops or "additive" in variant.name
         row = [described.parameters, described.flops, described.training_flops, 0, 2]
