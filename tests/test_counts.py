@@ -46,13 +46,12 @@ def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
 
 
 @pytest.mark.slow
-def test_evaluation_forwards_at_most_a_third_of_what_is_trained():
-    """On every shipped study of built-in models, over its conditions."""
+def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
+    """On every shipped study of built-in models; of that of budgets in its longest training."""
     for study in map(prepare, BUILT_IN):
-        for variant in study.variants:
-            described = study.describe(variant).values()
-            forwarded = sum(one.forwarded for one in described)
-            assert 0 < 3 * forwarded <= sum(one.examples for one in described), study.path
+        tasks = ["s400"] if study.config.name == "budgets" else study.tasks
+        for described in (study.describe(variant)[task] for variant in study.variants for task in tasks):
+            assert 0 < 4 * described.forwarded <= described.examples, study.path
 
 
 @pytest.mark.slow

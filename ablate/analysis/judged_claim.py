@@ -178,8 +178,8 @@ class JudgedClaim:
     def _reason(self, at: ClaimAt) -> Reason | None:
         """Returns the reason that the row of the claim shows; None where there is nothing to say.
 
-        Of an open claim it is why, with the seeds that would settle it; of a decided one its caveat. at: the place that
-        decides.
+        That is why an open claim is open, with the seeds that would settle it, or the caveat of a decided one. at: the
+        place that decides.
         """
         if not self.is_reached:
             return Reason("not_tested")
@@ -195,7 +195,9 @@ class JudgedClaim:
         return with_needed_seeds_of_claim(why, [self._settling_test(one) for one in undecided])
 
     def _caveat(self, estimate: Estimated) -> Reason | None:
-        """Returns the share of runs that may fail unseen, of a supported likeness over trainings; None of another."""
+        """Returns the caveat of a decided claim: the share of runs that may fail unseen, if it is a supported likeness
+        over trainings; else None.
+        """
         supported = self.judged.outcome == "supported"
         if supported and is_likeness(self.claim.kind) and not self.measured and _repeats_runs(estimate):
             return Reason("unseen", {"failures": unseen(estimate.n)})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ablate.analysis.agreeing import Estimated, main_estimate
@@ -23,9 +23,9 @@ class SettlingTest:
     estimate: Estimated
     alpha: float
     margin: float | None = None
-    """None: that is not tested."""
+    """The bound within which the difference is tested to lie; None where that is not tested."""
     other_than: float | None = 0.0
-    """None: that is not tested."""
+    """The number from which the difference is tested to differ; None where that is not tested."""
     supports: bool = True
     """True if passing it supports the claim; False if passing it refutes the claim."""
     obstacle: Reason | None = None
@@ -55,12 +55,13 @@ def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]
     Returned are
 
         why                   as it is, if it is no `open`; and for rates, or fewer than three pairs
-        the obstacle          of a place that would have to support the claim and cannot
+        the obstacle          the first one, where a place has one and none can refute the claim
         folds                 more folds of the same data are no further evidence
         examples              no number of seeds is enough while there are so few test examples
         open, with a number   else; `MAX_SEEDS` + 1 stands for more
 
-    why: the reason of the place that decides. tests: one for each place that does not support the claim yet.
+    why: the reason of the place that decides. tests: one for each place that does not support the claim yet; at
+    least one.
     """
     if why is None or why.code != "open":
         return why
@@ -81,7 +82,7 @@ def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]
         seeds = [test.seeds(differences) for test, differences in zip(deciding_tests, observed, strict=True)]
         return min(seeds) if refuting else max(seeds)
 
-    return _reason_naming(unit, seeds_that_settle(observed), seeds_that_settle(_without_examples(observed)))
+    return _reason_naming_seeds(observed, unit, seeds_that_settle)
 
 
 def with_needed_seeds_in_every(
@@ -89,7 +90,9 @@ def with_needed_seeds_in_every(
 ) -> Reason | None:
     """Returns the reason of an open verdict with the number of seeds that would settle it in every condition.
 
-    why: the reason with the seeds of the condition that decides. It is returned as it is where it names none.
+    Where no number does, the reason is that of a block, `both_signs` or `examples`. why: the reason with the seeds of
+    the condition that decides. It is returned as it is where it names none, and where a condition has a rate, or fewer
+    than three pairs.
     """
     if why is None or why.code != "open" or not why.numbers:
         return why
@@ -103,10 +106,16 @@ def with_needed_seeds_in_every(
             return block.reason
     # Any other block keeps its condition from being equivalent, whatever the seeds.
     margins = [None if blocks else condition.margin for condition in conditions]
-    seeds = _seeds_needed_in_every(observed, margins, alpha)
-    if math.isinf(seeds) and min(one.mean for one in observed) < 0 < max(one.mean for one in observed):
+
+    def seeds_that_settle(observed: Sequence[Differences]) -> float:
+        """Returns the number of seeds, if the true differences are the observed ones."""
+        return _seeds_needed_in_every(observed, margins, alpha)
+
+    means = [one.mean for one in observed]
+    has_both_signs = min(means) < 0 < max(means)
+    if has_both_signs and math.isinf(seeds_that_settle(observed)):
         return Reason("both_signs")
-    return _reason_naming(unit, seeds, _seeds_needed_in_every(_without_examples(observed), margins, alpha))
+    return _reason_naming_seeds(observed, unit, seeds_that_settle)
 
 
 def _differences_of(estimates: Sequence[Estimated]) -> list[Differences] | None:
@@ -120,19 +129,18 @@ def _differences_of(estimates: Sequence[Estimated]) -> list[Differences] | None:
     return observed
 
 
-def _without_examples(observed: Sequence[Differences]) -> list[Differences]:
-    """Returns differences as they would be with as many test examples as anyone likes."""
-    return [one.without_examples() for one in observed]
+def _reason_naming_seeds(
+    observed: Sequence[Differences], unit: str, seeds_that_settle: Callable[[Sequence[Differences]], float]
+) -> Reason:
+    """Returns the reason of an open verdict with the number of seeds that would settle it.
 
-
-def _reason_naming(unit: str, seeds: float, seeds_with_more_examples: float) -> Reason:
-    """Returns the reason of a verdict that so many seeds would settle, infinite where no number would.
-
-    seeds_with_more_examples: the number if there were as many test examples as anyone likes.
+    Where no number would, it says whether one would with as many test examples as anyone likes. seeds_that_settle:
+    differences → the seeds that they take, infinite where no number is enough.
     """
+    seeds = seeds_that_settle(observed)
     if math.isfinite(seeds):
         return Reason("open", {unit: seeds})
-    if math.isfinite(seeds_with_more_examples):
+    if math.isfinite(seeds_that_settle([one.without_examples() for one in observed])):
         return Reason("examples")
     return Reason("open", {unit: MAX_SEEDS + 1})
 

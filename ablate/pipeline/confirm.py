@@ -38,8 +38,9 @@ class NothingDecided(AblateError):
 def restrict_to_confirmed(
     study: Study, stages: tuple[Stage, ...], options: Options
 ) -> tuple[Study, tuple[Stage, ...]]:
-    """Restricts a confirmation to what its study decided, on unseen seeds; returns a study that confirms nothing as it
-    is.
+    """Restricts a confirmation and its stages to what its study decided, on unseen seeds.
+
+    Any other study is returned with its stages as they are.
 
     Where a stage that selects has a part in the confirmation, as tuning has, the variants are selected again; else they
     are those of the report. Raises `NothingDecided`, or `AblateError` where there is no report of the study as it is
@@ -54,7 +55,7 @@ def restrict_to_confirmed(
         raise AblateError(f"{report.path}: has no report that could be confirmed; run {report.name} first")
     reported = as_reported(study, report).judged_on(tasks)
     facts = report.facts()
-    claims = _decided_claims(reported, report)
+    claims = _decided_claims(reported, report, facts)
 
     claimed = {claim.metric for claim in claims}
     confirming: list[Stage] = []
@@ -66,7 +67,7 @@ def restrict_to_confirmed(
         basis, selection = study.judged_on(tasks), Selection()
     else:
         basis, selection = reported, Selection("report")
-    restricted = _restricted(basis, selection, report=report, claims=claims, options=options)
+    restricted = _restricted(basis, selection, report=report, facts=facts, claims=claims, options=options)
     return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
 
 
@@ -86,11 +87,11 @@ def _tasks_to_confirm(study: Study, options: Options) -> list[str]:
             assert_never(study.config.over)
 
 
-def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
-    """Returns the claims that a report decided and that the tasks of a study can tell.
+def _decided_claims(study: Study, report: StudyFolder, facts: StudyFacts) -> list[Claim]:
+    """Returns the claims that a report decided and that a study can judge on its tasks.
 
-    Left out are those on what is measured without training. Where the report has more tasks, a claim was decided on
-    all of them together.
+    Left out are those on what is measured without training and, where the report has more tasks, those of which no task
+    that is left has a metric. facts: those of the report.
     """
     # With numpy, for which a study that confirms nothing need not wait.
     from ablate.analysis.measures import measure_of
@@ -99,8 +100,6 @@ def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
     decided = [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
     if not study.left_out_tasks:
         return decided
-    # Those of the report, which know the stages that measure and the target.
-    facts = report.facts()
     tasks = [task for task in facts.tasks if task.name in study.tasks]
 
     def is_told(metric: str) -> bool:
@@ -128,10 +127,18 @@ def _decided_comparisons(
 
 
 def _restricted(
-    study: Study, selection: Selection, *, report: StudyFolder, claims: Sequence[Claim], options: Options
+    study: Study,
+    selection: Selection,
+    *,
+    report: StudyFolder,
+    facts: StudyFacts,
+    claims: Sequence[Claim],
+    options: Options,
 ) -> Study:
-    """Returns a study with the variants and claims that its report decided, on unseen seeds."""
-    facts = report.facts()
+    """Returns a study with the variants and claims that its report decided, on unseen seeds.
+
+    facts: those of the report.
+    """
     comparisons = _decided_comparisons(report, facts, study.tasks)
     if not comparisons and not claims:
         raise NothingDecided(
@@ -245,21 +252,21 @@ def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
 
     There is one note for each cause, with its conditions.
     """
-    conditions_by_note: dict[str, list[str]] = {}
+    conditions_by_limit: dict[str, list[str]] = {}
     for task in study.tasks:
-        note = _note_on_examples(study, task, report.name)
-        if note:
-            conditions_by_note.setdefault(note, []).append(task)
+        limit = _limit_on_examples(study, task, report.name)
+        if limit:
+            conditions_by_limit.setdefault(limit, []).append(task)
 
     notes: list[str] = []
-    for note, conditions in conditions_by_note.items():
+    for limit, conditions in conditions_by_limit.items():
         where = f" on {joined(conditions)}" if len(conditions) < len(study.tasks) else ""
-        notes.append(f"confirms{where} {note}")
+        notes.append(f"confirms{where} {limit}")
     return notes
 
 
-def _note_on_examples(study: Study, task: str, report_name: str) -> str:
-    """Says that the test examples of a task are not new, or may not be; nothing where they are."""
+def _limit_on_examples(study: Study, task: str, report_name: str) -> str:
+    """Returns what follows `confirms` for a task whose test examples are not new, or may not be; else nothing."""
     baseline = study.variants[0]
     stated = study.workload.stated(baseline.configs[task], study.metric)
     if stated is not None and stated.test == NOT_STATED:

@@ -42,7 +42,8 @@ class Spent:
 def spent(evidence: Evidence) -> Spent:
     """Returns what the trials of a study cost, those of tuning and at other rates among them.
 
-    A trial whose time is not kept, as one at another learning rate, counts as the mean of those that are judged.
+    Pauses of the machine are left out of trials, and not of the settings of a search, of which some may be longer. A
+    trial whose time is not kept, as one at another learning rate, counts as the mean of those that are judged.
     """
     frames = [evidence.trials, *evidence.frames.values()]
     timed = [frame for frame in frames if "train_seconds" in frame]
@@ -63,7 +64,7 @@ def _seconds_without_pauses(frame: pd.DataFrame) -> pd.Series:
     """Returns the seconds of each trial of a frame, without the pauses of its machine.
 
     A completed trial that took more than `PAUSED` times the median of its variant on its task is taken to have been
-    paused, and gets that median: of two the shorter.
+    paused, and gets that median: the lower one of an even number.
     """
     seconds = pd.to_numeric(frame["train_seconds"])
     completed = seconds.where(frame["status"] == "completed")

@@ -50,7 +50,7 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration of the study, on each of its tasks."""
+    """A variant of the study, with its configuration on each task."""
 
     name: str
     # Task of the study file → the resolved config there.
@@ -69,7 +69,7 @@ class Variant:
 
     @property
     def first_config(self) -> Config:
-        """Its config on the first task of the study file."""
+        """The config on the first task of the study file."""
         return first_of(self.configs)
 
 

@@ -61,14 +61,15 @@ def _over(study: Study) -> Over:
     config = study.config
     if len(study.tasks) == 1:
         return Over()
+    along = ""
     sizes: dict[str, float] = {}
-    # A trend takes more conditions than some are left of.
-    along = config.along if len(study.tasks) >= LEAST_TREND else None
-    if along is not None:
+    # Where some conditions are left out, too few may be left for a trend.
+    if config.along is not None and len(study.tasks) >= LEAST_TREND:
+        along = config.along
         configs = study.variants[0].configs
         sizes = {name: float(value_at(configs[name], along)) for name in study.tasks}
     scales = {name: scale for name, scale in config.scale.items() if name in study.tasks}
-    return Over(config.over, along or "", sizes, scales)
+    return Over(config.over, along, sizes, scales)
 
 
 def _task_facts(study: Study) -> list[TaskFacts]:

@@ -77,12 +77,12 @@ class Study:
 
     @property
     def baseline_config(self) -> Config:
-        """The config of the baseline on the first task."""
+        """The config of the baseline on the first task on which the study is judged."""
         return self.variants[0].configs[self.tasks[0]]
 
     @property
     def baseline_description(self) -> Description:
-        """The description of the baseline on the first task."""
+        """The description of the baseline on the first task on which the study is judged."""
         return self.describe(self.variants[0])[self.tasks[0]]
 
     @cached_property
@@ -211,10 +211,13 @@ class Study:
         )
 
     def judged_on(self, tasks: Collection[str]) -> Study:
-        """Returns the study as judged on some of its tasks, without the claims that name others or need more tasks."""
+        """Returns the study as judged on some of its tasks, without the claims that name others or need more tasks.
+
+        The others are added to `left_out_tasks`.
+        """
         claims = [claim for claim in self.claims if claim.is_told_by(tasks)]
         judged = [task for task in self.tasks if task in tasks]
-        left_out = [task for task in self.tasks if task not in tasks]
+        left_out = [*self.left_out_tasks, *(task for task in self.tasks if task not in tasks)]
         return dataclasses.replace(self, tasks=judged, left_out_tasks=left_out, claims=claims, _described={})
 
     def reporting(self, name: str, overrides: Sequence[str]) -> Study:

@@ -112,8 +112,8 @@ def _refuse_impossible(detect: float, study: Study, facts: StudyFacts, tasks: Se
 def _largest_difference(study: Study, facts: StudyFacts, tasks: Sequence[TaskFacts]) -> tuple[float, str]:
     """Returns the largest difference that the judged number can show, and the rule that a larger one breaks.
 
-    That number is the metric on a task or, where the study judges it, the mean over all; which is in units of the
-    scales of the conditions, where they differ. Infinite for a metric without a range.
+    The difference is in the metric on one task or, if the study judges the mean over its conditions, in that mean: in
+    units of their scales, where these differ. It is infinite where a metric has no range.
     """
     metric = facts.metric
     spans = [task.metrics[metric].span or math.inf for task in tasks]

@@ -8,6 +8,7 @@ from ablate.records.folder import StudyFolder
 from ablate.study.designs import Config, Variant
 from ablate.study.document import read_document
 from ablate.study.load import load
+from ablate.study.schema import StudyConfig
 from ablate.study.study import Selection, Study
 
 # Sections in which a study and its report may differ.
@@ -29,8 +30,15 @@ FREE_SECTIONS = (
 def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
     """Returns the sections in which a study differs from its report and may not.
 
-    The parts are those of the study: no plugin that the folder of the report names is run. Raises `AblateError` for a
-    report of another version of this package.
+    Raises `AblateError` for a report of another version of this package.
+    """
+    return _differing_sections(study, _reported_config(study, folder))
+
+
+def _reported_config(study: Study, folder: StudyFolder) -> StudyConfig:
+    """Returns what the file beside a report says, with the parts of the study: no plugin that it names is run.
+
+    Raises `AblateError` for a report of another version of this package.
     """
     try:
         document = read_document(folder.study_file)
@@ -41,6 +49,11 @@ def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
             f"{folder.study_file}: was written by another version of ablate, or with other plugins; run {folder.name} "
             "again first"
         ) from None
+    return reported
+
+
+def _differing_sections(study: Study, reported: StudyConfig) -> list[str]:
+    """Returns the sections in which a study differs from what was reported and may not."""
     free = {*FREE_SECTIONS}
     for config in study.stage_configs:
         if not config.decides:
@@ -57,7 +70,8 @@ def as_reported(study: Study, folder: StudyFolder) -> Study:
     """
     if not folder.has_trials:
         return study
-    changed = changed_sections(study, folder)
+    reported = _reported_config(study, folder)
+    changed = _differing_sections(study, reported)
     if changed:
         raise AblateError(
             f"{study.path}: differs from the study that {folder.path} reports, in {listed(changed)}; run it "
@@ -67,7 +81,7 @@ def as_reported(study: Study, folder: StudyFolder) -> Study:
     if judged is None or judged.by == "design":
         return study
     # The file of the report has the same conditions, maybe in another order.
-    tasks = [*(read_document(folder.study_file).data.get("conditions") or study.variants[0].configs)]
+    tasks = [*(reported.conditions or study.variants[0].configs)]
     variants = [_variant(study, variant, tasks) for variant in judged.variants]
     return study.judging(variants, judged.paths, Selection(judged.by))
 

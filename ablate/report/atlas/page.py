@@ -35,7 +35,7 @@ from ablate.report.figures.atlas import claims as draw_claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAGE, theme
 from ablate.report.page import markdown, markdown_table
-from ablate.report.sections.runs import paragraphs
+from ablate.report.sections.runs import one_line, paragraphs
 from ablate.report.words import Table, message, templates
 
 PICTURE = "atlas.svg"
@@ -50,7 +50,7 @@ ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
 
 @dataclass(frozen=True)
 class Step:
-    """A command that repeats a card or a part of it, with the folder of its report."""
+    """A run that a card links to: its heading, its command, which may be empty, the folder of its report, its cost."""
 
     purpose: str
     command: str
@@ -75,8 +75,7 @@ class Card:
     @property
     def found(self) -> list[str]:
         """The notes of the study, a line a paragraph; empty without any."""
-        lines = [" ".join(paragraph.split()) for paragraph in paragraphs(self.study.facts.notes)]
-        return [line for line in lines if line]
+        return [one_line(paragraph) for paragraph in paragraphs(self.study.facts.notes)]
 
     @property
     def table(self) -> Table:
@@ -91,10 +90,8 @@ class Card:
     @property
     def steps(self) -> list[Step]:
         """The commands that repeat it: its run, then those of its confirmation on fresh seeds."""
-        run, *confirming = (self.study.run, *self.study.confirming_runs)
-        steps = [_step("atlas.repeat", run)]
-        steps += [_step("atlas.confirm", again) for again in confirming]
-        return steps
+        confirming = [_step("atlas.confirm", run) for run in self.study.confirming_runs]
+        return [_step("atlas.repeat", self.study.run), *confirming]
 
 
 @dataclass(frozen=True)
@@ -162,9 +159,10 @@ def _refuse_other_files(results: Path) -> None:
 
 
 def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Constructed]) -> SortedClaims:
-    """Returns the claims of studies by where they stand on the page; those that follow from a test stand nowhere.
+    """Returns the claims of studies by where they stand on the page, without those that follow from a constructed
+    statement.
 
-    A study whose claims are all out of reach keeps its card where a comparison was decided twice.
+    A study whose claims are all out of reach keeps them on its card if fresh seeds gave one of its comparisons again.
     """
     elsewhere: set[str] = set()
     for statement in constructed:
@@ -174,9 +172,10 @@ def sorted_claims(studies: Sequence[PublishedStudy], constructed: Sequence[Const
     out_of_reach: list[tuple[PublishedStudy, PublishedClaim]] = []
     for study in studies:
         claims = [claim for claim in study.claims if claim.id not in elsewhere]
-        has_card = study.repeats_verdict and all(map(is_out_of_reach, claims))
+        far = [claim for claim in claims if is_out_of_reach(claim)]
+        keeps_card = len(far) == len(claims) and study.repeats_verdict
         for claim in claims:
-            place = out_of_reach if is_out_of_reach(claim) and not has_card else on_cards
+            place = out_of_reach if claim in far and not keeps_card else on_cards
             place.append((study, claim))
     return SortedClaims(on_cards, out_of_reach)
 

@@ -70,10 +70,9 @@ class PublishedClaim:
 
     @property
     def verdict(self) -> str:
-        """The verdict that repeating it left: one of `DECIDED_ONCE` where fresh seeds did not give it again."""
-        if self.confirmation in DECIDED_ONCE:
-            return self.confirmation
-        return self.row.verdict
+        """The verdict of the first seeds, or one of `DECIDED_ONCE` where that is what `confirmation` says."""
+        confirmation = self.confirmation
+        return confirmation if confirmation in DECIDED_ONCE else self.row.verdict
 
     @property
     def is_measured(self) -> bool:
@@ -83,10 +82,12 @@ class PublishedClaim:
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """A run behind a card: its report, its command, empty where none was kept, and what its trials cost."""
+    """A run behind a card, with what its trials cost."""
 
     name: str
+    """The name of its report."""
     command: str
+    """Empty where none was kept."""
     spent: Spent
 
 

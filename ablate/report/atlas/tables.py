@@ -115,7 +115,7 @@ def verdicts_in_conditions(claim: PublishedClaim) -> str:
 
 
 def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
-    """Returns why a claim is what it is, as a table of its study says it; seeds are those that all conditions take."""
+    """Returns the reason of a claim in words; of several conditions it says that its seeds are for all of them."""
     words = because(claim.row.reason, unit=study.facts.replication.run_name)
     parsed = Reason.parse(claim.row.reason)
     names_seeds = parsed is not None and parsed.code == "open" and bool(parsed.numbers)
@@ -125,9 +125,9 @@ def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
 
 
 def trend_lines(study: PublishedStudy) -> list[str]:
-    """Returns by how much each difference of a study grows along its conditions, a sentence a comparison.
+    """Returns a sentence on each trend of a study: by how much a difference grows along its conditions.
 
-    Left out are those that are not judged for a reason, as where one side is at the end of its range.
+    Trends that have a reason are left out, as where one side is at the end of its range.
     """
     names = names_of(study.facts)
     return [_trend_line(row, study, row_name(row, names)) for row in study.trends if not row["reason"]]

@@ -43,23 +43,24 @@ def prose(words: str) -> list[Block]:
     for part in paragraphs(words):
         first, *items = re.split(r"(?:^|\n)\s*[-*•]\s+", part)
         if first.strip():
-            blocks.append(Text(_one_line(first)))
+            blocks.append(Text(one_line(first)))
         if items:
-            blocks.append(Items([_one_line(item) for item in items]))
+            blocks.append(Items([one_line(item) for item in items]))
     return blocks
 
 
 def paragraphs(words: str) -> list[str]:
-    """Returns the paragraphs of a text, each with its line breaks and lists.
+    """Returns the paragraphs of a text, each with its line breaks and lists; none of an empty one.
 
     A blank line ends a paragraph, and so does a sentence that ends well before the others do.
     """
     longest = max(map(len, words.splitlines()), default=0)
     parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * longest)}}}[.!?])$", r"\1\n", words)
-    return re.split(r"\n\s*\n", parted.strip())
+    return [part for part in re.split(r"\n\s*\n", parted.strip()) if part]
 
 
-def _one_line(words: str) -> str:
+def one_line(words: str) -> str:
+    """Returns words with their line breaks and repeated blanks as single blanks."""
     return " ".join(words.split())
 
 
