@@ -117,7 +117,8 @@ def test_a_condition_that_was_trained_again_has_the_verdict_of_fresh_seeds(tmp_p
     folder = publish(tmp_path, "made", claims=[BEATS, BEATS_BY_FAR])
     publish(tmp_path, "made@confirm", -GROWING, claims=[BEATS, BEATS_BY_FAR], only=("middle", "long"))
     beats, beats_by_far = published_study(folder).claims
-    assert {beats.verdict, beats_by_far.verdict} == {"not confirmed"}
+    # One condition refutes the second claim, and was not trained again.
+    assert (beats.verdict, beats_by_far.verdict) == ("not confirmed", "not repeated")
     assert verdicts_in_conditions(beats) == (
         "short: supported, middle: supported (fresh seeds: refuted), long: supported (fresh seeds: refuted)"
     )
@@ -143,6 +144,14 @@ def test_a_confirmation_may_be_of_some_conditions_and_of_nothing_else(tmp_path, 
     publish(tmp_path, f"made@confirm,{how}", claims=[BEATS], only=("short",))
     (found,) = published_study(folder).claims
     assert found.confirmation == expected
+
+
+@pytest.mark.parametrize(("again", "expected"), [("short", "confirmed"), ("long", "not repeated")])
+def test_a_refuted_claim_is_confirmed_by_the_condition_that_refutes_it_alone(tmp_path, again, expected):
+    folder = publish(tmp_path, "made", claims=[BEATS_BY_FAR])
+    publish(tmp_path, f"made@confirm,condition={again}", claims=[BEATS_BY_FAR], only=(again,))
+    (found,) = published_study(folder).claims
+    assert (found.row.verdict, found.confirmation) == ("refuted", expected)
 
 
 @pytest.mark.parametrize(("later", "expected"), [(GROWING, "confirmed"), (-GROWING, "not confirmed")])

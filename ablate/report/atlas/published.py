@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -55,24 +56,23 @@ class PublishedClaim:
         decided = [row.task for row in self.in_conditions if row.verdict != "inconclusive"]
         return [condition for condition in decided if condition in self.fresh_verdicts]
 
-    @property
+    @cached_property
     def confirmation(self) -> Confirmation:
-        """The outcome of fresh seeds: `confirmed` if each condition in `repeated_in` has the same verdict on them."""
+        """The outcome of fresh seeds: `confirmed` if each condition that decides the claim has its verdict on them."""
         if self.row.verdict == "inconclusive":
             return ""
         if self.is_measured:
             return "measured"
-        if not self.repeated_in:
+        deciding = {row.task for row in self.in_conditions if row.verdict == self.row.verdict}
+        fresh = [verdict for condition, verdict in self.fresh_verdicts.items() if condition in deciding]
+        if not fresh:
             return NOT_REPEATED
-        first = {row.task: row.verdict for row in self.in_conditions}
-        is_same = all(self.fresh_verdicts[condition] == first[condition] for condition in self.repeated_in)
-        return "confirmed" if is_same else NOT_CONFIRMED
+        return "confirmed" if all(verdict == self.row.verdict for verdict in fresh) else NOT_CONFIRMED
 
     @property
     def verdict(self) -> str:
         """The verdict of the first seeds, or one of `DECIDED_ONCE` where that is what `confirmation` says."""
-        confirmation = self.confirmation
-        return confirmation if confirmation in DECIDED_ONCE else self.row.verdict
+        return self.confirmation if self.confirmation in DECIDED_ONCE else self.row.verdict
 
     @property
     def is_measured(self) -> bool:
