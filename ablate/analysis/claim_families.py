@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ablate.analysis.judge import Judged
+from ablate.analysis.judge import DECIDED_CLAIM, Judged
 from ablate.analysis.power import ALPHA, POWER, difference_power, smallest
 from ablate.core.facts import Claim
 
@@ -82,7 +82,7 @@ def outcomes_in_order(claims: Sequence[Judged]) -> list[OrderedOutcome]:
     """
     outcomes: list[OrderedOutcome] = []
     for judged in claims:
-        is_reached = not outcomes or outcomes[-1] in ("supported", "refuted")
+        is_reached = not outcomes or outcomes[-1] in DECIDED_CLAIM
         outcomes.append(judged.outcome if is_reached else "not_tested")
     return outcomes
 

@@ -28,6 +28,9 @@ Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 NEVER = 0.5
 """A one-sided p with which nothing is decided: doubled it is 1."""
 DECIDED = ("better", "worse", "equivalent")
+"""The outcomes of a comparison that decide it."""
+DECIDED_CLAIM = ("supported", "refuted")
+"""The outcomes of a claim that decide it."""
 
 
 @dataclass(frozen=True)

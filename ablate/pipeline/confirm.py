@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import assert_never
 
 from ablate.analysis.family import Levels, crossed_levels
-from ablate.analysis.judge import DECIDED
+from ablate.analysis.judge import DECIDED, DECIDED_CLAIM
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.core.data_statement import NOT_STATED
@@ -96,7 +96,7 @@ def _decided_claims(study: Study, report: StudyFolder, facts: StudyFacts) -> lis
     # With numpy, for which a study that confirms nothing need not wait.
     from ablate.analysis.measures import measure_of
 
-    hashes = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
+    hashes = {row["hash"] for row in report.claims() if row["verdict"] in DECIDED_CLAIM}
     decided = [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
     if not study.left_out_tasks:
         return decided

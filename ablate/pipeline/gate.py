@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from ablate.analysis.judge import DECIDED_CLAIM
+
 # Exit codes; a refuted claim wins over one that is open.
 PASSED = 0
 REFUTED = 1
@@ -20,7 +22,7 @@ def pass_gate(claims: Sequence[Mapping[str, str]], *, strict: bool) -> tuple[int
     refuted = [row for row in claims if row["verdict"] == "refuted"]
     still_open: list[Mapping[str, str]] = []
     if strict:
-        still_open = [row for row in claims if row["verdict"] not in ("supported", "refuted")]
+        still_open = [row for row in claims if row["verdict"] not in DECIDED_CLAIM]
     lines = [_line(row) for row in (*refuted, *still_open)]
     if refuted:
         return REFUTED, lines

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ablate.analysis.comparison_row import ALSO
 from ablate.analysis.condition_descriptions import describe_over_conditions
+from ablate.analysis.judge import DECIDED_CLAIM
 from ablate.analysis.runs import runs_of
 from ablate.base import wording
 from ablate.core.facts import BASELINE, StudyFacts
@@ -194,7 +195,7 @@ class Claims(Section, title="Claims", needs_trials=False, open=True):
         for row in rows_of(report_data.claims):
             if (are_alone or row["metric"] != facts.metric) and not is_true(row["exploratory"]):
                 claims.setdefault(claim_verdict(row), []).append(short_claim(row["claim"], facts))
-        told = ["supported", "refuted"]
+        told = [*DECIDED_CLAIM]
         if are_alone:
             told += ["inconclusive", NOT_TESTED]
         sentences = [
