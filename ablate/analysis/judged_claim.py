@@ -82,6 +82,13 @@ class JudgedClaim:
         return self._in_every.judged
 
     @property
+    def deciding_places(self) -> list[ClaimAt]:
+        """The places whose own outcome is that of all together: every one of a supported claim, those that refute a
+        refuted one.
+        """
+        return [at for at in self.places if at.judged.outcome == self.judged.outcome]
+
+    @property
     def level(self) -> float:
         """The level at which the claim is judged, and of the interval of `row`; NaN where no task can tell it."""
         return 1 - self.judged.alpha if self.places else NAN

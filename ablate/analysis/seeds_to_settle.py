@@ -112,8 +112,10 @@ def with_needed_seeds_in_every(
         return _seeds_needed_in_every(observed, margins, alpha)
 
     means = [one.mean for one in observed]
-    has_both_signs = min(means) < 0 < max(means)
-    if has_both_signs and math.isinf(seeds_that_settle(observed)):
+    may_be_equivalent = all(
+        margin is not None and abs(mean) < margin for mean, margin in zip(means, margins, strict=True)
+    )
+    if min(means) < 0 < max(means) and not may_be_equivalent:
         return Reason("both_signs")
     return _reason_naming_seeds(observed, unit, seeds_that_settle)
 

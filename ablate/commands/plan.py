@@ -71,8 +71,9 @@ def command(
     plan, and begins the study as a run does: it dates plan and claims, and adopts what earlier jobs have left.
     """
     from ablate.pipeline.plan.plan import plan_study, study_of
+    from ablate.pipeline.reports.limits import limited_as_run
 
-    settings = read_options(Options, options)
+    settings = limited_as_run(study, read_options(Options, options))
     if commands_file is not None:
         _write_commands(study, settings, commands_file, as_json)
         return

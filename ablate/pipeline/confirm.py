@@ -38,9 +38,9 @@ class NothingDecided(AblateError):
 def restrict_to_confirmed(
     study: Study, stages: tuple[Stage, ...], options: Options
 ) -> tuple[Study, tuple[Stage, ...]]:
-    """Restricts a confirmation and its stages to what its study decided, on unseen seeds.
+    """Restricts a study that repeats a report, as its name says, and its stages to what that report decided.
 
-    Any other study is returned with its stages as they are.
+    It gets seeds that the report has not used. Any other study is returned with its stages as they are.
 
     Where a stage that selects has a part in the confirmation, as tuning has, the variants are selected again; else they
     are those of the report. Raises `NothingDecided`, or `AblateError` where there is no report of the study as it is
@@ -55,7 +55,7 @@ def restrict_to_confirmed(
         raise AblateError(f"{report.path}: has no report that could be confirmed; run {report.name} first")
     reported = as_reported(study, report).judged_on(tasks)
     facts = report.facts()
-    claims = _decided_claims(reported, report, facts)
+    claims = _decided_claims(reported, report)
 
     claimed = {claim.metric for claim in claims}
     confirming: list[Stage] = []
@@ -68,14 +68,14 @@ def restrict_to_confirmed(
     else:
         basis, selection = reported, Selection("report")
     restricted = _restricted(basis, selection, report=report, facts=facts, claims=claims, options=options)
-    return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
+    return restricted, tuple(confirming)
 
 
 def _tasks_to_confirm(study: Study, options: Options) -> list[str]:
-    """Returns the tasks, or conditions, on which a confirmation is judged: those that the options ask for.
+    """Returns the tasks, or conditions, on which a confirmation is judged: those that `--condition` asks for.
 
-    A verdict on the mean over conditions, or over a sample of them, needs all: of such a study all are returned. Raises
-    `StudyError` for an unknown one.
+    All are returned where a verdict is on their mean, or on a sample of them, which needs each. Raises `StudyError` for
+    an unknown one.
     """
     asked = [cell.task for cell in requested(study.cells(), conditions=options.condition)]
     match study.config.over:
@@ -87,26 +87,28 @@ def _tasks_to_confirm(study: Study, options: Options) -> list[str]:
             assert_never(study.config.over)
 
 
-def _decided_claims(study: Study, report: StudyFolder, facts: StudyFacts) -> list[Claim]:
-    """Returns the claims that a report decided and that a study can judge on its tasks.
+def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
+    """Returns the claims that a report decided and, where it has more tasks, decided on those of a study.
 
-    Left out are those on what is measured without training and, where the report has more tasks, those of which no task
-    that is left has a metric. facts: those of the report.
+    Left out are those on what is measured without training.
     """
-    # With numpy, for which a study that confirms nothing need not wait.
-    from ablate.analysis.measures import measure_of
-
     hashes = {row["hash"] for row in report.claims() if row["verdict"] in DECIDED_CLAIM}
-    decided = [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
-    if not study.left_out_tasks:
-        return decided
-    tasks = [task for task in facts.tasks if task.name in study.tasks]
+    if study.left_out_tasks:
+        hashes &= _claims_decided_on(study.tasks, report)
+    return [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
 
-    def is_told(metric: str) -> bool:
-        """Returns whether a task that is left has the metric."""
-        return any(measure_of(metric, task, facts) is not None for task in tasks)
 
-    return [claim for claim in decided if all(map(is_told, claim.metrics))]
+def _claims_decided_on(tasks: Collection[str], report: StudyFolder) -> set[str]:
+    """Returns the hashes of the claims of a report that these of its tasks decide, or help to decide."""
+    # With numpy, for which a study that confirms nothing need not wait.
+    from ablate.analysis.claims import judged_claims
+    from ablate.analysis.runs import runs_of
+
+    hashes: set[str] = set()
+    for judged in judged_claims(runs_of(report.evidence())):
+        if any({*at.tasks} <= {*tasks} for at in judged.deciding_places):
+            hashes.add(judged.claim.hash)
+    return hashes
 
 
 def _decided_comparisons(
@@ -135,9 +137,10 @@ def _restricted(
     claims: Sequence[Claim],
     options: Options,
 ) -> Study:
-    """Returns a study with the variants and claims that its report decided, on unseen seeds.
+    """Returns a study with the variants of what its report decided, on unseen seeds.
 
-    facts: those of the report.
+    They are those of the decided comparisons and claims, the placebo, and all cells of a crossed design. Raises
+    `NothingDecided`. facts: those of the report.
     """
     comparisons = _decided_comparisons(report, facts, study.tasks)
     if not comparisons and not claims:
@@ -154,8 +157,6 @@ def _restricted(
     variants = [variant for variant in study.variants if variant.placebo or variant.name in names]
 
     seeds = unseen_seeds(study.config.seeds, facts.seeds, asked=options.seeds, report=report)
-    measured = {claim.text for claim in study.claims if is_measured(claim)}
-    texts = [text for text in study.config.claims if " ".join(text.split()) not in measured]
     decided: list[str] = []
     if comparisons:
         decided.append(counted(len(comparisons), "comparison"))
@@ -170,23 +171,11 @@ def _restricted(
     ]
     return dataclasses.replace(
         study.judging(variants, study.design.paths, selection),
-        config=study.config.model_copy(update={"seeds": seeds, "claims": texts}),
+        config=study.config.model_copy(update={"seeds": seeds}),
         claims=list(claims),
         not_judged=[],
         notes=notes,
     )
-
-
-def _without_keys_of_others(study: Study, stages: Sequence[Stage], confirming: Sequence[Stage]) -> Study:
-    """Returns a study without the keys of stages that a confirmation leaves out or changes."""
-    kept_configs = {stage.Config for stage in stages if stage in confirming}
-    defaults: dict[str, object] = {}
-    for config in study.stage_configs:
-        if config in kept_configs:
-            continue
-        for key, field in config.model_fields.items():
-            defaults[key] = field.get_default(call_default_factory=True)
-    return dataclasses.replace(study, config=study.config.model_copy(update=defaults))
 
 
 def unseen_seeds(
@@ -194,29 +183,29 @@ def unseen_seeds(
 ) -> SeedsSection:
     """Returns seeds that a report has not used.
 
-    They are those of the study, where these begin after the last that was used or are asked for one by one; else those
-    that follow it, as many as are asked for or were used. Raises `AblateError` where they were used, or would reach
+        those of the study        where none of them was used
+        those after the last      else, as many as are asked for or were used
+
+    Raises `AblateError` for seeds that are asked for one by one and were used, and where the next ones would reach
     those that tune.
 
     given: the seeds of the study, as options have changed it. asked: the number of seeds, or each of them.
     """
+    again = sorted({*given.values} & {*used})
+    if not again:
+        return given
     last = max(used)
     if asked is not None and not isinstance(asked, int):
-        again = sorted(set(asked) & set(used))
-        if again:
-            raise AblateError(
-                f"--seeds {asked_for(asked)}: {report.path} used {listed(again)} already; give other seeds, or "
-                f"their number: they then follow {last}"
-            )
-        return given
-    if given.start > last:
-        return given
+        raise AblateError(
+            f"--seeds {asked_for(asked)}: {report.path} used {listed(again)} already; give other seeds, or "
+            f"their number: they then follow {last}"
+        )
     start = last + 1
     count = asked or len(used)
     if start + count > TUNING_SEEDS_FROM:
         raise AblateError(
             f"{report.path}: used seeds up to {last}, and {count} more would reach {TUNING_SEEDS_FROM}; seeds from "
-            "there on are reserved for tuning. Ask for fewer with --seeds"
+            "there on are reserved for tuning. Ask for fewer, or name them: --seeds 3,5,8"
         )
     return SeedsSection.of(start, count)
 

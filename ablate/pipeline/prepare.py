@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.plugins import add_loaded_modules
-from ablate.core.names import CONDITION
 from ablate.core.trial import Cell
 from ablate.pipeline.confirm import restrict_to_confirmed
+from ablate.pipeline.reports.limits import limited_as_run
 from ablate.pipeline.reports.place import refuse_another, report_place
 from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder
@@ -56,24 +56,16 @@ def reread(
     """
     is_given = path.is_file()
     named = report_folder(path, options.results_folder)
-    document = read_document(path if is_given else named.study_file).override(options, CONFIGS)
+    file = path if is_given else named.study_file
+    document = read_document(file).override(options, CONFIGS)
     if not is_given:
         _refuse_other_folder(named, document, options.results_folder)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
-    asked = options if is_given else replace(options, condition=_conditions_asked_for(named, options))
-    study, stages = prepare(document, STAGES, asked)
+    study, stages = prepare(document, STAGES, limited_as_run(file, options))
     refuse_another(study, options.results_folder)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder
-
-
-def _conditions_asked_for(named: StudyFolder, options: Options) -> list[str]:
-    """Returns the conditions of the options; without any, those to which the run of a results folder was limited."""
-    if options.condition:
-        return [*options.condition]
-    differences = named.facts().plan.differs if named.has_trials else []
-    return [text.removeprefix(CONDITION) for text in differences if text.startswith(CONDITION)]
 
 
 def _refuse_other_folder(named: StudyFolder, document: Document, results: Path) -> None:

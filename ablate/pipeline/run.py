@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.pipeline.reports.cache import current_report, go_on_tracking, print_current
+from ablate.pipeline.reports.limits import limited_as_run
 from ablate.pipeline.reports.place import refuse_another, refuse_without_search, report_place
 from ablate.session.forks import import_before_fork
 from ablate.session.options import Options, RunOutcome
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     """Trains what a study lacks, judges its variants, and publishes the report; one that is up to date is printed."""
+    options = limited_as_run(path, options)
     document = read_document(path).override(options, CONFIGS)  # --set, --seeds and --confirm
     folder, overrides = report_place(document, options)
     report = current_report(folder, document, options)

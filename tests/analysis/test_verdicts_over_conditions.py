@@ -247,6 +247,8 @@ def test_every_needs_the_seeds_of_the_condition_that_needs_most_and_none_where_s
     assert unsettled(opposed), "looks go on: a sign may be by chance"
     within = replace(opposed, facts=replace(opposed.facts, margin=0.2))
     assert first(within)["reason"].startswith("open seeds=")
+    noisy = study_over(np.array([0.001, -0.001]) + noise * 0.5, "every", margin=0.01)
+    assert first(noisy)["reason"] == "open seeds=1001", "some number, which is too large to name"
 
 
 # Claims

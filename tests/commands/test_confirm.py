@@ -145,6 +145,15 @@ def test_seeds_that_would_tune_are_refused(run):
         run(late, confirm=True)
 
 
+def test_seeds_that_are_named_may_be_before_those_that_were_used(run):
+    later = f"{STUDY}seeds: {{from: 5, count: 3}}\n".replace("seeds: 3\n", "")
+    run(later)
+    outcome, _ = run(later, confirm=True, seeds=[0, 1, 2])
+    assert load(outcome.folder).evidence.facts.seeds == [0, 1, 2]
+    from_its_file, _ = run(outcome.folder / "study.yaml", results=outcome.folder.parent)
+    assert (from_its_file.folder, from_its_file.trained) == (outcome.folder, 0)
+
+
 @pytest.mark.slow
 def test_what_was_tuned_is_tuned_again_on_other_tuning_seeds(run):
     first = load(run(TUNED)[0].folder)
@@ -176,6 +185,7 @@ def test_the_settings_that_a_sweep_chose_are_used_and_not_sought_again(run):
         pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in settings))
     assert len(again.searched) == 0
     assert "with the settings that it chose" in again.evidence.facts.cautions[0]
+    assert run(outcome.folder / "study.yaml", results=outcome.folder.parent)[0].trained == 0
 
 
 @pytest.mark.slow

@@ -59,9 +59,12 @@ def test_what_holds_in_every_condition_is_confirmed_on_the_one_that_is_asked_for
     assert set(confirmed.trials.task) == {"small"}
     assert confirmed.evidence.facts.plan.replanned is None
 
-    # Under its name it is taken as it was run.
+    # Under its name it is taken as it was run, and so is the file beside its report.
     study, _, folder = reread(once_more.folder, Options(results=first.folder.parent), trust=True)
     assert (study.tasks, folder.name) == (["small"], once_more.folder.name)
+    from_its_file, _ = run(once_more.folder / "study.yaml", results=first.folder.parent)
+    assert (from_its_file.folder, from_its_file.trained, from_its_file.missing) == (once_more.folder, 0, 0)
+    assert load(from_its_file.folder).evidence.facts.plan.differs == ["condition=small"]
 
 
 def test_two_of_three_conditions_are_confirmed_in_both(run):
@@ -74,6 +77,20 @@ def test_two_of_three_conditions_are_confirmed_in_both(run):
     planned, claims = of(again.folder)
     assert planned == {("model.effect=0.2", "every"): "better", ("model.noise=0.1001", "every"): "equivalent"}
     assert len(claims) == 2
+
+
+def test_what_one_condition_refutes_is_confirmed_in_that_one_alone(run, tmp_path):
+    text = toy_changed(
+        tmp_path, "wide", ('model["effect"] +', 'model["effect"] * (1 if model["width"] > 8 else -1) +')
+    )
+    text = text.replace("  model.noise: [0.1, 0.3]\n", "")
+    text += "conditions: {small: {}, large: {model.width: 9}}\nover: every\n"
+    text += "claims: [model.effect=0.2 beats baseline on accuracy]\n"
+    run(text)
+    again, _ = run(text, confirm=True, condition=["small"])
+    assert [*of(again.folder)[1].values()] == ["refuted"]
+    with pytest.raises(NothingDecided, match="on large alone, of 2 conditions"):
+        run(text, confirm=True, condition=["large"])
 
 
 def test_a_mean_over_conditions_is_not_confirmed_by_one_of_them(run):
@@ -180,6 +197,8 @@ claims: [baseline beats weak on lr_sensitivity]
     again, _ = run(text, confirm=True, condition=["two"])
     assert of(again.folder)[1] == {"baseline beats weak on lr_sensitivity": "supported"}
     assert again.trained == 6 * 2 * 5
+    from_its_file, _ = run(again.folder / "study.yaml", results=first.folder.parent)
+    assert (from_its_file.folder, from_its_file.trained) == (again.folder, 0)
 
 
 def test_metric_and_target_are_those_of_the_study_whichever_condition_is_confirmed(write, tmp_path):

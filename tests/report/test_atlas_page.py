@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from made_conditions import GROWING, study_over
 from made_evidence import claim
@@ -152,6 +153,20 @@ def test_a_refuted_claim_is_confirmed_by_the_condition_that_refutes_it_alone(tmp
     publish(tmp_path, f"made@confirm,condition={again}", claims=[BEATS_BY_FAR], only=(again,))
     (found,) = published_study(folder).claims
     assert (found.row.verdict, found.confirmation) == ("refuted", expected)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "expected"),
+    [(claim("beats", metric="score"), "not confirmed"), (claim("beats", by=0.2, metric="score"), "confirmed")],
+)
+def test_one_condition_keeps_a_claim_from_being_supported_and_refutes_it_alone(tmp_path, claimed, expected):
+    folder = publish(tmp_path, "made", claims=[claimed])
+    # Again on fresh seeds: certain in the last condition, wide open in the others.
+    spread = GROWING - GROWING.mean(axis=0) + np.array([[0.1], [-0.1], [0.15], [-0.15], [0.0]])[: len(GROWING)]
+    again = np.where(np.arange(3) == 2, GROWING, spread)
+    publish(tmp_path, "made@confirm", again, claims=[claimed])
+    (found,) = published_study(folder).claims
+    assert (found.confirmation, len(found.repeated_in)) == (expected, 3)
 
 
 @pytest.mark.parametrize(("later", "expected"), [(GROWING, "confirmed"), (-GROWING, "not confirmed")])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from ablate.core.trial import Cell
 from ablate.execution.driver import NextBatch
 from ablate.pipeline.prepare import prepare
+from ablate.pipeline.reports.limits import limited_as_run
 from ablate.pipeline.reports.place import refuse_another, refuse_without_search, report_place
 from ablate.pipeline.selection import select_variants
 from ablate.pipeline.trial_plan import plan_trials
@@ -50,7 +51,7 @@ class Rehearsed:
 
         read_only: whether the store is left as it is.
         """
-        options = replace(options, keep_going=True)  # Jobs wait for no first pairs of a user's own code.
+        options = replace(limited_as_run(path, options), keep_going=True)  # Jobs wait for no first pairs of a user's own code.
         document = read_document(path).override(options, CONFIGS)
         folder, overrides = report_place(document, options)
         refuse_without_search(document, folder, options)

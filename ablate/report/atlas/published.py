@@ -31,6 +31,7 @@ NOT_CONFIRMED: Literal["not confirmed"] = "not confirmed"
 NOT_REPEATED: Literal["not repeated"] = "not repeated"
 """The word for a claim that was decided once, where nothing that decides it was trained again."""
 DECIDED_ONCE = (NOT_CONFIRMED, NOT_REPEATED)
+"""The outcomes of fresh seeds that take the place of a verdict."""
 DIGITS = 6
 """Digits of a claim's digest in its id: a place among the claims would change with the claims around it."""
 
@@ -52,22 +53,30 @@ class PublishedClaim:
 
     @property
     def repeated_in(self) -> list[str]:
-        """The conditions in which the claim is decided and that were trained again on fresh seeds."""
-        decided = [row.task for row in self.in_conditions if row.verdict != "inconclusive"]
-        return [condition for condition in decided if condition in self.fresh_verdicts]
+        """The conditions that decide the claim and that were trained again on fresh seeds; none of an open claim.
+
+        Every condition decides a claim that is supported; of one that is refuted, those do that refute it.
+        """
+        if self.row.verdict == "inconclusive":
+            return []
+        deciding = [row.task for row in self.in_conditions if row.verdict == self.row.verdict]
+        return [condition for condition in deciding if condition in self.fresh_verdicts]
 
     @cached_property
     def confirmation(self) -> Confirmation:
-        """The outcome of fresh seeds: `confirmed` if each condition that decides the claim has its verdict on them."""
+        """The outcome of fresh seeds in the conditions of `repeated_in`.
+
+        A supported claim is confirmed if all of them support it again, a refuted one if any refutes it again.
+        """
         if self.row.verdict == "inconclusive":
             return ""
         if self.is_measured:
             return "measured"
-        deciding = {row.task for row in self.in_conditions if row.verdict == self.row.verdict}
-        fresh = [verdict for condition, verdict in self.fresh_verdicts.items() if condition in deciding]
-        if not fresh:
+        if not self.repeated_in:
             return NOT_REPEATED
-        return "confirmed" if all(verdict == self.row.verdict for verdict in fresh) else NOT_CONFIRMED
+        decide = all if self.row.verdict == "supported" else any
+        is_again = decide(self.fresh_verdicts[condition] == self.row.verdict for condition in self.repeated_in)
+        return "confirmed" if is_again else NOT_CONFIRMED
 
     @property
     def verdict(self) -> str:
@@ -149,9 +158,10 @@ def _published_run(evidence: Evidence) -> PublishedRun:
 
 
 def _confirmations_of(folder: StudyFolder) -> list[Evidence]:
-    """Returns the evidence of the confirmation of a study: of the whole one or, without it, of runs of some conditions.
+    """Returns the evidence of the confirmation of a study.
 
-    Left out are runs that differ from the study in anything else.
+    That is `x@confirm`; without it, the runs of some conditions, as `x@confirm,condition=A`, that together cover all
+    that were trained again. A run that differs in anything else takes no part.
     """
     whole = StudyFolder(folder.results, confirming(folder.name))
     if whole.has_report:
@@ -192,7 +202,7 @@ def _all_repeated(evidence: Evidence, confirmations: Sequence[Evidence]) -> list
 
 
 def _published_claims(evidence: Evidence, confirmations: Sequence[Evidence]) -> list[PublishedClaim]:
-    """Returns the claims of a study with their ids; of one that is only measured, those on time and memory.
+    """Returns the claims of a study with their ids; where its evidence has only speed, those on time and memory.
 
     confirmations: the evidence of fresh seeds.
     """

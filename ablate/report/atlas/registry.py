@@ -49,7 +49,7 @@ class RegistryRow:
     confirmation: Confirmation
     """What fresh seeds gave; empty where the claim is inconclusive."""
     repeated_in: str
-    """The conditions in which the claim is decided and that were trained again on fresh seeds: `name; …`.
+    """The conditions that decide the claim and that were trained again on fresh seeds: `name; …`.
 
     The outcome is in `confirmation`.
     """

@@ -102,20 +102,21 @@ def _difference_with_condition(study: PublishedStudy, claim: PublishedClaim) -> 
 
 
 def verdicts_in_conditions(claim: PublishedClaim) -> str:
-    """Returns the name of the only condition of a claim; of several, each with the claim's verdict there and, in those
-    of `repeated_in`, the verdict on fresh seeds.
+    """Returns where a claim holds, as `short: supported (fresh seeds: refuted), long: inconclusive`.
+
+    Verdicts on fresh seeds are shown beside those that are decided. Of a claim with one condition its name is returned.
     """
     if len(claim.in_conditions) == 1:
         return claim.in_conditions[0].task
     verdicts = []
     for row in claim.in_conditions:
-        fresh = claim.fresh_verdicts[row.task] if row.task in claim.repeated_in else ""
+        fresh = "" if row.verdict == "inconclusive" else claim.fresh_verdicts.get(row.task, "")
         verdicts.append(message("atlas.in_condition", row.task, row.verdict, fresh))
     return ", ".join(verdicts)
 
 
 def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
-    """Returns the reason of a claim in words; of several conditions it says that its seeds are for all of them."""
+    """Returns the reason of a claim in words; over several conditions it says that the seeds are those of each."""
     words = because(claim.row.reason, unit=study.facts.replication.run_name)
     parsed = Reason.parse(claim.row.reason)
     names_seeds = parsed is not None and parsed.code == "open" and bool(parsed.numbers)

@@ -52,10 +52,11 @@ def prose(words: str) -> list[Block]:
 def paragraphs(words: str) -> list[str]:
     """Returns the paragraphs of a text, each with its line breaks and lists; none of an empty one.
 
-    A blank line ends a paragraph, and so does a sentence that ends well before the others do.
+    A blank line ends a paragraph, and so does a line that ends a sentence and is at most `SHORT` as long as the longest
+    one, but for a line before an item of a list.
     """
     longest = max(map(len, words.splitlines()), default=0)
-    parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * longest)}}}[.!?])$", r"\1\n", words)
+    parted = re.sub(rf"(?m)^(.{{0,{int(SHORT * longest)}}}[.!?])$(?!\n\s*[-*•]\s)", r"\1\n", words)
     return [part for part in re.split(r"\n\s*\n", parted.strip()) if part]
 
 
