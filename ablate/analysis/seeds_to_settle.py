@@ -50,11 +50,11 @@ def with_needed_seeds(
 def with_needed_seeds_of_claim(why: Reason | None, tests: Sequence[SettlingTest]) -> Reason | None:
     """Returns the reason of an open claim with the number of seeds that would settle it.
 
-    If every mean is on the side of the claim, all places must pass: the largest number is named. If a mean is on the
-    other side and nothing keeps it from passing, one such place is enough to refute: the smallest is named.
-    Returned are
+    A place is a condition, or the one number over all of them. To support the claim every place must pass: where every
+    mean is on its side, the largest number is named. One place is enough to refute it: where means are on the other
+    side, and nothing stands in their way, the smallest number of these is named. Returned are
 
-        why                   as it is, if it is no `open`; and for rates, or fewer than three pairs
+        why                   as it is, if its code is not `open`; and for rates, or fewer than three pairs
         the obstacle          the first one, where a place has one and none can refute the claim
         folds                 more folds of the same data are no further evidence
         examples              no number of seeds is enough while there are so few test examples
@@ -90,9 +90,13 @@ def with_needed_seeds_in_every(
 ) -> Reason | None:
     """Returns the reason of an open verdict with the number of seeds that would settle it in every condition.
 
-    Where no number does, the reason is that of a block, `both_signs` or `examples`. why: the reason with the seeds of
-    the condition that decides. It is returned as it is where it names none, and where a condition has a rate, or fewer
-    than three pairs.
+        why                   as it is, if it names no number; and for rates, or fewer than three pairs
+        the obstacle          of a condition that no number of seeds lets pass
+        both_signs            the means lie on both sides of 0, and one is not within its margin
+        examples              no number of seeds is enough while there are so few test examples
+        open, with a number   else; `MAX_SEEDS` + 1 stands for more
+
+    why: the reason with the seeds of the condition that decides.
     """
     if why is None or why.code != "open" or not why.numbers:
         return why
@@ -136,8 +140,9 @@ def _reason_naming_seeds(
 ) -> Reason:
     """Returns the reason of an open verdict with the number of seeds that would settle it.
 
-    Where no number would, it says whether one would with as many test examples as anyone likes. seeds_that_settle:
-    differences → the seeds that they take, infinite where no number is enough.
+    Where no number would, the reason is `examples` if one would with as many test examples as anyone likes; else
+    `MAX_SEEDS` + 1 stands for more. seeds_that_settle: differences → the seeds that they take, infinite where no number
+    up to `MAX_SEEDS` is enough.
     """
     seeds = seeds_that_settle(observed)
     if math.isfinite(seeds):
@@ -152,8 +157,8 @@ def _seeds_needed_in_every(
 ) -> float:
     """Returns the seeds with which all conditions would support one verdict, if the truth were what was observed.
 
-    Infinite where the observed differences lie on both sides of 0 and not all within their margins. margins: of
-    equivalence, in the units of each condition.
+    Infinite where no number up to `MAX_SEEDS` is enough; so it always is where the observed differences lie on both
+    sides of 0 and not all within their margins. margins: of equivalence, in the units of each condition.
     """
     enough = [math.inf]
     if len({math.copysign(1.0, one.mean) for one in differences}) == 1:

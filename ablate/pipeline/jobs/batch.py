@@ -51,7 +51,8 @@ class Rehearsed:
 
         read_only: whether the store is left as it is.
         """
-        options = replace(limited_as_run(path, options), keep_going=True)  # Jobs wait for no first pairs of a user's own code.
+        # Jobs wait for no first pairs of a user's own code.
+        options = replace(limited_as_run(path, options), keep_going=True)
         document = read_document(path).override(options, CONFIGS)
         folder, overrides = report_place(document, options)
         refuse_without_search(document, folder, options)

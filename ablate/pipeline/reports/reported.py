@@ -28,7 +28,7 @@ FREE_SECTIONS = (
 
 
 def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
-    """Returns the sections in which a study differs from its report and may not.
+    """Returns the sections in which a study differs from its report, but for those that may differ.
 
     Raises `AblateError` for a report of another version of this package.
     """
@@ -53,7 +53,10 @@ def _reported_config(study: Study, folder: StudyFolder) -> StudyConfig:
 
 
 def _differing_sections(study: Study, reported: StudyConfig) -> list[str]:
-    """Returns the sections in which a study differs from what was reported and may not."""
+    """Returns the sections in which a study differs from what was reported, but for those that may differ.
+
+    These are `FREE_SECTIONS`, and the keys of stages that decide nothing.
+    """
     free = {*FREE_SECTIONS}
     for config in study.stage_configs:
         if not config.decides:
@@ -64,9 +67,10 @@ def _differing_sections(study: Study, reported: StudyConfig) -> list[str]:
 
 
 def as_reported(study: Study, folder: StudyFolder) -> Study:
-    """Returns a study with the variants of its last report, if it has one.
+    """Returns a study with the variants that trainings chose for its last report.
 
-    Raises `AblateError` where the report is of another study.
+    Where none chose any, or it has no report, the study is returned as it is. Raises `AblateError` where the report is
+    of another study, or of another version of this package.
     """
     if not folder.has_trials:
         return study

@@ -75,7 +75,9 @@ class PublishedClaim:
         if not self.repeated_in:
             return NOT_REPEATED
         decide = all if self.row.verdict == "supported" else any
-        is_again = decide(self.fresh_verdicts[condition] == self.row.verdict for condition in self.repeated_in)
+        is_again = decide(
+            self.fresh_verdicts[condition] == self.row.verdict for condition in self.repeated_in
+        )
         return "confirmed" if is_again else NOT_CONFIRMED
 
     @property
