@@ -39,26 +39,31 @@ def test_a_page_of_the_users_stays_and_a_link_is_followed(tmp_path):
 
 
 def test_a_card_says_what_was_asked_found_and_how_to_repeat_it(tmp_path):
-    for name in ("04-order", "04-order@confirm"):
+    for name in ("16-cross", "16-cross@confirm"):
         shutil.copytree(ATLAS / name, tmp_path / name)
     lines = CONSTRUCTED.read_text().splitlines()
     statements = tmp_path / "by_construction.csv"
-    statements.write_text("\n".join([lines[0], *[line for line in lines if "04-order" in line]]))
+    statements.write_text("\n".join([lines[0], *[line for line in lines if "16-cross" in line]]))
     done = ablate_here("atlas", tmp_path, "--by-construction", statements, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / PAGE_FILE).read_text()
-    assert "| Comparisons: better or worse, and again so | 1 of 1 |" in page
-    assert "04-order.5a7a30 04-order.49f3e8" in page, "it follows from a test, and has no card"
-    assert "## 04-order" not in page
+    page, card = page_and_card(tmp_path)
+    assert "| Comparisons: better or worse, and again so | 2 of 2 |" in page
+    assert "16-cross.727aee" in page, "it follows from a test, and is not on the card"
+    assert card.count("▲ supported | reverse") == 1
     assert ablate_here("atlas", tmp_path, cwd=tmp_path).returncode == 0
-    (card,) = re.findall(
-        "^## 04-order(.*?)^<!--", (tmp_path / PAGE_FILE).read_text(), re.MULTILINE | re.DOTALL
-    )
-    assert "**The notes say:** Without positions attention is blind to order." in card
-    assert card.count("▲ supported | selective_copy") == 2
+    page, card = page_and_card(tmp_path)
+    assert "**The notes say:** Cross-attention lets the decoder read its source." in card
+    assert card.count("▲ supported | reverse") == 2
     assert (
-        "`ablate run studies/atlas/04-order.yaml --results results/atlas`, 58 trainings in 5 minutes" in card
+        "`ablate run studies/atlas/16-cross.yaml --results results/atlas`, 67 trainings in 2 minutes" in card
     )
+
+
+def page_and_card(folder):
+    """The page of an atlas of one study, and the card of that study."""
+    page = (folder / PAGE_FILE).read_text()
+    (card,) = re.findall("^## 16-cross(.*?)^<!--", page, re.MULTILINE | re.DOTALL)
+    return page, card
 
 
 def test_a_row_of_the_published_registry_is_what_its_evidence_gives():

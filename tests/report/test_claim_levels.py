@@ -15,7 +15,7 @@ from ablate.report.words import level_word
 ATLAS = Path(__file__).parents[2] / "results" / "atlas"
 
 
-@pytest.mark.parametrize("study", ["02-cost", "04-order", "16-cross"])
+@pytest.mark.parametrize("study", ["02-cost", "16-cross", "17-mlps"])
 def test_a_table_of_claims_names_the_level_of_their_intervals(study):
     folder = StudyFolder(ATLAS, study)
     evidence = load(folder.path).evidence

@@ -41,7 +41,7 @@ class PublishedClaim:
     """A claim as the published evidence judges it, with what repeating its study on fresh seeds gave."""
 
     id: str
-    """The study, and the beginning of the digest of the claim's words: `04-order.3fa2c1`."""
+    """The study, and the beginning of the digest of the claim's words: `16-cross.2777f7`."""
     claim: Claim
     row: ClaimRow
     level: float
