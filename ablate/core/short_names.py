@@ -14,6 +14,8 @@ _NOUNS = {
     "value": "values",
     "cross": "cross connection",
     "residual": "residual connections",
+    "mixer.tied": "tied queries and keys",
+    "embedding.tied": "tied embeddings",
 }
 # Begins the paths of settings of a user's own code.
 _OWN_CODE = "config."
@@ -135,7 +137,7 @@ def level_name(path: str, level: str) -> str:
     *_, parent, leaf = ["", *path.split(".")]
     name, _, parameters = level.partition("(")
     details = f" ({_details(parameters.removesuffix(')'))})" if parameters else ""
-    noun = _NOUNS.get(leaf) or spelled(leaf)
+    noun = _NOUNS.get(f"{parent}.{leaf}") or _NOUNS.get(leaf) or spelled(leaf)
     if parent == "dropout":
         return f"{spelled(leaf)} dropout {level}"
     counted = re.fullmatch(r"num_(\w+?)s", leaf)
