@@ -25,7 +25,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.tables.verdicts import planned_rows
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
+from ablate.study.sections import TUNING_SEEDS_FROM, SeedsSection, asked_for, in_words
 from ablate.study.study import Selection, Study
 
 
@@ -156,7 +156,7 @@ def _restricted(
         names |= set(claim.variants)
     variants = [variant for variant in study.variants if variant.placebo or variant.name in names]
 
-    seeds = unseen_seeds(study.config.seeds, facts.seeds, asked=options.seeds, report=report)
+    seeds = unseen_seeds(study.config.seeds, facts.seeds, options, report)
     decided: list[str] = []
     if comparisons:
         decided.append(counted(len(comparisons), "comparison"))
@@ -179,27 +179,31 @@ def _restricted(
 
 
 def unseen_seeds(
-    given: SeedsSection, used: Sequence[int], *, asked: Asked, report: StudyFolder
+    given: SeedsSection, used: Sequence[int], options: Options, report: StudyFolder
 ) -> SeedsSection:
     """Returns seeds that a report has not used.
 
-        those of the study        where none of them was used
+        those of the study        where they begin after the last that was used; and where none of them was used, if
+                                  they are named one by one, or come from the file of the confirmation itself
         those after the last      else, as many as are asked for or were used
 
-    Raises `AblateError` for seeds that are asked for one by one and were used, and where the next ones would reach
-    those that tune.
+    Raises `AblateError` for seeds that are named and were used, and where the next ones would reach those that tune.
 
-    given: the seeds of the study, as options have changed it. asked: the number of seeds, or each of them.
+    given: the seeds of the study, as options have changed it. used: those of the report.
     """
-    again = sorted({*given.values} & {*used})
-    if not again:
-        return given
     last = max(used)
+    asked = options.seeds
+    again = sorted({*given.values} & {*used})
     if asked is not None and not isinstance(asked, int):
-        raise AblateError(
-            f"--seeds {asked_for(asked)}: {report.path} used {listed(again)} already; give other seeds, or "
-            f"their number: they then follow {last}"
-        )
+        if again:
+            raise AblateError(
+                f"--seeds {asked_for(asked)}: {report.path} used {listed(again)} already; give other seeds, or "
+                f"their number: they then follow {last}"
+            )
+        return given
+    is_from_its_own_file = asked is None and not options.confirm
+    if given.start > last or (is_from_its_own_file and not again):
+        return given
     start = last + 1
     count = asked or len(used)
     if start + count > TUNING_SEEDS_FROM:

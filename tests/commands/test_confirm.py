@@ -154,6 +154,13 @@ def test_seeds_that_are_named_may_be_before_those_that_were_used(run):
     assert (from_its_file.folder, from_its_file.trained) == (outcome.folder, 0)
 
 
+def test_a_number_of_seeds_follows_the_last_that_was_used(run):
+    scattered = f"{STUDY}seeds: [5, 9, 11]\n".replace("seeds: 3\n", "")
+    run(scattered)
+    outcome, _ = run(scattered, confirm=True, seeds=3)
+    assert load(outcome.folder).evidence.facts.seeds == [12, 13, 14]
+
+
 @pytest.mark.slow
 def test_what_was_tuned_is_tuned_again_on_other_tuning_seeds(run):
     first = load(run(TUNED)[0].folder)

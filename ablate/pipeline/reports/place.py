@@ -14,6 +14,7 @@ from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.text import at_results, masked, typed
 from ablate.base.wording import joined
 from ablate.core import names
+from ablate.pipeline.reports.limits import limits_of
 from ablate.records.folder import StudyFolder
 from ablate.study.document import Document, read_document
 from ablate.study.patch import short_label
@@ -31,7 +32,10 @@ def report_place(document: Document, options: Options) -> tuple[StudyFolder, lis
     document: as the options have changed it.
     """
     overrides = [*overrides_in(document), *options.overrides()]
-    name = names.beside(str(document.data.get("name")), overrides)
+    # The name of a study file beside a report has the limits of its run, maybe cut short.
+    known = limits_of(document.path)
+    new = [override for override in overrides if override not in known]
+    name = names.beside(str(document.data.get("name")), new)
     return StudyFolder(options.results_folder, name), overrides
 
 
