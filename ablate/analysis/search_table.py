@@ -161,7 +161,7 @@ class SettingRow:
     flops: float | None = math.nan
     """The floating-point operations of a forward pass on one example; None where the workload does not tell them."""
     train_seconds: float = 0.0
-    """The seconds of its trainings."""
+    """The seconds of its trainings, without the pauses of the machine."""
     ids: list[str] = field(default_factory=list)
     """The ids of its records, in the order of the seeds."""
     values: list[float] = field(default_factory=list)

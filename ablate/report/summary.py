@@ -10,6 +10,7 @@ import pandas as pd
 
 from ablate.base.wording import duration
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
+from ablate.core.pauses import without_pauses
 from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
@@ -27,10 +28,6 @@ MAX_ROWS = 14
 """The variants of the picture; those nearest to the baseline are left to the report."""
 
 
-PAUSED = 20
-"""A trial that takes more than this many times the usual one is taken to have been paused."""
-
-
 @dataclass(frozen=True)
 class Spent:
     """What a study cost: its trainings, those of tuning among them, and their seconds on one core."""
@@ -42,8 +39,8 @@ class Spent:
 def spent(evidence: Evidence) -> Spent:
     """Returns what the trials of a study cost, those of tuning and at other rates among them.
 
-    Pauses of the machine are left out of trials, and not of the settings of a search, of which some may be longer. A
-    trial whose time is not kept, as one at another learning rate, counts as the mean of those that are judged.
+    Pauses of the machine are left out. A trial whose time is not kept, as one at another learning rate, counts as the
+    mean of those that are judged.
     """
     frames = [evidence.trials, *evidence.frames.values()]
     timed = [frame for frame in frames if "train_seconds" in frame]
@@ -61,17 +58,12 @@ def spent(evidence: Evidence) -> Spent:
 
 
 def _seconds_without_pauses(frame: pd.DataFrame) -> pd.Series:
-    """Returns the seconds of each trial of a frame, without the pauses of its machine.
-
-    A completed trial that took more than `PAUSED` times the median of its variant on its task is taken to have been
-    paused, and gets that median: the lower one of an even number.
-    """
-    seconds = pd.to_numeric(frame["train_seconds"])
-    completed = seconds.where(frame["status"] == "completed")
-    by_place = completed.groupby([frame["variant"], frame["task"]])
-    usual = by_place.transform(lambda of_place: of_place.quantile(interpolation="lower"))
-    is_paused = completed > PAUSED * usual
-    return seconds.mask(is_paused, usual)
+    """Returns the seconds of each trial of a frame; of completed ones of a variant on a task without pauses."""
+    seconds = pd.to_numeric(frame["train_seconds"]).astype(float)
+    completed = frame[(frame["status"] == "completed") & seconds.notna()]
+    for _, alike in completed.groupby(["variant", "task"]):
+        seconds[alike.index] = without_pauses(seconds[alike.index].tolist())
+    return seconds
 
 
 def _untimed(frames: Sequence[pd.DataFrame]) -> int:

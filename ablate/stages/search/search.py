@@ -18,6 +18,7 @@ from ablate.base.quiet import quiet
 from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
 from ablate.core.metric import Description, validated
+from ablate.core.pauses import without_pauses
 from ablate.core.record import Record, on_validation
 from ablate.core.sizes import known_parameters
 from ablate.core.trial import Cell
@@ -281,7 +282,7 @@ class Search:
             status="invalid",
             reason=setting.invalid,
             seeds=len(records),
-            train_seconds=sum(record.metrics.get("train_seconds") or 0.0 for record in records),
+            train_seconds=_train_seconds(records),
             ids=[record.id for record in records],
         )
         description = setting.description
@@ -330,6 +331,16 @@ class Search:
         names = [objective.name for objective in self.spec.facts.objectives]
         objectives = dict(zip(names, summary.objectives, strict=True))
         return TriedSetting(row, setting.point, objectives, summary.own)
+
+
+def _train_seconds(records: Sequence[Record]) -> float:
+    """Returns the seconds of the trainings of a setting, of those that completed without pauses."""
+    completed: list[float] = []
+    others: list[float] = []
+    for record in records:
+        seconds = completed if record.status == "completed" else others
+        seconds.append(record.metrics.get("train_seconds") or 0.0)
+    return sum(without_pauses(completed)) + sum(others)
 
 
 def _with_summary(row: SettingRow, summary: ObjectiveSummary) -> SettingRow:
