@@ -31,7 +31,6 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         return RunOutcome(folder.path)
     refuse_without_search(document, folder, options)
     import_before_fork(document, options)
-
     # What a report that is up to date must not wait for: numpy, the engines, MLflow's client.
     from ablate.pipeline.evidence.evidence import collect, measure
     from ablate.pipeline.evidence.limitations import print_limitations
