@@ -83,8 +83,10 @@ class JudgedClaim:
 
     @property
     def deciding_places(self) -> list[ClaimAt]:
-        """The places whose own outcome is that of all together: every one of a supported claim, those that refute a
-        refuted one.
+        """The places whose own outcome is that of all together.
+
+        They are every place of a supported claim, those that refute a refuted one, and the open ones of an open one.
+        Each has the whole level, and not its share among the places.
         """
         return [at for at in self.places if at.judged.outcome == self.judged.outcome]
 

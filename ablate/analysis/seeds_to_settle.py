@@ -91,8 +91,8 @@ def with_needed_seeds_in_every(
     """Returns the reason of an open verdict with the number of seeds that would settle it in every condition.
 
         why                   as it is, if it names no number; and for rates, or fewer than three pairs
-        the obstacle          of a condition that no number of seeds lets pass
-        both_signs            the means lie on both sides of 0, and one is not within its margin
+        the obstacle          of a condition that no number of seeds gives a verdict
+        both_signs            the means lie on both sides of 0, and not all conditions can be equivalent
         examples              no number of seeds is enough while there are so few test examples
         open, with a number   else; `MAX_SEEDS` + 1 stands for more
 
@@ -108,19 +108,19 @@ def with_needed_seeds_in_every(
     for block in blocks:
         if block.wholly:
             return block.reason
-    # Any other block keeps its condition from being equivalent, whatever the seeds.
+    # Any other block keeps a condition, and so all together, from being equivalent, whatever the seeds.
     margins = [None if blocks else condition.margin for condition in conditions]
-
-    def seeds_that_settle(observed: Sequence[Differences]) -> float:
-        """Returns the number of seeds, if the true differences are the observed ones."""
-        return _seeds_needed_in_every(observed, margins, alpha)
-
     means = [one.mean for one in observed]
     may_be_equivalent = all(
         margin is not None and abs(mean) < margin for mean, margin in zip(means, margins, strict=True)
     )
     if min(means) < 0 < max(means) and not may_be_equivalent:
         return Reason("both_signs")
+
+    def seeds_that_settle(observed: Sequence[Differences]) -> float:
+        """Returns the number of seeds, if the true differences are the observed ones."""
+        return _seeds_needed_in_every(observed, margins, alpha)
+
     return _reason_naming_seeds(observed, unit, seeds_that_settle)
 
 

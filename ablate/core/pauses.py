@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import median_low
 
 PAUSED = 20
-"""A run that takes more than this many times what its like take is taken to have been paused."""
+"""A run that takes more than this many times the median of runs like it counts as paused."""
 
 
 def without_pauses(seconds: Sequence[float]) -> list[float]:

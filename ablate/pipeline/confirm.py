@@ -88,25 +88,26 @@ def _tasks_to_confirm(study: Study, options: Options) -> list[str]:
 
 
 def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
-    """Returns the claims that a report decided and, where it has more tasks, decided on those of a study.
+    """Returns the claims of a study that its report decided, but for those on time and memory.
 
-    Left out are those on what is measured without training.
+    Where tasks are left out, one that remains must have helped to decide each.
     """
-    hashes = {row["hash"] for row in report.claims() if row["verdict"] in DECIDED_CLAIM}
     if study.left_out_tasks:
-        hashes &= _claims_decided_on(study.tasks, report)
+        hashes = _claims_decided_on(study.tasks, report)
+    else:
+        hashes = {row["hash"] for row in report.claims() if row["verdict"] in DECIDED_CLAIM}
     return [claim for claim in study.claims if claim.hash in hashes and not is_measured(claim)]
 
 
 def _claims_decided_on(tasks: Collection[str], report: StudyFolder) -> set[str]:
-    """Returns the hashes of the claims of a report that these of its tasks decide, or help to decide."""
+    """Returns the hashes of the decided claims of a report that these of its tasks alone decide, or help to decide."""
     # With numpy, for which a study that confirms nothing need not wait.
     from ablate.analysis.claims import judged_claims
     from ablate.analysis.runs import runs_of
 
     hashes: set[str] = set()
     for judged in judged_claims(runs_of(report.evidence())):
-        if any({*at.tasks} <= {*tasks} for at in judged.deciding_places):
+        if judged.decided and any({*at.tasks} <= {*tasks} for at in judged.deciding_places):
             hashes.add(judged.claim.hash)
     return hashes
 
@@ -137,10 +138,10 @@ def _restricted(
     claims: Sequence[Claim],
     options: Options,
 ) -> Study:
-    """Returns a study with the variants of what its report decided, on unseen seeds.
+    """Returns a study as the confirmation of its report: with these claims, unseen seeds, and notes that say so.
 
-    They are those of the decided comparisons and claims, the placebo, and all cells of a crossed design. Raises
-    `NothingDecided`. facts: those of the report.
+    Its variants are the baseline, the placebo, those of decided comparisons and claims, and all cells of a crossed
+    design. Raises `NothingDecided`. facts: those of the report.
     """
     comparisons = _decided_comparisons(report, facts, study.tasks)
     if not comparisons and not claims:
@@ -184,10 +185,10 @@ def unseen_seeds(
     """Returns seeds that a report has not used.
 
         those of the study        where they begin after the last that was used; and where none of them was used, if
-                                  they are named one by one, or come from the file of the confirmation itself
+                                  `--seeds` lists them, or they come from the file of the confirmation itself
         those after the last      else, as many as are asked for or were used
 
-    Raises `AblateError` for seeds that are named and were used, and where the next ones would reach those that tune.
+    Raises `AblateError` for listed seeds that were used, and where the next ones would reach those that tune.
 
     given: the seeds of the study, as options have changed it. used: those of the report.
     """

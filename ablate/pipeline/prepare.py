@@ -62,7 +62,8 @@ def reread(
         _refuse_other_folder(named, document, options.results_folder)
     if not is_given and not trust:
         _refuse_code_of_folder(document)
-    study, stages = prepare(document, STAGES, limited_as_run(file, options))
+    options = limited_as_run(file, options)
+    study, stages = prepare(document, STAGES, options)
     refuse_another(study, options.results_folder)
     folder, overrides = report_place(document, options)
     return study.reporting(folder.name, overrides), stages, folder

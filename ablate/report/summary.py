@@ -58,7 +58,7 @@ def spent(evidence: Evidence) -> Spent:
 
 
 def _seconds_without_pauses(frame: pd.DataFrame) -> pd.Series:
-    """Returns the seconds of each trial of a frame; of completed ones of a variant on a task without pauses."""
+    """Returns the seconds of each trial; pauses are taken out among the completed ones of each variant and task."""
     seconds = pd.to_numeric(frame["train_seconds"]).astype(float)
     completed = frame[(frame["status"] == "completed") & seconds.notna()]
     for _, alike in completed.groupby(["variant", "task"]):

@@ -62,6 +62,7 @@ def test_what_holds_in_every_condition_is_confirmed_on_the_one_that_is_asked_for
     # Under its name it is taken as it was run, and so is the file beside its report.
     study, _, folder = reread(once_more.folder, Options(results=first.folder.parent), trust=True)
     assert (study.tasks, folder.name) == (["small"], once_more.folder.name)
+    assert study.overrides == ["condition=small"]
     from_its_file, _ = run(once_more.folder / "study.yaml", results=first.folder.parent)
     assert (from_its_file.folder, from_its_file.trained, from_its_file.missing) == (once_more.folder, 0, 0)
     assert load(from_its_file.folder).evidence.facts.plan.differs == ["condition=small"]

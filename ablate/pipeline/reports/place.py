@@ -32,7 +32,7 @@ def report_place(document: Document, options: Options) -> tuple[StudyFolder, lis
     document: as the options have changed it.
     """
     overrides = [*overrides_in(document), *options.overrides()]
-    # The name of a study file beside a report has the limits of its run, maybe cut short.
+    # The `name:` in a study file beside a report ends in the limits of its run, maybe cut: they are not added again.
     known = limits_of(document.path)
     new = [override for override in overrides if override not in known]
     name = names.beside(str(document.data.get("name")), new)

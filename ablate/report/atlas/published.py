@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -62,23 +61,22 @@ class PublishedClaim:
         deciding = [row.task for row in self.in_conditions if row.verdict == self.row.verdict]
         return [condition for condition in deciding if condition in self.fresh_verdicts]
 
-    @cached_property
+    @property
     def confirmation(self) -> Confirmation:
         """The outcome of fresh seeds in the conditions of `repeated_in`.
 
-        A supported claim is confirmed if all of them support it again, a refuted one if any refutes it again.
+        A supported claim is confirmed if all of them support it again, a refuted one if any refutes it again, each by
+        its own verdict.
         """
         if self.row.verdict == "inconclusive":
             return ""
         if self.is_measured:
             return "measured"
-        if not self.repeated_in:
+        is_again = [self.fresh_verdicts[condition] == self.row.verdict for condition in self.repeated_in]
+        if not is_again:
             return NOT_REPEATED
-        decide = all if self.row.verdict == "supported" else any
-        is_again = decide(
-            self.fresh_verdicts[condition] == self.row.verdict for condition in self.repeated_in
-        )
-        return "confirmed" if is_again else NOT_CONFIRMED
+        suffices = all if self.row.verdict == "supported" else any
+        return "confirmed" if suffices(is_again) else NOT_CONFIRMED
 
     @property
     def verdict(self) -> str:

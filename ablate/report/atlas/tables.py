@@ -121,7 +121,7 @@ def reason_in_words(study: PublishedStudy, claim: PublishedClaim) -> str:
     parsed = Reason.parse(claim.row.reason)
     names_seeds = parsed is not None and parsed.code == "open" and bool(parsed.numbers)
     if names_seeds and len(claim.in_conditions) > 1:
-        return message("atlas.over_all", words)
+        return message("atlas.in_each_condition", words)
     return words
 
 

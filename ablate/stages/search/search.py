@@ -334,7 +334,7 @@ class Search:
 
 
 def _train_seconds(records: Sequence[Record]) -> float:
-    """Returns the seconds of the trainings of a setting, of those that completed without pauses."""
+    """Returns the total seconds of the trainings of a setting, with pauses taken out of those that completed."""
     completed: list[float] = []
     others: list[float] = []
     for record in records:
