@@ -55,7 +55,7 @@ def test_a_card_says_what_was_asked_found_and_how_to_repeat_it(tmp_path):
     assert "**The notes say:** Cross-attention lets the decoder read its source." in card
     assert card.count("▲ supported | reverse") == 2
     assert (
-        "`ablate run studies/atlas/16-cross.yaml --results results/atlas`, 67 trainings in 2 minutes" in card
+        "`ablate run studies/atlas/16-cross.yaml --results results/atlas`, 127 trainings in 4 minutes" in card
     )
 
 
