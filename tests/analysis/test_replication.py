@@ -2,12 +2,11 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from made_conditions import GROWING, study_over
-from made_evidence import study
+from made_evidence import crossed, study
 from scipy import stats
 
 from ablate.analysis.replication import (
@@ -20,9 +19,6 @@ from ablate.analysis.replication import (
 )
 from ablate.core.facts import ALL_PAIRS
 from ablate.core.metric import Metric
-from ablate.records.folder import StudyFolder
-
-ATLAS = Path(__file__).parents[2] / "results" / "atlas"
 
 FIRST = [0.05, 0.06, 0.04, 0.05, 0.06]
 AGAIN = [0.02, 0.03, 0.04, 0.02, 0.03]
@@ -44,11 +40,15 @@ def test_a_comparison_is_repeated_with_the_distance_of_both_estimates_in_standar
 
 
 def test_a_mean_over_the_levels_of_another_factor_is_not_repeated_by_one_of_its_cells():
-    first = StudyFolder(ATLAS, "07-low-rank").evidence()
-    again = StudyFolder(ATLAS, "07-low-rank@confirm").evidence()
-    assert {one.variant for one in condition_verdicts(first)} > {
-        one.variant for one in condition_verdicts(again)
-    }
+    factors = {"rank": ["full", "low"], "size": ["large", "small"]}
+
+    def accuracy(levels, seed):
+        return 0.9 - 0.1 * (levels["rank"] == "low") - 0.2 * (levels["size"] == "small") + 0.01 * seed**2
+
+    first = crossed(factors, accuracy)
+    again = crossed(factors, accuracy, keep=lambda levels: levels["size"] == "large", design="one_factor")
+    assert {one.variant for one in condition_verdicts(first)} == {"rank=low", "size=small"}
+    assert {one.variant for one in condition_verdicts(again)} == {"rank=low"}
     assert repeated_verdicts(first, again) == []
 
 
