@@ -46,11 +46,12 @@ def test_its_limits_are_those_of_its_run_and_of_another_file_there_are_none(repo
         ({}, (["small"], ["model.noise=0.3"], 1)),
         ({"condition": ["large"]}, (["large"], ["model.noise=0.3"], 1)),
         ({"seed": 2, "only": ["a"]}, (["small"], ["a"], 2)),
+        ({"seed": 2, "only": ["a"], "confirm": True}, (["small"], ["a"], 2)),
         ({"seeds": 2}, (["small"], ["model.noise=0.3"], None)),
         ({"confirm": True}, (["small"], [], None)),
     ],
 )
-def test_an_option_that_is_given_stays_and_a_confirmation_has_conditions_alone(report, given, expected):
+def test_before_there_is_a_report_an_option_that_is_given_stays_and_a_confirmation_has_conditions_alone(report, given, expected):
     assert limits(limited_as_run(report.study_file, Options(**given))) == expected
 
 
@@ -78,3 +79,21 @@ def test_a_run_that_was_stopped_goes_on_from_the_file_in_its_folder(tmp_path):
     done = ablate_here("run", folder / "study.yaml", "--jobs", 0, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert StudyFolder.at(folder).facts().plan.differs == ["condition=small"]
+
+
+@pytest.mark.parametrize("given", [["--condition", "large"], ["--condition", "small", "--condition", "large"]])
+@pytest.mark.parametrize("confirm", [[], ["--confirm"]])
+def test_another_limit_than_that_of_the_report_is_refused_since_both_would_have_one_folder(
+    tmp_path, given, confirm
+):
+    (tmp_path / "study.yaml").write_text(STUDY)
+    assert ablate_here("run", "study.yaml", "--condition", "small", "--jobs", 0, cwd=tmp_path).returncode == 0
+    file = tmp_path / "results" / "toy@condition=small" / "study.yaml"
+    for command in (["run"], ["plan"]):
+        refused = ablate_here(*command, file, *given, *confirm, cwd=tmp_path)
+        assert refused.returncode == 2, refused.stderr
+        assert "condition=small" in refused.stderr
+        assert "condition=large" in refused.stderr
+    assert len(list(StudyFolder.all(tmp_path / "results"))) == 1
+    same = ablate_here("plan", file, "--condition", "small", *confirm, cwd=tmp_path)
+    assert same.returncode == 0, same.stderr

@@ -6,10 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ablate.base.errors import AblateError
+from ablate.base.wording import joined
 from ablate.core.names import CONDITION, difference
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ablate.session.options import Options
 
 _LIMITS = (CONDITION, "only=", "seed=")
@@ -33,18 +37,37 @@ def limits_of(path: Path) -> list[str]:
 def limited_as_run(path: Path, options: Options) -> Options:
     """Returns options with the limits of the run that left a study file beside its report.
 
-    A limit gives way to the same option where it is given, and the seed to `--seeds` too. A confirmation has other
-    seeds, and maybe other variants: it takes over the conditions alone.
+    A seed gives way to `--seeds`. A confirmation has other seeds, and maybe other variants: it takes over the conditions
+    alone. Raises `AblateError` for a limit in place of one that the reported run had: both would have one folder.
     """
-    limits: dict[str, list[str]] = {}
-    for limit in limits_of(path):
-        option, _, value = limit.partition("=")
-        limits.setdefault(option, []).append(value)
+    limits = limits_of(path)
+    if not limits:
+        return options
+    taken_over = (CONDITION,) if options.confirm else _LIMITS
+    given = [text for text in options.overrides() if text.startswith(taken_over)]
+    values: dict[str, list[str]] = {"condition": [], "only": [], "seed": []}
+    for limit in taken_over:
+        known, asked = ([text for text in texts if text.startswith(limit)] for texts in (limits, given))
+        if known and asked and sorted(known) != asked:
+            _refuse_in_reported(path, known, asked)
+        values[limit.removesuffix("=")] = [text.removeprefix(limit) for text in asked or known]
+    seeds = [] if options.seeds is not None and options.seed is None else values["seed"]
+    return replace(
+        options,
+        condition=values["condition"],
+        only=options.only or values["only"],
+        seed=int(seeds[0]) if seeds else options.seed,
+    )
 
-    conditions = options.condition or limits.get("condition", ())
-    if options.confirm:
-        return replace(options, condition=conditions)
-    seed = options.seed
-    if seed is None and options.seeds is None and "seed" in limits:
-        seed = int(limits["seed"][0])
-    return replace(options, condition=conditions, only=options.only or limits.get("only", ()), seed=seed)
+
+def _refuse_in_reported(path: Path, known: Sequence[str], asked: Sequence[str]) -> None:
+    """Raises `AblateError` for another limit than that of the run which has reported beside a study file.
+
+    Before there is a report the limits that the name of the folder says may be changed or cut: others replace them.
+    """
+    facts = StudyFolder.at(path.resolve().parent).reported_facts()
+    if facts is not None:
+        raise AblateError(
+            f"{path}: was left by a run with {joined(known)}, whose folder has no room for a run with {joined(asked)}. "
+            "Give the study file that this run was given"
+        )
