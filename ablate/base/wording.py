@@ -81,6 +81,13 @@ def joined(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def seeds_in_words(seeds: Sequence[int]) -> str:
+    """Returns ascending seeds: `0–4`, or `0, 3, 7` where they do not follow one another."""
+    if len(seeds) > 1 and len(seeds) == seeds[-1] - seeds[0] + 1:
+        return f"{seeds[0]}–{seeds[-1]}"
+    return ", ".join(map(str, seeds))
+
+
 def brief(value: float) -> str:
     """Returns a number with three significant digits, a whole one below a million with all: 0.0031, 1e−5, 4096."""
     # A logarithm and back leaves 4999.999… of 5000.

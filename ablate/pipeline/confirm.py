@@ -13,7 +13,7 @@ from typing import assert_never
 from ablate.analysis.family import Levels, crossed_levels
 from ablate.analysis.judge import DECIDED, DECIDED_CLAIM
 from ablate.base.errors import AblateError, listed
-from ablate.base.wording import counted, joined
+from ablate.base.wording import counted, joined, seeds_in_words
 from ablate.core.data_statement import NOT_STATED
 from ablate.core.derived import is_measured
 from ablate.core.facts import BASELINE, Claim, StudyFacts
@@ -25,7 +25,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.tables.verdicts import planned_rows
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.sections import TUNING_SEEDS_FROM, SeedsSection, asked_for, in_words
+from ablate.study.sections import TUNING_SEEDS_FROM, SeedsSection, asked_for
 from ablate.study.study import Selection, Study
 
 
@@ -165,8 +165,8 @@ def _restricted(
         decided.append(counted(len(claims), "claim"))
     where = _tasks_in_words(study)
     notes = [
-        f"repeats{where and f'{where},'} on seeds {in_words(seeds.values)} what {report.name} decided on seeds "
-        f"{in_words(facts.seeds)} ({joined(decided)}){_settings_in_words(study, facts)}, as a family of its own",
+        f"repeats{where and f'{where},'} on seeds {seeds_in_words(seeds.values)} what {report.name} decided on seeds "
+        f"{seeds_in_words(facts.seeds)} ({joined(decided)}){_settings_in_words(study, facts)}, as a family of its own",
         *_notes_on_cells(cells),
         *_notes_on_examples(study, report),
     ]

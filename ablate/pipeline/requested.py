@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from ablate.base.errors import Problem, StudyError, listed, nearest
+from ablate.base.wording import seeds_in_words
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Cell
-from ablate.study.sections import in_words
 
 
 def requested(
@@ -22,7 +22,7 @@ def requested(
     problems += _unknown(conditions, [cell.task for cell in cells], "condition", "--condition")
     seeds = {cell.seed for cell in cells}
     if seed is not None and seed not in seeds:
-        allowed = in_words(sorted(seeds))
+        allowed = seeds_in_words(sorted(seeds))
         problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
     if problems:
         raise StudyError(problems)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from ablate.analysis.alike_seeds import alike_seeds
+from ablate.base.wording import seeds_in_words
 from ablate.core.facts import StudyFacts
 from ablate.core.replication import Folds, RunName
 from ablate.report.sentences.lost_runs import reason_of
@@ -21,7 +22,6 @@ from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import RunTable
 from ablate.runs.shape_in_words import reading_of
 from ablate.runs.slips import differences_beside, likely_slips
-from ablate.study.sections import in_words
 
 _MAX_ALIKE = 3
 """The most groups of runs with the same numbers that are named."""
@@ -75,7 +75,7 @@ def _copies(trials: pd.DataFrame, facts: StudyFacts) -> Iterator[str]:
             yield message(
                 "analyse.copies",
                 facts.replication.run_name,
-                [in_words(seeds) for seeds in groups],
+                [seeds_in_words(seeds) for seeds in groups],
                 task.name_for_readers,
             )
 

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Self
 
 from ablate.base.errors import Invalid
+from ablate.base.wording import seeds_in_words
 from ablate.core.events import FixedPlan
 from ablate.core.metric import sign
 from ablate.core.record import on_validation
@@ -21,7 +22,7 @@ from ablate.session.stage import Stage
 from ablate.stages.probe import ProbeStage
 from ablate.study.design_kinds import Path
 from ablate.study.patch import key_of
-from ablate.study.sections import TUNING_SEEDS_FROM, in_words
+from ablate.study.sections import TUNING_SEEDS_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +131,7 @@ class PathStage(Stage):
             on_validation(record, study.metric, study.config.metric.at)[1] for record in records.values()
         }
         code = "figures.by_validation" if sources == {"validation"} else "figures.by_seeds"
-        judged_by = message(code, study.metric, in_words(self._seeds))
+        judged_by = message(code, study.metric, seeds_in_words(self._seeds))
         note = message(
             "figures.path_step", number, self._target_name, best, others or ["nothing else"], judged_by
         )

@@ -136,13 +136,6 @@ def asked_for(seeds: int | Sequence[int]) -> str:
     return ",".join(map(str, seeds))
 
 
-def in_words(seeds: Sequence[int]) -> str:
-    """Returns `0–4`, or `0, 3, 7` where the seeds do not follow one another."""
-    if len(seeds) == seeds[-1] - seeds[0] + 1 and len(seeds) > 1:
-        return f"{seeds[0]}–{seeds[-1]}"
-    return ", ".join(map(str, seeds))
-
-
 _Number = Annotated[int, Field(ge=1, le=TUNING_SEEDS_FROM, description="Their number.")]
 _Listed = Annotated[
     list[Annotated[int, Field(ge=0, lt=TUNING_SEEDS_FROM)]],

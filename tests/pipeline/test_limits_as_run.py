@@ -51,7 +51,9 @@ def test_its_limits_are_those_of_its_run_and_of_another_file_there_are_none(repo
         ({"confirm": True}, (["small"], [], None)),
     ],
 )
-def test_before_there_is_a_report_an_option_that_is_given_stays_and_a_confirmation_has_conditions_alone(report, given, expected):
+def test_before_there_is_a_report_an_option_stays_and_a_confirmation_has_conditions_alone(
+    report, given, expected
+):
     assert limits(limited_as_run(report.study_file, Options(**given))) == expected
 
 
@@ -81,7 +83,9 @@ def test_a_run_that_was_stopped_goes_on_from_the_file_in_its_folder(tmp_path):
     assert StudyFolder.at(folder).facts().plan.differs == ["condition=small"]
 
 
-@pytest.mark.parametrize("given", [["--condition", "large"], ["--condition", "small", "--condition", "large"]])
+@pytest.mark.parametrize(
+    "given", [["--condition", "large"], ["--condition", "small", "--condition", "large"]]
+)
 @pytest.mark.parametrize("confirm", [[], ["--confirm"]])
 def test_another_limit_than_that_of_the_report_is_refused_since_both_would_have_one_folder(
     tmp_path, given, confirm

@@ -10,12 +10,14 @@ from made_evidence import claim
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
+from ablate.core.improving_side import ImprovingSide
 from ablate.core.names import difference
+from ablate.core.rows import list_as_text
 from ablate.records.folder import COMPARISONS, StudyFolder
 from ablate.records.tables import read_csv
-from ablate.report.atlas.page import PAGE_FILE, PICTURE, sorted_claims, write_atlas
+from ablate.report.atlas.page import PAGE_FILE, PICTURE, Card, sorted_claims, write_atlas
 from ablate.report.atlas.published import published_studies, published_study
-from ablate.report.atlas.registry import REGISTRY, RegistryRow
+from ablate.report.atlas.registry import REGISTRY, RegistryRow, registry_row
 from ablate.report.atlas.tables import claims_table, is_out_of_reach, verdicts_in_conditions
 from ablate.report.words import level_word
 
@@ -210,7 +212,32 @@ def test_the_registry_has_what_the_evidence_gives(tmp_path):
     for column in ("claim", "verdict", "diff", "ci_low", "ci_high", "n"):
         assert rows[0][column] == str(judged[column][0]), column
     assert (rows[0]["commit"], rows[0]["trained"]) == ("abc123", "2026-11-24T01:00")
+    assert (rows[0]["seeds"], rows[0]["stands"]) == ("0–4", "not repeated")
     assert rows[1]["conditions"] == "short refuted; middle inconclusive; long supported"
+
+
+def test_a_commit_from_which_files_differed_is_marked(tmp_path):
+    study = published_study(publish(tmp_path, "made"))
+    environment = {**study.facts.environment, "dirty": True}
+    changed = replace(study, facts=replace(study.facts, environment=environment))
+    assert registry_row(changed, study.claims[0]).commit == "abc123-dirty"
+
+
+def test_a_card_says_which_sides_were_still_improving(tmp_path):
+    study = published_study(publish(tmp_path, "made", claims=[BEATS, MATCHES]))
+    sides = [ImprovingSide("a", "short"), ImprovingSide("a", "long")]
+    every = [ImprovingSide(variant, name) for variant in ("baseline", "a") for name in NAMES]
+
+    def card(*improving):
+        claims = []
+        for one, sides in zip(study.claims, improving, strict=True):
+            claims.append(replace(one, row=replace(one.row, improving=list_as_text(sides))))
+        return Card(study, claims)
+
+    some = card(sides, [])
+    assert [row.get("improving", "") for row in some.table.rows] == ["a (short, long)", ""]
+    assert not some.all_improving
+    assert card(every, every).all_improving
 
 
 def test_each_claim_stands_on_a_card_or_in_one_of_the_tables(tmp_path):

@@ -107,6 +107,20 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     np.testing.assert_allclose(outcome.curves["lr"].values, [rates[4], rates[9], 0.0], atol=1e-12)
 
 
+@pytest.mark.parametrize("decay", ["l2", "decoupled"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_stronger_the_weight_decay_the_smaller_the_weights(resolved, decay, seed):
+    norms = []
+    for strength in (0.0, 0.3, 1.0, 3.0):
+        settings = {"steps": 30, "lr": 0.01, "decay": decay, "weight_decay": strength}
+        model, task, training = parts(resolved(training=settings), seed)
+        trained(model, task, training, seed)
+        weights = [p for name, p in model.named_parameters() if "norm" not in name]
+        norms.append(sum(p.detach().pow(2).sum().item() for p in weights if p.dim() > 1))
+    assert norms == sorted(norms, reverse=True)
+    assert norms[-1] < 0.9 * norms[0]
+
+
 @pytest.mark.parametrize(
     ("settings", "sampling", "validation", "forwarded"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.base.errors import AblateError
-from ablate.base.wording import joined
+from ablate.base.wording import joined, seeds_in_words
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
@@ -17,7 +17,6 @@ from ablate.report.tables.directions import direction_of, own_direction
 from ablate.report.tables.verdicts import names_of, row_name
 from ablate.report.words import NOTHING, Row, decimals, difference, fixed, message, number, text
 from ablate.study.document import read_document
-from ablate.study.sections import in_words
 
 # Keys of a study that are words about it, or are compared by themselves.
 NO_SETTINGS = ("name", "question", "notes", "labels", "claims", "seeds", "resources")
@@ -36,7 +35,7 @@ class Side:
     @property
     def seeds(self) -> str:
         """The seeds of the report, in words."""
-        return in_words(sorted(self.evidence.facts.seeds))
+        return seeds_in_words(sorted(self.evidence.facts.seeds))
 
     def settings(self) -> dict[str, Any]:
         """Returns the settings of the study as it was run: dotted path → value, lists whole."""

@@ -7,11 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ablate.base.errors import AblateError
-from ablate.base.wording import joined
+from ablate.base.wording import joined, seeds_in_words
 from ablate.core.dated_plan import DatedPlan, PlanChanges
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.study.sections import in_words
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,9 @@ def with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[SeenPl
     rate = error_rate_of_best_subset(len(seen_seeds), num_chosen, num_fresh)
     if num_fresh and of_looks.level is not None and of_looks.level > rate:
         return of_looks
-    return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True, num_chosen=num_chosen)
+    return replace(
+        changes, looked=[seeds_in_words(seen_seeds)], level=rate, chosen=True, num_chosen=num_chosen
+    )
 
 
 def may_be_picked(seeds: Sequence[int], seen: Sequence[SeenPlan]) -> bool:
@@ -121,5 +122,5 @@ def _seeds_in_words(seen: SeenPlan) -> str:
 
 def planned_in_words(seeds: Sequence[int], looks: Sequence[int]) -> str:
     """Returns `0–7`, or `0–19 with looks at 5, 10, 15 and 20`."""
-    words = in_words(seeds)
+    words = seeds_in_words(seeds)
     return f"{words} with looks at {joined([str(look) for look in looks])}" if looks else words

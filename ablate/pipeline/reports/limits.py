@@ -37,8 +37,9 @@ def limits_of(path: Path) -> list[str]:
 def limited_as_run(path: Path, options: Options) -> Options:
     """Returns options with the limits of the run that left a study file beside its report.
 
-    A seed gives way to `--seeds`. A confirmation has other seeds, and maybe other variants: it takes over the conditions
-    alone. Raises `AblateError` for a limit in place of one that the reported run had: both would have one folder.
+    A seed gives way to `--seeds`. A confirmation has other seeds, and maybe other variants: it takes over the
+    conditions alone. Raises `AblateError` for a limit in place of one that the reported run had: both would have one
+    folder.
     """
     limits = limits_of(path)
     if not limits:

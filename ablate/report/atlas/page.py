@@ -24,6 +24,7 @@ from ablate.report.atlas.published import (
 from ablate.report.atlas.registry import REGISTRY, registry
 from ablate.report.atlas.tables import (
     BEYOND,
+    all_improving,
     claims_table,
     constructed_table,
     is_out_of_reach,
@@ -83,6 +84,11 @@ class Card:
         return claims_table(self.study, self.claims)
 
     @property
+    def all_improving(self) -> bool:
+        """True where each side of each of its claims was still improving when training ended."""
+        return all_improving(self.study, self.claims)
+
+    @property
     def trends(self) -> list[str]:
         """The sentences on how differences grow along the conditions."""
         return trend_lines(self.study)
@@ -113,6 +119,14 @@ def _step(purpose: str, run: PublishedRun) -> Step:
 def _minutes(seconds: float) -> int:
     """Returns whole minutes, at least one."""
     return max(1, round(seconds / 60))
+
+
+def _hours(studies: Sequence[PublishedStudy]) -> int:
+    """Returns the whole hours of one core that the runs of studies took, those of confirmations among them."""
+    seconds = 0.0
+    for study in studies:
+        seconds += sum(run.spent.seconds for run in (study.run, *study.confirming_runs))
+    return round(seconds / 3600)
 
 
 def write_atlas(results: Path, intro: str, by_construction: Path | None = None) -> Path:
@@ -223,6 +237,7 @@ def _page(
         intro=intro,
         replication=replication_table(replication_statistics(repeated), published) if repeated else None,
         num_published=len(published),
+        hours=_hours(studies),
         counts=_counts([claim for claim in published if not claim.is_measured]),
         measured=_counts([claim for claim in published if claim.is_measured]),
         decided_once=DECIDED_ONCE,

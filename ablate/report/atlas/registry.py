@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from ablate.base.wording import seeds_in_words
+from ablate.core.facts import StudyFacts
 from ablate.core.rows import frame_of_rows
 from ablate.report.atlas.published import Confirmation, PublishedClaim, PublishedStudy
 
@@ -26,6 +28,8 @@ class RegistryRow:
     """The claim in the words of the study."""
     conditions: str
     """What the claim comes to in each condition, or on its one task: `name verdict; …`."""
+    stands: str
+    """The verdict as the page counts it: that of the first seeds, or what fresh seeds put in its place."""
     verdict: str
     """`supported`, `refuted` or `inconclusive`, by the first seeds alone."""
     metric: str
@@ -44,6 +48,8 @@ class RegistryRow:
     """
     n: int
     """Seeds, or processes of a measurement."""
+    seeds: str
+    """The seeds that the study planned, as `0–7` or `0, 3, 7`; empty of a measurement."""
     reason: str
     """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
     confirmation: Confirmation
@@ -64,7 +70,7 @@ class RegistryRow:
     each trial ended is in the store, which is not published.
     """
     commit: str
-    """Commit of the code that collected the evidence; empty where none is known."""
+    """Commit of the code that collected the evidence, with `-dirty` where files differed; empty where none is known."""
 
 
 def registry(studies: Sequence[PublishedStudy]) -> pd.DataFrame:
@@ -83,6 +89,7 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
         id=claim.id,
         claim=row.claim,
         conditions="; ".join(f"{one.task} {one.verdict}" for one in claim.in_conditions),
+        stands=claim.verdict,
         verdict=row.verdict,
         metric=row.metric,
         decided_by=row.task,
@@ -91,11 +98,18 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
         ci_high=row.ci_high,
         level=claim.level,
         n=row.n,
+        seeds="" if claim.is_measured else seeds_in_words(sorted(facts.seeds)),
         reason=row.reason,
         confirmation=claim.confirmation,
         repeated_in="; ".join(claim.repeated_in),
         declared=row.declared,
         exploratory=claim.claim.exploratory,
         trained=facts.reported,
-        commit=str(facts.environment.get("commit") or ""),
+        commit=_commit_of(facts),
     )
+
+
+def _commit_of(facts: StudyFacts) -> str:
+    """Returns the commit of the code behind some evidence, with `-dirty` as `git describe` has it."""
+    commit = str(facts.environment.get("commit") or "")
+    return f"{commit}-dirty" if facts.environment.get("dirty") else commit

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from ablate.analysis.replication import EXPECTED_Z, ReplicationStatistics
 from ablate.base import wording
+from ablate.core.facts import StudyFacts
 from ablate.core.reason import Reason
-from ablate.core.short_names import short_claim
+from ablate.core.short_names import short_claim, short_names
 from ablate.report.atlas.by_construction import Constructed
 from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy
+from ablate.report.sentences.improving_words import improving_column, improving_in_caption
 from ablate.report.sentences.levels import level_of, levels_in_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.tables.directions import direction_of
@@ -66,24 +68,41 @@ def _decimal(value: float) -> str:
 def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Table:
     """Returns the claims of a card with their conditions, in the direction of each metric."""
     level = levels_in_words([claim.level for claim in claims])
+    rows = [_claim_cells(study, claim) for claim in claims]
     columns = [
         Column("id", "Id"),
-        Column("claim", "Claim"),
+        Column("words", "Claim"),
         Column("verdict", "Verdict"),
         Column("conditions", "In"),
         Column("difference", f"Difference [{level}]", True),
         Column("n", "n", True),
+        improving_column(rows, study.facts, _names_of_sides(study.facts)),
         Column("reason", "Reason"),
     ]
-    return tabulated(columns, [_claim_cells(study, claim) for claim in claims])
+    return tabulated(columns, rows)
 
 
-def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> dict[str, str]:
-    """Returns what a table says of a claim, by column."""
+def _names_of_sides(facts: StudyFacts) -> dict[str, str]:
+    """Returns variant → its name for readers; a baseline of one factor has that of its level, as claims call it."""
+    names = short_names(facts)
+    if len(facts.factors) == 1:
+        ((path, (level, *_)),) = facts.factors.items()
+        names[facts.variants[0].name] = names_of(facts)[f"{path}={level}"]
+    return names
+
+
+def all_improving(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> bool:
+    """Returns whether training ended too early for each side of each claim of a card, so that no column says which."""
+    return bool(improving_in_caption([vars(claim.row) for claim in claims], study.facts))
+
+
+def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> Row:
+    """Returns what a table says of a claim, by column, with the rest of its row."""
     is_open = claim.row.verdict == "inconclusive"
     return {
+        **vars(claim.row),
         "id": claim.id,
-        "claim": text(short_claim(claim.row.claim, study.facts)),
+        "words": text(short_claim(claim.row.claim, study.facts)),
         "verdict": claim.verdict,
         "conditions": verdicts_in_conditions(claim),
         "difference": _difference_with_condition(study, claim),
@@ -155,7 +174,7 @@ def out_of_reach_table(claims: Sequence[tuple[PublishedStudy, PublishedClaim]]) 
     """Returns the claims that are out of reach, with the seeds that they have and what they would take."""
     columns = [
         Column("id", "Id"),
-        Column("claim", "Claim"),
+        Column("words", "Claim"),
         Column("difference", "Difference", True),
         Column("level", "Level", True),
         Column("n", "n", True),

@@ -10,10 +10,10 @@ from ablate.analysis.alike import alike_groups
 from ablate.analysis.alike_seeds import judged_alike_seeds
 from ablate.analysis.repeats import is_seed_unheard
 from ablate.analysis.runs import runs_of
+from ablate.base.wording import seeds_in_words
 from ablate.core.short_names import runner_up_name
 from ablate.report.tables.verdicts import Names, names_of
 from ablate.report.words import message
-from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def repeat_lines(report_data: ReportData) -> Iterator[str]:
         lines = [*_lines_of_task(alike_groups(runs_of(evidence), task), task, evidence)]
         copies = judged_alike_seeds(evidence, task)
         if copies and not lines:
-            lines.append(message("repeats.copies", [in_words(seeds) for seeds in copies], where))
+            lines.append(message("repeats.copies", [seeds_in_words(seeds) for seeds in copies], where))
         if is_seed_unheard(evidence, task):
             lines.append(message("repeats.unheard", where))
         yield from lines

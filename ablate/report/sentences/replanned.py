@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ablate.analysis.chances import error_rate_with_another
+from ablate.base.wording import seeds_in_words
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.other_looks import RunChoice, SupersededRuns
 from ablate.report.tables.verdicts import names_of
 from ablate.report.words import message
-from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     from ablate.core.facts import StudyFacts
@@ -36,7 +36,7 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
     others = report_data.other_runs
     names = list(others.folders)
     if others.seeds:
-        names.append(message("replanned.stored", in_words(others.seeds)))
+        names.append(message("replanned.stored", seeds_in_words(others.seeds)))
     if names:
         yield _others_in_words(names)
     yield from _shared_in_words(
@@ -44,7 +44,7 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
     )
     if others.retrained:
         code = "replanned.retrained" if len(others.retrained) > 1 else "replanned.retrained_one"
-        yield message(code, in_words(others.retrained))
+        yield message(code, seeds_in_words(others.retrained))
 
 
 def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
@@ -123,7 +123,7 @@ def _left_out_in_words(counts: Mapping[str, SupersededRuns], facts: StudyFacts) 
 def _on_seeds(name: str, seeds: Sequence[int]) -> str:
     """Returns the name of a variant with its seeds."""
     code = "replanned.on_seeds" if len(seeds) > 1 else "replanned.on_seed"
-    return message(code, name, in_words(seeds))
+    return message(code, name, seeds_in_words(seeds))
 
 
 def _times_again(rounds: Mapping[str, int], facts: StudyFacts) -> int:
