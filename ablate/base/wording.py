@@ -1,7 +1,7 @@
 """Numbers and counts as sentences, tables and axes show them: no more digits than their uncertainty supports."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 MAX_DECIMALS = 6
 """The decimals from which on a number is shown with an exponent."""
@@ -81,11 +81,12 @@ def joined(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def seeds_in_words(seeds: Sequence[int]) -> str:
-    """Returns ascending seeds: `0–4`, or `0, 3, 7` where they do not follow one another."""
-    if len(seeds) > 1 and len(seeds) == seeds[-1] - seeds[0] + 1:
-        return f"{seeds[0]}–{seeds[-1]}"
-    return ", ".join(map(str, seeds))
+def seeds_in_words(seeds: Collection[int]) -> str:
+    """Returns seeds in their order: `0–4`, or `0, 3, 7` where they do not follow one another."""
+    ordered = sorted(seeds)
+    if len(ordered) > 1 and ordered[-1] - ordered[0] + 1 == len(ordered):
+        return f"{ordered[0]}–{ordered[-1]}"
+    return ", ".join(map(str, ordered))
 
 
 def brief(value: float) -> str:

@@ -22,7 +22,7 @@ def requested(
     problems += _unknown(conditions, [cell.task for cell in cells], "condition", "--condition")
     seeds = {cell.seed for cell in cells}
     if seed is not None and seed not in seeds:
-        allowed = seeds_in_words(sorted(seeds))
+        allowed = seeds_in_words(seeds)
         problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
     if problems:
         raise StudyError(problems)

@@ -93,3 +93,11 @@ def test_lists():
     assert wording.joined(["a", "b", "c"]) == "a, b and c"
     assert (wording.counted(1, "seed"), wording.counted(2, "seed")) == ("1 seed", "2 seeds")
     assert wording.number(math.inf, 2) == "∞"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"),
+    [([0, 1, 2], "0–2"), ([2, 0, 1], "0–2"), ([0, 7, 2], "0, 2, 7"), ({5}, "5"), ([4, 5], "4–5"), ([], "")],
+)
+def test_seeds_that_follow_one_another_are_a_range(seeds, text):
+    assert wording.seeds_in_words(seeds) == text

@@ -5,6 +5,7 @@ import os
 import pytest
 from harness import TOY_STUDY, ablate_here
 
+from ablate.base.errors import AblateError
 from ablate.core.names import beside
 from ablate.pipeline.reports.limits import limited_as_run, limits_of
 from ablate.pipeline.reports.place import report_place
@@ -44,17 +45,49 @@ def test_its_limits_are_those_of_its_run_and_of_another_file_there_are_none(repo
     ("given", "expected"),
     [
         ({}, (["small"], ["model.noise=0.3"], 1)),
-        ({"condition": ["large"]}, (["large"], ["model.noise=0.3"], 1)),
-        ({"seed": 2, "only": ["a"]}, (["small"], ["a"], 2)),
-        ({"seed": 2, "only": ["a"], "confirm": True}, (["small"], ["a"], 2)),
-        ({"seeds": 2}, (["small"], ["model.noise=0.3"], None)),
+        ({"condition": ["small"], "seed": 1}, (["small"], ["model.noise=0.3"], 1)),
         ({"confirm": True}, (["small"], [], None)),
+        ({"confirm": True, "only": ["a"], "seed": 2}, (["small"], ["a"], 2)),
+        ({"confirm": True, "seeds": 2}, (["small"], [], None)),
     ],
 )
-def test_before_there_is_a_report_an_option_stays_and_a_confirmation_has_conditions_alone(
-    report, given, expected
-):
+def test_a_run_has_the_limits_of_its_file_and_a_confirmation_its_conditions(report, given, expected):
     assert limits(limited_as_run(report.study_file, Options(**given))) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"condition": ["large"]}, "condition=large"),
+        ({"condition": ["large", "small"]}, "condition=large and condition=small"),
+        ({"condition": ["large"], "confirm": True}, "condition=large"),
+        ({"only": ["a"]}, "only=a"),
+        ({"seed": 2}, "seed=2"),
+        ({"seeds": 2}, "seeds=2"),
+    ],
+)
+def test_another_limit_is_refused_since_the_folder_is_called_by_the_first(report, given, named):
+    with pytest.raises(AblateError, match=rf"is of a run with \w+=.*, which {named} cannot replace"):
+        limited_as_run(report.study_file, Options(**given))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [[f"condition=part-{number}" for number in range(12)], ["only=" + 60 * "a", "seed=1" + 40 * "0"]],
+)
+def test_before_there_is_a_report_a_name_that_was_cut_is_refused(tmp_path, limits):
+    folder = StudyFolder(tmp_path, beside("toy", limits))
+    folder.path.mkdir()
+    folder.study_file.write_text(STUDY)
+    with pytest.raises(AblateError, match="the name of its folder was cut; give the study file"):
+        limits_of(folder.study_file)
+
+
+def test_a_confirmation_that_was_stopped_has_the_conditions_of_what_it_confirms(tmp_path):
+    folder = StudyFolder(tmp_path, "toy@condition=small,only=a,seed=1,confirm,seed=7")
+    folder.path.mkdir()
+    folder.study_file.write_text(STUDY)
+    assert limits_of(folder.study_file) == ["condition=small", "seed=7"]
 
 
 def test_a_report_whose_name_was_cut_keeps_its_folder(tmp_path):
@@ -83,21 +116,14 @@ def test_a_run_that_was_stopped_goes_on_from_the_file_in_its_folder(tmp_path):
     assert StudyFolder.at(folder).facts().plan.differs == ["condition=small"]
 
 
-@pytest.mark.parametrize(
-    "given", [["--condition", "large"], ["--condition", "small", "--condition", "large"]]
-)
-@pytest.mark.parametrize("confirm", [[], ["--confirm"]])
-def test_another_limit_than_that_of_the_report_is_refused_since_both_would_have_one_folder(
-    tmp_path, given, confirm
-):
+def test_the_command_refuses_another_limit_before_anything_is_written(tmp_path):
     (tmp_path / "study.yaml").write_text(STUDY)
     assert ablate_here("run", "study.yaml", "--condition", "small", "--jobs", 0, cwd=tmp_path).returncode == 0
     file = tmp_path / "results" / "toy@condition=small" / "study.yaml"
-    for command in (["run"], ["plan"]):
-        refused = ablate_here(*command, file, *given, *confirm, cwd=tmp_path)
-        assert refused.returncode == 2, refused.stderr
-        assert "condition=small" in refused.stderr
-        assert "condition=large" in refused.stderr
+    for command in ("run", "plan"):
+        refused = ablate_here(command, file, "--condition", "large", cwd=tmp_path)
+        assert refused.returncode == 2
+        assert "with condition=small, which condition=large cannot replace" in " ".join(
+            refused.stderr.split()
+        )
     assert len(list(StudyFolder.all(tmp_path / "results"))) == 1
-    same = ablate_here("plan", file, "--condition", "small", *confirm, cwd=tmp_path)
-    assert same.returncode == 0, same.stderr

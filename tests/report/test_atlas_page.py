@@ -12,6 +12,7 @@ from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.core.improving_side import ImprovingSide
 from ablate.core.names import difference
+from ablate.core.replication import UnpairedRuns
 from ablate.core.rows import list_as_text
 from ablate.records.folder import COMPARISONS, StudyFolder
 from ablate.records.tables import read_csv
@@ -216,11 +217,18 @@ def test_the_registry_has_what_the_evidence_gives(tmp_path):
     assert rows[1]["conditions"] == "short refuted; middle inconclusive; long supported"
 
 
-def test_a_commit_from_which_files_differed_is_marked(tmp_path):
+@pytest.mark.parametrize("what", ["dirty", "ablate_dirty"])
+def test_a_commit_from_which_files_differed_is_marked(tmp_path, what):
     study = published_study(publish(tmp_path, "made"))
-    environment = {**study.facts.environment, "dirty": True}
+    environment = {**study.facts.environment, what: True}
     changed = replace(study, facts=replace(study.facts, environment=environment))
     assert registry_row(changed, study.claims[0]).commit == "abc123-dirty"
+
+
+def test_runs_that_say_no_seeds_have_none_in_the_registry(tmp_path):
+    study = published_study(publish(tmp_path, "made"))
+    unpaired = replace(study, facts=replace(study.facts, replication=UnpairedRuns()))
+    assert registry_row(unpaired, study.claims[0]).seeds == ""
 
 
 def test_a_card_says_which_sides_were_still_improving(tmp_path):

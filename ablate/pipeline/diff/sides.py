@@ -35,7 +35,7 @@ class Side:
     @property
     def seeds(self) -> str:
         """The seeds of the report, in words."""
-        return seeds_in_words(sorted(self.evidence.facts.seeds))
+        return seeds_in_words(self.evidence.facts.seeds)
 
     def settings(self) -> dict[str, Any]:
         """Returns the settings of the study as it was run: dotted path → value, lists whole."""

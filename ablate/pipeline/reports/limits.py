@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
 from ablate.base.wording import joined
-from ablate.core.names import CONDITION, difference
+from ablate.core.names import CONDITION, CONFIRM, difference
 from ablate.records.folder import StudyFolder
 
 if TYPE_CHECKING:
@@ -17,58 +17,77 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
 
 _LIMITS = (CONDITION, "only=", "seed=")
+_ELSEWHERE = "give the study file that this run was given"
 
 
 def limits_of(path: Path) -> list[str]:
     """Returns the limits of the run that left a study file in the folder of its report, as `condition=small`.
 
-    Before there is a report they are read from the name of the folder, which may have them changed or cut. There are
-    none for any other file.
+    Before there is a report they are read from the name of the folder. There are none for any other file. Raises
+    `AblateError` where that name was cut, so that it lacks some.
     """
     file = path.resolve()
     folder = StudyFolder.at(file.parent)
     if file != folder.study_file:
         return []
     facts = folder.reported_facts()
-    differences = facts.plan.differs if facts is not None else difference(folder.name).split(",")
+    if facts is not None:
+        differences: Sequence[str] = facts.plan.differs
+    else:
+        differences = _differences_in(folder.name)
+        if any(not _is_whole(text) for text in differences):
+            raise AblateError(
+                f"{path}: is of a run that stopped before it reported, and the name of its folder was cut; {_ELSEWHERE}"
+            )
     return [text for text in differences if text.startswith(_LIMITS)]
+
+
+def _differences_in(name: str) -> list[str]:
+    """Returns the differences in the name of a report; of what it confirms, a confirmation has the conditions alone."""
+    items = difference(name).split(",") if difference(name) else []
+    if CONFIRM not in items:
+        return items
+    at = items.index(CONFIRM)
+    return [item for item in items[:at] if item.startswith(CONDITION)] + items[at + 1 :]
+
+
+def _is_whole(text: str) -> bool:
+    """Returns whether a difference may be as it was given; one that was cut in its value is refused as unknown."""
+    option, equals, value = text.partition("=")
+    return bool(equals) and (option != "seed" or value.isdecimal())
 
 
 def limited_as_run(path: Path, options: Options) -> Options:
     """Returns options with the limits of the run that left a study file beside its report.
 
-    A seed gives way to `--seeds`. A confirmation has other seeds, and maybe other variants: it takes over the
-    conditions alone. Raises `AblateError` for a limit in place of one that the reported run had: both would have one
-    folder.
+    A confirmation has other seeds, and maybe other variants: it takes over the conditions alone. Raises `AblateError`
+    for options that limit the run otherwise: the folder that both would have, or its name, has the limits of the first.
     """
     limits = limits_of(path)
     if not limits:
         return options
-    taken_over = (CONDITION,) if options.confirm else _LIMITS
-    given = [text for text in options.overrides() if text.startswith(taken_over)]
-    values: dict[str, list[str]] = {"condition": [], "only": [], "seed": []}
-    for limit in taken_over:
-        known, asked = ([text for text in texts if text.startswith(limit)] for texts in (limits, given))
+    kinds = (CONDITION,) if options.confirm else _LIMITS
+    given = [text for text in options.overrides() if text.startswith(kinds)]
+    for kind in kinds:
+        known, asked = ([text for text in texts if text.startswith(kind)] for texts in (limits, given))
+        if kind == "seed=" and options.seeds is not None:
+            asked = [f"seeds={options.seeds}"]
         if known and asked and sorted(known) != asked:
-            _refuse_in_reported(path, known, asked)
-        values[limit.removesuffix("=")] = [text.removeprefix(limit) for text in asked or known]
-    seeds = [] if options.seeds is not None and options.seed is None else values["seed"]
+            raise AblateError(
+                f"{path}: is of a run with {joined(known)}, which {joined(asked)} cannot replace; for such a run "
+                f"{_ELSEWHERE}"
+            )
+    seeds = [int(text) for text in _values(limits, "seed=")]
+    if options.confirm:
+        return replace(options, condition=options.condition or _values(limits, CONDITION))
     return replace(
         options,
-        condition=values["condition"],
-        only=options.only or values["only"],
-        seed=int(seeds[0]) if seeds else options.seed,
+        condition=options.condition or _values(limits, CONDITION),
+        only=options.only or _values(limits, "only="),
+        seed=seeds[0] if seeds else options.seed,
     )
 
 
-def _refuse_in_reported(path: Path, known: Sequence[str], asked: Sequence[str]) -> None:
-    """Raises `AblateError` for another limit than that of the run which has reported beside a study file.
-
-    Before there is a report the limits that the name of the folder says may be changed or cut: others replace them.
-    """
-    facts = StudyFolder.at(path.resolve().parent).reported_facts()
-    if facts is not None:
-        raise AblateError(
-            f"{path}: was left by a run with {joined(known)}, whose folder has no room for a run with {joined(asked)}. "
-            "Give the study file that this run was given"
-        )
+def _values(limits: Sequence[str], kind: str) -> list[str]:
+    """Returns the values of the limits of one kind."""
+    return [text.removeprefix(kind) for text in limits if text.startswith(kind)]

@@ -122,7 +122,7 @@ def _minutes(seconds: float) -> int:
 
 
 def _hours(studies: Sequence[PublishedStudy]) -> int:
-    """Returns the whole hours of one core that the runs of studies took, those of confirmations among them."""
+    """Returns the whole hours of one core that the trainings of studies and of their confirmations took."""
     seconds = 0.0
     for study in studies:
         seconds += sum(run.spent.seconds for run in (study.run, *study.confirming_runs))

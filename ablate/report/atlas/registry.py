@@ -29,7 +29,7 @@ class RegistryRow:
     conditions: str
     """What the claim comes to in each condition, or on its one task: `name verdict; …`."""
     stands: str
-    """The verdict as the page counts it: that of the first seeds, or what fresh seeds put in its place."""
+    """The verdict as the page counts it: `not confirmed` or `not repeated`, else that of the first seeds."""
     verdict: str
     """`supported`, `refuted` or `inconclusive`, by the first seeds alone."""
     metric: str
@@ -49,7 +49,7 @@ class RegistryRow:
     n: int
     """Seeds, or processes of a measurement."""
     seeds: str
-    """The seeds that the study planned, as `0–7` or `0, 3, 7`; empty of a measurement."""
+    """The seeds of the study, as `0–7` or `0, 3, 7`; empty of a measurement, and of runs that say none."""
     reason: str
     """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
     confirmation: Confirmation
@@ -70,7 +70,10 @@ class RegistryRow:
     each trial ended is in the store, which is not published.
     """
     commit: str
-    """Commit of the code that collected the evidence, with `-dirty` where files differed; empty where none is known."""
+    """Commit of the code that collected the evidence; empty where none is known.
+
+    It ends in `-dirty` where the study, its code or ablate differed from the commit.
+    """
 
 
 def registry(studies: Sequence[PublishedStudy]) -> pd.DataFrame:
@@ -98,7 +101,7 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
         ci_high=row.ci_high,
         level=claim.level,
         n=row.n,
-        seeds="" if claim.is_measured else seeds_in_words(sorted(facts.seeds)),
+        seeds=_seeds_of(study, claim),
         reason=row.reason,
         confirmation=claim.confirmation,
         repeated_in="; ".join(claim.repeated_in),
@@ -109,7 +112,15 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
     )
 
 
+def _seeds_of(study: PublishedStudy, claim: PublishedClaim) -> str:
+    """Returns the seeds behind a claim, empty where it has none."""
+    has_seeds = study.facts.replication.says_seeds and not claim.is_measured
+    return seeds_in_words(study.facts.seeds) if has_seeds else ""
+
+
 def _commit_of(facts: StudyFacts) -> str:
     """Returns the commit of the code behind some evidence, with `-dirty` as `git describe` has it."""
-    commit = str(facts.environment.get("commit") or "")
-    return f"{commit}-dirty" if facts.environment.get("dirty") else commit
+    environment = facts.environment
+    commit = str(environment.get("commit") or "")
+    is_changed = environment.get("dirty") or environment.get("ablate_dirty")
+    return f"{commit}-dirty" if commit and is_changed else commit

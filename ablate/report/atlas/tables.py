@@ -83,11 +83,12 @@ def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Tab
 
 
 def _names_of_sides(facts: StudyFacts) -> dict[str, str]:
-    """Returns variant → its name for readers; a baseline of one factor has that of its level, as claims call it."""
+    """Returns variant → its name for readers; the baseline of one factor has that of its level, or its label."""
     names = short_names(facts)
-    if len(facts.factors) == 1:
+    baseline = facts.variants[0].name
+    if len(facts.factors) == 1 and baseline not in facts.labels:
         ((path, (level, *_)),) = facts.factors.items()
-        names[facts.variants[0].name] = names_of(facts)[f"{path}={level}"]
+        names[baseline] = names_of(facts)[f"{path}={level}"]
     return names
 
 

@@ -21,7 +21,7 @@ def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str,
         sides = _sides_of(row)
         if not sides:
             return ""
-        if _are_all_improving(row, facts) and len(_variants_of(row, facts)) == 2:
+        if _are_all_improving(row, facts) and len({*_variants_of(row, facts)}) == 2:
             return message("treatment.both_improving")
         if len(_tasks_of(row, facts)) == 1:
             sides = [replace(side, task="") for side in sides]
