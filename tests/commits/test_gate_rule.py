@@ -22,7 +22,7 @@ TRIES = 100
 def recorded() -> list[np.ndarray]:
     """Losses of 24 runs each that differ in the seed alone: the baselines of studies that were repeated."""
     found = []
-    for name in ("07-low-rank", "low-rank-on-few-images", "regularisers", "17-mlps"):
+    for name in ("additive-scores", "low-rank-on-few-images", "regularisers", "17-mlps"):
         both = [pd.read_parquet(RESULTS / f"atlas/{n}/trials.parquet") for n in (name, f"{name}@confirm")]
         for _, rows in pd.concat(both).query("variant == 'baseline'").groupby("task"):
             losses = -rows["test_loss"].to_numpy()[:24]

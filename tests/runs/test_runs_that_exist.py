@@ -26,7 +26,7 @@ STUDIES = sorted(
     for path in RESULTS.glob(f"{pattern}/trials.parquet")
     if StudyFolder.at(path.parent).has_trials
 )
-FAST = ("15-causal", "low-rank-on-few-images", "22-depth")
+FAST = ("16-cross", "low-rank-on-few-images", "regularisers")
 NUMBERS = ["n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "level", "p", "solved_variant"]
 
 

@@ -1,5 +1,6 @@
 """Language modelling on Python's help texts and on a user's text, and the n-gram model beside it."""
 
+import itertools
 import math
 from collections import Counter
 from pathlib import Path
@@ -9,12 +10,17 @@ import pytest
 import torch
 
 from ablate.base.datafile import DataFile
+from ablate.base.registry import CATALOGUE
+from ablate.models.build import build_model
+from ablate.models.section import ModelSection
 from ablate.study.ids import declared_files
 from ablate.tasks.characters import Characters
 from ablate.tasks.language import Language
 from ablate.tasks.ngrams import ngram_losses
 from ablate.tasks.task import IGNORED
 from ablate.tasks.text_file import TextFile
+
+CATALOGUE.load_builtin()
 
 
 def characters(**settings) -> Characters:
@@ -133,3 +139,26 @@ def test_rare_characters_are_one_and_more_text_than_is_asked_for_is_left_out(tmp
     assert 8000 < task.support <= 9000
     assert sum(map(len, task.text.codes.values())) == task.support
     assert (task.text.codes["train"] == 0).any()
+
+
+@pytest.mark.slow
+def test_without_a_mask_a_model_reads_its_targets_and_is_worse_where_it_cannot():
+    asked_last = characters(asked="last")
+    losses, last_losses = {}, {}
+    for topology in ("decoder", "encoder"):
+        task = characters()
+        section = ModelSection.model_validate(
+            {"topology": topology, "d_model": 32, "num_layers": 1, "position": "learned"}
+        )
+        model = build_model(section, task.signature)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for batch in itertools.islice(task.train_batches(0, 32, "cpu"), 300):
+            optimizer.zero_grad()
+            task.loss(model(**batch.model_inputs()), batch).backward()
+            optimizer.step()
+        with torch.no_grad():
+            for asked, measured in ((task, losses), (asked_last, last_losses)):
+                test = asked.split(0, "test", "cpu")
+                measured[topology] = asked.loss(model(**test.model_inputs()), test).item()
+    assert losses["encoder"] < 0.1 * losses["decoder"]
+    assert last_losses["encoder"] > last_losses["decoder"] + 0.2
