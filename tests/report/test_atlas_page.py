@@ -327,6 +327,20 @@ def test_the_page_is_written_again_over_its_own(tmp_path):
     assert names == {PAGE_FILE, REGISTRY}, "no claim is about a share of 1"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "hours"), [(120, "took 2 hours of one core"), (50, "1 hour of"), (3, "")]
+)
+def test_the_page_says_how_long_all_trainings_took(tmp_path, seconds, hours):
+    for name in ("made", "made@confirm"):
+        folder = publish(tmp_path, name, claims=[BEATS])
+        evidence = folder.evidence()
+        assert len(evidence.trials) == 30
+        folder.save_evidence(replace(evidence, trials=evidence.trials.assign(train_seconds=seconds)))
+    page = write_atlas(tmp_path, "# Atlas").read_text()
+    assert ("trainings behind these claims" in page) == bool(hours)
+    assert hours in page
+
+
 def test_a_study_whose_claims_are_out_of_reach_keeps_its_card_where_a_comparison_repeats(tmp_path):
     publish(tmp_path, "good", claims=[BEATS])
     publish(tmp_path, "good@confirm", claims=[BEATS])

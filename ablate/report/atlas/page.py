@@ -121,12 +121,13 @@ def _minutes(seconds: float) -> int:
     return max(1, round(seconds / 60))
 
 
-def _hours(studies: Sequence[PublishedStudy]) -> int:
-    """Returns the whole hours of one core that the trainings of studies and of their confirmations took."""
+def _took(studies: Sequence[PublishedStudy]) -> str:
+    """Returns the sentence on the hours that all trainings took; empty for less than half an hour."""
     seconds = 0.0
     for study in studies:
         seconds += sum(run.spent.seconds for run in (study.run, *study.confirming_runs))
-    return round(seconds / 3600)
+    hours = round(seconds / 3600)
+    return message("atlas.took", hours) if hours else ""
 
 
 def write_atlas(results: Path, intro: str, by_construction: Path | None = None) -> Path:
@@ -237,7 +238,7 @@ def _page(
         intro=intro,
         replication=replication_table(replication_statistics(repeated), published) if repeated else None,
         num_published=len(published),
-        hours=_hours(studies),
+        took=_took(studies),
         counts=_counts([claim for claim in published if not claim.is_measured]),
         measured=_counts([claim for claim in published if claim.is_measured]),
         decided_once=DECIDED_ONCE,
