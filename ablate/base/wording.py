@@ -82,7 +82,7 @@ def joined(words: Sequence[str]) -> str:
 
 
 def seeds_in_words(seeds: Collection[int]) -> str:
-    """Returns seeds in their order: `0–4`, or `0, 3, 7` where they do not follow one another."""
+    """Returns different seeds, ascending: `0–4`, or `0, 3, 7` where they do not follow one another."""
     ordered = sorted(seeds)
     if len(ordered) > 1 and ordered[-1] - ordered[0] + 1 == len(ordered):
         return f"{ordered[0]}–{ordered[-1]}"

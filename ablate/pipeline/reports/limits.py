@@ -1,4 +1,4 @@
-"""The limits of the run that left a study file beside its report: the file does not say them."""
+"""The limits of a run, `--condition`, `--only` and `--seed`, for the study file that it left beside its report."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ELSEWHERE = "give the study file that this run was given"
 
 
 def limits_of(path: Path) -> list[str]:
-    """Returns the limits of the run that left a study file in the folder of its report, as `condition=small`.
+    """Returns how the run was limited that left a study file in the folder of its report, as `condition=small`.
 
-    Before there is a report they are read from the name of the folder. There are none for any other file. Raises
-    `AblateError` where that name was cut, so that it lacks some.
+    The report says it; before there is one, the name of the folder. Of any other file there are no limits. Raises
+    `AblateError` where that name was cut, since it may lack some.
     """
     file = path.resolve()
     folder = StudyFolder.at(file.parent)
@@ -35,7 +35,7 @@ def limits_of(path: Path) -> list[str]:
         differences: Sequence[str] = facts.plan.differs
     else:
         differences = _differences_in(folder.name)
-        if any(not _is_whole(text) for text in differences):
+        if any(not _looks_whole(text) for text in differences):
             raise AblateError(
                 f"{path}: is of a run that stopped before it reported, and the name of its folder was cut; {_ELSEWHERE}"
             )
@@ -43,7 +43,10 @@ def limits_of(path: Path) -> list[str]:
 
 
 def _differences_in(name: str) -> list[str]:
-    """Returns the differences in the name of a report; of what it confirms, a confirmation has the conditions alone."""
+    """Returns the differences in the name of a report.
+
+    Of a confirmation: the conditions before the word `confirm`, and all that follows it.
+    """
     items = difference(name).split(",") if difference(name) else []
     if CONFIRM not in items:
         return items
@@ -51,8 +54,8 @@ def _differences_in(name: str) -> list[str]:
     return [item for item in items[:at] if item.startswith(CONDITION)] + items[at + 1 :]
 
 
-def _is_whole(text: str) -> bool:
-    """Returns whether a difference may be as it was given; one that was cut in its value is refused as unknown."""
+def _looks_whole(text: str) -> bool:
+    """Returns False for a difference that was visibly cut: it lacks its `=`, or its seed is no number."""
     option, equals, value = text.partition("=")
     return bool(equals) and (option != "seed" or value.isdecimal())
 
@@ -61,7 +64,7 @@ def limited_as_run(path: Path, options: Options) -> Options:
     """Returns options with the limits of the run that left a study file beside its report.
 
     A confirmation has other seeds, and maybe other variants: it takes over the conditions alone. Raises `AblateError`
-    for options that limit the run otherwise: the folder that both would have, or its name, has the limits of the first.
+    where options give other values to a limit that the run had, which the name of the folder keeps.
     """
     limits = limits_of(path)
     if not limits:

@@ -121,8 +121,8 @@ def _minutes(seconds: float) -> int:
     return max(1, round(seconds / 60))
 
 
-def _took(studies: Sequence[PublishedStudy]) -> str:
-    """Returns the sentence on the hours that all trainings took; empty for less than half an hour."""
+def _hours_in_words(studies: Sequence[PublishedStudy]) -> str:
+    """Returns the sentence on the hours of one core that all trainings took; empty for half an hour or less."""
     seconds = 0.0
     for study in studies:
         seconds += sum(run.spent.seconds for run in (study.run, *study.confirming_runs))
@@ -238,7 +238,7 @@ def _page(
         intro=intro,
         replication=replication_table(replication_statistics(repeated), published) if repeated else None,
         num_published=len(published),
-        took=_took(studies),
+        took=_hours_in_words(studies),
         counts=_counts([claim for claim in published if not claim.is_measured]),
         measured=_counts([claim for claim in published if claim.is_measured]),
         decided_once=DECIDED_ONCE,

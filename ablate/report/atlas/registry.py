@@ -36,7 +36,7 @@ class RegistryRow:
     decided_by: str
     """The condition of which the numbers are or, where one number is over conditions, how they are taken together."""
     diff: float
-    """Mean difference, oriented, in the metric's units; of time and memory the ratio − 1."""
+    """Mean difference in the metric's units, above 0 where the first side is better; of time and memory the ratio − 1."""
     ci_low: float
     """Lower bound of the interval of `diff` at the level of the claim; NaN where there is none."""
     ci_high: float
@@ -62,7 +62,7 @@ class RegistryRow:
     declared: str
     """ISO 8601 date and time at which the first run that knew the claim dated it, before that run trained anything."""
     exploratory: bool
-    """True where trials of both sides, if only those that tune, began before that."""
+    """True where trials of both sides, if only those that tune, began before `declared`."""
     trained: str
     """ISO 8601 date and time at which the evidence was last collected, by when the last of its trials had ended.
 
@@ -113,13 +113,13 @@ def registry_row(study: PublishedStudy, claim: PublishedClaim) -> RegistryRow:
 
 
 def _seeds_of(study: PublishedStudy, claim: PublishedClaim) -> str:
-    """Returns the seeds behind a claim, empty where it has none."""
+    """Returns the seeds of the study in words; empty for a claim on a measurement, and for runs that say none."""
     has_seeds = study.facts.replication.says_seeds and not claim.is_measured
     return seeds_in_words(study.facts.seeds) if has_seeds else ""
 
 
 def _commit_of(facts: StudyFacts) -> str:
-    """Returns the commit of the code behind some evidence, with `-dirty` as `git describe` has it."""
+    """Returns the commit of the code behind some evidence; `-dirty` follows where it, or ablate, had been changed."""
     environment = facts.environment
     commit = str(environment.get("commit") or "")
     is_changed = environment.get("dirty") or environment.get("ablate_dirty")

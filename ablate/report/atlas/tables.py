@@ -66,7 +66,7 @@ def _decimal(value: float) -> str:
 
 
 def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Table:
-    """Returns the claims of a card with their conditions, in the direction of each metric."""
+    """Returns a row for each claim of a card: its verdict, where it holds, its difference, its seeds, what limits it."""
     level = levels_in_words([claim.level for claim in claims])
     rows = [_claim_cells(study, claim) for claim in claims]
     columns = [
@@ -83,7 +83,10 @@ def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Tab
 
 
 def _names_of_sides(facts: StudyFacts) -> dict[str, str]:
-    """Returns variant → its name for readers; the baseline of one factor has that of its level, or its label."""
+    """Returns variant → its name for readers.
+
+    In a study of one factor a baseline without a label has the name of its level.
+    """
     names = short_names(facts)
     baseline = facts.variants[0].name
     if len(facts.factors) == 1 and baseline not in facts.labels:
@@ -93,7 +96,7 @@ def _names_of_sides(facts: StudyFacts) -> dict[str, str]:
 
 
 def all_improving(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> bool:
-    """Returns whether training ended too early for each side of each claim of a card, so that no column says which."""
+    """Returns whether every side of every claim of a card was still improving when training ended."""
     return bool(improving_in_caption([vars(claim.row) for claim in claims], study.facts))
 
 

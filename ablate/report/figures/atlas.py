@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ablate.base.wording import exact
 from ablate.report.figures.forest import forest
 from ablate.report.figures.rows import placed
 from ablate.report.figures.theme import colour
@@ -20,6 +21,9 @@ BELOW = 0.32
 """How far below the interval of their row the dots of several conditions lie, in rows."""
 CLAIM_LINES = 4
 """Lines at most of a claim with the name of its study."""
+LINEAR = 0.02
+"""Up to this difference, the most common margin, the axis is linear."""
+TICKS = (-0.5, -0.1, -0.02, 0.0, 0.02, 0.1, 0.5)
 DOT = 3.0
 """Points: the diameter of a condition."""
 
@@ -33,12 +37,20 @@ def claims(data: pd.DataFrame, conditions: pd.DataFrame, axis_label: str) -> Fig
     figure = forest(data, axis_label, zoom=False, label_lines=CLAIM_LINES)
     rows, _ = placed(data)
     (ax,) = figure.axes
+    _spread_small_differences(ax)
     for row in rows.to_dict("records"):
         ax.vlines(row["margins"], row["y"] - TICK, row["y"] + TICK, color=colour("ink"), lw=1.0, zorder=2)
         of_claim = conditions[conditions["id"] == row["id"]]
         if len(of_claim) > 1:
             _draw_conditions(ax, of_claim, float(row["y"]) + BELOW)
     return figure
+
+
+def _spread_small_differences(ax: Axes) -> None:
+    """Gives the axis a scale that is linear up to `LINEAR`, and logarithmic beyond."""
+    ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.0)
+    ax.set_xticks(TICKS, [exact(tick) for tick in TICKS])
+    ax.minorticks_off()
 
 
 def _draw_conditions(ax: Axes, conditions: pd.DataFrame, y: float) -> None:

@@ -12,7 +12,7 @@ IMPROVING = "improving"
 
 
 def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str, str]) -> Column:
-    """Returns the column of sides that were still improving; empty where the caption says it of all rows.
+    """Returns the column of the sides that were still improving, blank where the caption says it of all rows.
 
     rows: those of the table. names: variant → its name for readers.
     """
