@@ -36,7 +36,7 @@ class RegistryRow:
     decided_by: str
     """The condition of which the numbers are or, where one number is over conditions, how they are taken together."""
     diff: float
-    """Mean difference in the metric's units, above 0 where the first side is better; of time and memory the ratio − 1."""
+    """Mean difference in the metric's units, above 0 if the first side is better; of time and memory the ratio − 1."""
     ci_low: float
     """Lower bound of the interval of `diff` at the level of the claim; NaN where there is none."""
     ci_high: float

@@ -66,7 +66,7 @@ def _decimal(value: float) -> str:
 
 
 def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Table:
-    """Returns a row for each claim of a card: its verdict, where it holds, its difference, its seeds, what limits it."""
+    """Returns a row for each claim of a card: its verdict, where it holds, its difference and what limits it."""
     level = levels_in_words([claim.level for claim in claims])
     rows = [_claim_cells(study, claim) for claim in claims]
     columns = [
