@@ -32,7 +32,7 @@ def test_it_does_what_is_recorded(name):
 
 def test_every_published_folder_is_read():
     folders = sorted((ROOT / "results").glob("**/trials.parquet"))
-    assert len(folders) == 49
+    assert len(folders) == 50
     for file in folders:
         assert today.evidence_of(file.parent).facts.study, file
 
