@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 # The results of one's own runs, ignored by git; those in results/ are published.
 LOCAL := local
-# The studies that `make atlas` runs; confirmed.csv beside them names the condition in which one is confirmed.
+# The studies that `make atlas` runs; confirmed.csv beside them names the conditions in which one is confirmed.
 ATLAS := studies/atlas/*.yaml
 # Each of hundreds of processes would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -59,9 +59,12 @@ atlas: $(READY) ## run what is missing of studies/atlas (some: ATLAS=FILES), eac
 		if grep -q "^speed:" "$$study"; then \
 			$(BIN)/ablate bench "$$study" --results results/atlas || exit; \
 		else \
-			condition=$$(sed -n "s/^$$(basename "$$study" .yaml),//p" studies/atlas/confirmed.csv); \
+			conditions=$$(sed -n "s/^$$(basename "$$study" .yaml),//p" studies/atlas/confirmed.csv); \
 			$(BIN)/ablate run "$$study" --results results/atlas || exit; \
-			$(BIN)/ablate run "$$study" --results results/atlas --confirm $${condition:+--condition "$$condition"} || exit; \
+			[ -n "$$conditions" ] || $(BIN)/ablate run "$$study" --results results/atlas --confirm || exit; \
+			for condition in $$conditions; do \
+				$(BIN)/ablate run "$$study" --results results/atlas --confirm --condition "$$condition" || exit; \
+			done; \
 		fi; \
 	done
 	$(BIN)/ablate atlas results/atlas --intro studies/atlas/intro.md --by-construction studies/atlas/by_construction.csv
