@@ -141,8 +141,9 @@ def test_of_a_built_in_study_data_are_known():
     assert pairs_share_data(facts)
     other_task = replace(facts.variants[1], levels={"task.train_size": 100})
     assert not pairs_share_data(replace(facts, variants=[facts.variants[0], other_task]))
-    # An older folder does not tell how data were divided.
-    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
+    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], ["split_builtin"])
+    untold = replace(facts, tasks=[replace(task, split="") for task in facts.tasks])
+    assert split_codes(untold) == [], "as in the folder of an older version"
 
 
 @pytest.mark.slow
