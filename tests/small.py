@@ -1,9 +1,13 @@
 """A small model around each part."""
 
+import itertools
 from dataclasses import replace
+
+import torch
 
 from ablate.base.registry import CATALOGUE
 from ablate.core.trial import merged
+from ablate.models.build import build_model
 from ablate.models.reference import places, settings_for
 from ablate.models.section import ModelSection
 
@@ -22,3 +26,14 @@ def section_with(slot, name, **model):
 def signature_for(section, signature):
     """`signature`, with a source of the same kind where the model reads one."""
     return replace(signature, source=signature) if section.topology.part.reads_source else signature
+
+
+def trained(section, task, batch_size, steps):
+    """A model of a section after so many steps of Adam on a task."""
+    model = build_model(section, task.signature)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for batch in itertools.islice(task.train_batches(0, batch_size, "cpu"), steps):
+        optimizer.zero_grad()
+        task.loss(model(**batch.model_inputs()), batch).backward()
+        optimizer.step()
+    return model

@@ -106,9 +106,9 @@ class Claim:
 
     @property
     def variants(self) -> list[str]:
-        """The variants that are compared, side by side."""
+        """The variants that are compared, side by side, each once."""
         names = itertools.chain.from_iterable(self.sides)
-        return [name for name in names if name != self.constant]
+        return [name for name in dict.fromkeys(names) if name != self.constant]
 
     @property
     def hash(self) -> str:

@@ -28,21 +28,16 @@ def stem(name: str) -> str:
     return name.partition("@")[0]
 
 
-def difference(name: str) -> str:
-    """Returns the part of a name after the `@`, empty without one."""
-    return name.partition("@")[2]
-
-
 def confirming(name: str) -> str:
     """Returns the name of the report that confirms `name`; that is `name` where it confirms another."""
     if confirmed(name):
         return name
-    return _joined(stem(name), [*_items(name), CONFIRM])
+    return _joined(stem(name), [*differences(name), CONFIRM])
 
 
 def confirmed(name: str) -> str | None:
     """Returns the name of the report that the report `name` confirms; None where it confirms none."""
-    items = _items(name)
+    items = differences(name)
     if CONFIRM not in items:
         return None
     return _joined(stem(name), items[: items.index(CONFIRM)])
@@ -50,14 +45,14 @@ def confirmed(name: str) -> str | None:
 
 def written(name: str) -> str | None:
     """Returns the name of the report as written from which a report differs; None for one that does not."""
-    items = _items(name)
+    items = differences(name)
     as_written = items[: items.index(CONFIRM) + 1] if CONFIRM in items else []
     if as_written == items:
         return None
     return _joined(stem(name), as_written)
 
 
-def beside(name: str, differences: Sequence[str]) -> str:
+def beside(name: str, added: Sequence[str]) -> str:
     """Returns the name of a report that differs from `name`.
 
     It is the same for the same differences, and safe in any file system; a difference that had to be changed or cut for
@@ -66,17 +61,17 @@ def beside(name: str, differences: Sequence[str]) -> str:
     >>> beside("x", ["seeds=3"]), beside("x@seeds=3", ["only=a b"])
     ('x@seeds=3', 'x@seeds=3,only=a-b-dc1cdd')
     """
-    items = _items(name)
-    safe = [_safe(text, MAX_ITEM) for text in differences]
+    items = differences(name)
+    safe = [_safe(text, MAX_ITEM) for text in added]
     new = ",".join(item for item in safe if item not in items)
     if new:
         items.append(_safe(new, MAX_DIFFERENCE, ","))
     return _joined(stem(name), items)
 
 
-def _items(name: str) -> list[str]:
-    """Returns the differences in a name."""
-    return list(filter(None, difference(name).split(",")))
+def differences(name: str) -> list[str]:
+    """Returns what stands after the `@` in the name of a report, `confirm` among it; empty without one."""
+    return list(filter(None, name.partition("@")[2].split(",")))
 
 
 def _joined(name: str, items: Sequence[str]) -> str:

@@ -62,7 +62,11 @@ def judge(folder: StudyFolder, table: RunTable, source: str, say: Say, warn: Say
         now = ledger.line_of(table, evidence, source=source)
         place = _place(folder, now, kept.lines)
         if place.name != folder.name:
-            say(message("analyse.reports_beside", names.difference(place.name), folder.path, place.path))
+            say(
+                message(
+                    "analyse.reports_beside", ",".join(names.differences(place.name)), folder.path, place.path
+                )
+            )
         earlier = _earlier_calls(now, kept.lines, table, folder.results, source)
         _save_evidence(place, evidence, earlier)
         write_report(place, warn)

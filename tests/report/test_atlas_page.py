@@ -11,7 +11,8 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.core.improving_side import ImprovingSide
-from ablate.core.names import difference
+from ablate.core.names import CONFIRM
+from ablate.core.names import differences as differences_in
 from ablate.core.replication import UnpairedRuns
 from ablate.core.rows import list_as_text
 from ablate.records.folder import COMPARISONS, StudyFolder
@@ -38,7 +39,7 @@ def publish(results, name, differences=GROWING, form="every", claims=(BEATS, BEA
     facts = replace(
         made.facts, study=name, question="Is it?", environment=environment, reported="2026-11-24T01:00"
     )
-    differs = [item for item in difference(name).split(",") if item not in ("", "confirm")]
+    differs = [item for item in differences_in(name) if item != CONFIRM]
     facts = replace(facts, provenance=replace(facts.provenance, differs=differs))
     folder = StudyFolder(results, name)
     evidence = replace(made, facts=facts, trials=trials)

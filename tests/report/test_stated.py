@@ -10,6 +10,7 @@ import pytest
 from harness import ablate_here
 from test_golden import RESULTS
 
+from ablate.core.data_statement import NOT_STATED
 from ablate.pipeline.judging import judge_evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.export.paper_methods import methods
@@ -142,7 +143,7 @@ def test_of_a_built_in_study_data_are_known():
     other_task = replace(facts.variants[1], levels={"task.train_size": 100})
     assert not pairs_share_data(replace(facts, variants=[facts.variants[0], other_task]))
     assert (pool_codes(facts), split_codes(facts)) == (["held_out"], ["split_builtin"])
-    untold = replace(facts, tasks=[replace(task, split="") for task in facts.tasks])
+    untold = replace(facts, tasks=[replace(task, split=NOT_STATED) for task in facts.tasks])
     assert split_codes(untold) == [], "as in the folder of an older version"
 
 

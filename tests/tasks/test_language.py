@@ -1,6 +1,5 @@
 """Language modelling on Python's help texts and on a user's text, and the n-gram model beside it."""
 
-import itertools
 import math
 from collections import Counter
 from pathlib import Path
@@ -8,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from small import trained
 
 from ablate.base.datafile import DataFile
 from ablate.base.registry import CATALOGUE
-from ablate.models.build import build_model
 from ablate.models.section import ModelSection
 from ablate.study.ids import declared_files
 from ablate.tasks.characters import Characters
@@ -143,19 +142,13 @@ def test_rare_characters_are_one_and_more_text_than_is_asked_for_is_left_out(tmp
 
 @pytest.mark.slow
 def test_without_a_mask_a_model_reads_its_targets_and_is_worse_where_it_cannot():
-    asked_last = characters(asked="last")
+    task, asked_last = characters(), characters(asked="last")
     losses, last_losses = {}, {}
     for topology in ("decoder", "encoder"):
-        task = characters()
         section = ModelSection.model_validate(
             {"topology": topology, "d_model": 32, "num_layers": 1, "position": "learned"}
         )
-        model = build_model(section, task.signature)
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-        for batch in itertools.islice(task.train_batches(0, 32, "cpu"), 300):
-            optimizer.zero_grad()
-            task.loss(model(**batch.model_inputs()), batch).backward()
-            optimizer.step()
+        model = trained(section, task, batch_size=32, steps=300)
         with torch.no_grad():
             for asked, measured in ((task, losses), (asked_last, last_losses)):
                 test = asked.split(0, "test", "cpu")

@@ -1,11 +1,10 @@
 """Two segments: the target, and how little tokens or segments alone say of it."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
 from scipy import stats
+from small import trained
 
 from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
@@ -95,12 +94,7 @@ SECTION = ModelSection.model_validate(
 @pytest.mark.slow
 def test_attention_with_the_segments_learns_it():
     task = segments(vocab_size=6, seq_len=5)
-    model = build_model(SECTION, task.signature)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for batch in itertools.islice(task.train_batches(0, 64, "cpu"), 100):
-        optimizer.zero_grad()
-        task.loss(model(**batch.model_inputs()), batch).backward()
-        optimizer.step()
+    model = trained(SECTION, task, batch_size=64, steps=100)
     test = task.split(0, "test", "cpu")
     accuracy = task.measure(model(**test.model_inputs()), test)["accuracy"].mean()
     assert accuracy > task.metrics["accuracy"].solved

@@ -24,7 +24,6 @@ from ablate.report.atlas.published import (
 from ablate.report.atlas.registry import REGISTRY, registry
 from ablate.report.atlas.tables import (
     BEYOND,
-    all_improving,
     claims_table,
     constructed_table,
     is_out_of_reach,
@@ -32,11 +31,13 @@ from ablate.report.atlas.tables import (
     replication_table,
     trend_lines,
 )
+from ablate.report.figures.atlas import LINEAR
 from ablate.report.figures.atlas import claims as draw_claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAGE, theme
 from ablate.report.page import markdown, markdown_table
 from ablate.report.sections.runs import one_line, paragraphs
+from ablate.report.sentences.improving_words import all_improving
 from ablate.report.words import Table, message, templates
 
 PICTURE = "atlas.svg"
@@ -85,8 +86,8 @@ class Card:
 
     @property
     def all_improving(self) -> bool:
-        """True where each side of each of its claims was still improving when training ended."""
-        return all_improving(self.study, self.claims)
+        """True where each side of several claims was still improving when training ended."""
+        return all_improving([vars(claim.row) for claim in self.claims], self.study.facts)
 
     @property
     def trends(self) -> list[str]:
@@ -207,7 +208,7 @@ def cards_of(claims: ClaimsOfStudies) -> list[Card]:
 def _figure(rows: pd.DataFrame, conditions: pd.DataFrame) -> bytes:
     """Returns the figure of some claims and of their conditions, as SVG."""
     with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
-        figure = draw_claims(rows, conditions, message("atlas.axis"))
+        figure = draw_claims(rows, conditions, message("atlas.axis", LINEAR))
         return saved(figure, "atlas")["svg"]
 
 

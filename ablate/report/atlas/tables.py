@@ -12,7 +12,7 @@ from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim, short_names
 from ablate.report.atlas.by_construction import Constructed
 from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy
-from ablate.report.sentences.improving_words import improving_column, improving_in_caption
+from ablate.report.sentences.improving_words import improving_column
 from ablate.report.sentences.levels import level_of, levels_in_words
 from ablate.report.sentences.reason_words import because
 from ablate.report.tables.directions import direction_of
@@ -66,7 +66,7 @@ def _decimal(value: float) -> str:
 
 
 def claims_table(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> Table:
-    """Returns a row for each claim of a card: its verdict, where it holds, its difference and what limits it."""
+    """Returns a row for each claim of a card: its verdict, where it holds, its difference, and what weakens it."""
     level = levels_in_words([claim.level for claim in claims])
     rows = [_claim_cells(study, claim) for claim in claims]
     columns = [
@@ -93,11 +93,6 @@ def _names_of_sides(facts: StudyFacts) -> dict[str, str]:
         ((path, (level, *_)),) = facts.factors.items()
         names[baseline] = names_of(facts)[f"{path}={level}"]
     return names
-
-
-def all_improving(study: PublishedStudy, claims: Sequence[PublishedClaim]) -> bool:
-    """Returns whether every side of every claim of a card was still improving when training ended."""
-    return bool(improving_in_caption([vars(claim.row) for claim in claims], study.facts))
 
 
 def _claim_cells(study: PublishedStudy, claim: PublishedClaim) -> Row:

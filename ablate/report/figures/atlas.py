@@ -47,7 +47,7 @@ def claims(data: pd.DataFrame, conditions: pd.DataFrame, axis_label: str) -> Fig
 
 
 def _spread_small_differences(ax: Axes) -> None:
-    """Gives the axis a scale that is linear up to `LINEAR`, and logarithmic beyond."""
+    """Gives the axis a scale that is linear up to `LINEAR` and logarithmic beyond, with ticks at `TICKS` alone."""
     ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.0)
     ax.set_xticks(TICKS, [exact(tick) for tick in TICKS])
     ax.minorticks_off()

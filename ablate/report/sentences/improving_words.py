@@ -12,7 +12,7 @@ IMPROVING = "improving"
 
 
 def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str, str]) -> Column:
-    """Returns the column of the sides that were still improving, blank where the caption says it of all rows.
+    """Returns the column of the sides that were still improving, blank where it is said once of all rows.
 
     rows: those of the table. names: variant → its name for readers.
     """
@@ -21,13 +21,13 @@ def improving_column(rows: Sequence[Row], facts: StudyFacts, names: Mapping[str,
         sides = _sides_of(row)
         if not sides:
             return ""
-        if _are_all_improving(row, facts) and len({*_variants_of(row, facts)}) == 2:
+        if _are_all_improving(row, facts) and len(_variants_of(row, facts)) == 2:
             return message("treatment.both_improving")
         if len(_tasks_of(row, facts)) == 1:
             sides = [replace(side, task="") for side in sides]
         return message("treatment.improving", variants_with_tasks(sides, facts, {**names, **_roles_of(row)}))
 
-    if improving_in_caption(rows, facts):
+    if all_improving(rows, facts):
         return Column(IMPROVING, "Improving", show=lambda row: "")
     are_long = any(len(show(row)) > len(message("treatment.both_improving")) for row in rows)
     return Column(IMPROVING, "Improving", words=are_long, show=show, spare=True)
@@ -44,9 +44,13 @@ def _roles_of(row: Row) -> dict[str, str]:
 
 
 def improving_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns the end of a caption on sides that were all still improving; "" where one was not, and of one row."""
-    is_said = len(rows) > 1 and all(_are_all_improving(row, facts) for row in rows)
-    return message("treatment.all_improving") if is_said else ""
+    """Returns the end of a caption where `all_improving` holds, else ""."""
+    return message("treatment.all_improving") if all_improving(rows, facts) else ""
+
+
+def all_improving(rows: Sequence[Row], facts: StudyFacts) -> bool:
+    """Returns whether every side of all rows was still improving, so that it is said once; False for a single row."""
+    return len(rows) > 1 and all(_are_all_improving(row, facts) for row in rows)
 
 
 def _are_all_improving(row: Row, facts: StudyFacts) -> bool:

@@ -26,7 +26,7 @@ def left_out(row: Row, facts: StudyFacts) -> str:
 def left_out_of_claim(row: Row, facts: StudyFacts) -> str:
     """Returns the pairs or runs that the claim of a row leaves out, as `left_out` does; "" where none is."""
     claims = [claim for claim in facts.claims if claim.text == text(row["claim"])]
-    return _left_out([*dict.fromkeys(claims[0].variants)], text(row["task"]), facts) if claims else ""
+    return _left_out(claims[0].variants, text(row["task"]), facts) if claims else ""
 
 
 def _left_out(sides: Sequence[str], task: str, facts: StudyFacts) -> str:
