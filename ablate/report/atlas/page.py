@@ -13,7 +13,7 @@ from ablate.analysis.replication import RepeatedVerdict, replication_statistics
 from ablate.base.errors import AblateError
 from ablate.base.files import destination, write_whole
 from ablate.report.atlas.by_construction import Constructed, read_constructed
-from ablate.report.atlas.figure import ORDER, condition_rows, figure_rows
+from ablate.report.atlas.figure import ORDER, ClaimsOfStudies, condition_rows, figure_panels
 from ablate.report.atlas.published import (
     DECIDED_ONCE,
     PublishedClaim,
@@ -31,7 +31,7 @@ from ablate.report.atlas.tables import (
     replication_table,
     trend_lines,
 )
-from ablate.report.figures.atlas import LINEAR
+from ablate.report.figures.atlas import LINEAR, Panel
 from ablate.report.figures.atlas import claims as draw_claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAGE, theme
@@ -47,7 +47,6 @@ MARK = "<!-- Written by `ablate atlas`. -->"
 WIDTH = 9.0
 """Inches of the figure."""
 TEMPLATES = Path(__file__).parents[1] / "templates"
-ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
 
 
 @dataclass(frozen=True)
@@ -152,11 +151,11 @@ def write_atlas(results: Path, intro: str, by_construction: Path | None = None) 
         constructed = read_constructed(by_construction, ids)
 
     claims = sorted_claims(studies, constructed)
-    rows = figure_rows(claims.on_cards)
-    page = _page(studies, intro, constructed, claims, num_shown=len(rows))
+    panels = figure_panels(claims.on_cards)
+    page = _page(studies, intro, constructed, claims, panels)
     files = {REGISTRY: registry(studies).to_csv(index=False).encode(), PAGE_FILE: page.encode()}
-    if not rows.empty:
-        files[PICTURE] = _figure(rows, condition_rows(claims.on_cards))
+    if panels:
+        files[PICTURE] = _figure(panels, condition_rows(claims.on_cards))
     for name, content in files.items():
         write_whole(targets[name], content)
     return results / PAGE_FILE
@@ -205,10 +204,10 @@ def cards_of(claims: ClaimsOfStudies) -> list[Card]:
     return sorted(cards, key=lambda card: card.place)
 
 
-def _figure(rows: pd.DataFrame, conditions: pd.DataFrame) -> bytes:
+def _figure(panels: Sequence[Panel], conditions: pd.DataFrame) -> bytes:
     """Returns the figure of some claims and of their conditions, as SVG."""
     with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
-        figure = draw_claims(rows, conditions, message("atlas.axis", LINEAR))
+        figure = draw_claims(panels, conditions)
         return saved(figure, "atlas")["svg"]
 
 
@@ -223,10 +222,9 @@ def _page(
     intro: str,
     constructed: Sequence[Constructed],
     claims: SortedClaims,
-    *,
-    num_shown: int,
+    panels: Sequence[Panel],
 ) -> str:
-    """Returns the text of the page; `num_shown`: the number of claims in its figure."""
+    """Returns the text of the page; `panels`: those of its figure."""
     repeated: list[RepeatedVerdict] = []
     published: list[PublishedClaim] = []
     for study in studies:
@@ -244,9 +242,10 @@ def _page(
         measured=_counts([claim for claim in published if claim.is_measured]),
         decided_once=DECIDED_ONCE,
         registry=REGISTRY,
-        picture=PICTURE if num_shown else "",
-        num_shown=num_shown,
+        picture=PICTURE if panels else "",
+        num_shown=sum(len(panel.rows) for panel in panels),
         num_claims=len(claims.on_cards),
+        linear=LINEAR,
         cards=cards_of(claims.on_cards),
         constructed=constructed_table(constructed) if constructed else None,
         out_of_reach=out_of_reach_table(out_of_reach) if out_of_reach else None,

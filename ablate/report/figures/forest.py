@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ablate.report.figures.rows import (
-    MAX_LINES,
-    draw_interval,
-    draw_zero,
-    panels_of_rows,
-    placed,
-    write_right,
-)
+from ablate.report.figures.rows import draw_interval, draw_zero, panels_of_rows, placed, write_right
 from ablate.report.figures.scales import Limits, zoomed
 from ablate.report.figures.theme import DOTTED, MARKS, NARROW, colour, figure_width
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -27,30 +22,33 @@ def forest(
     axis_label: str,
     margin: float | None = None,
     span: float | None = None,
-    *,
-    zoom: bool = True,
-    label_lines: int = MAX_LINES,
 ) -> Figure:
     """Draws paired differences with their intervals over the margin and the placebo's interval.
 
     `data` has a row a comparison, in order from above: group (its heading), label, placebo, verdict, value, low and
     high (in the metric's own direction; NaN where there is no interval), told (its words at the right). `span` is the
-    largest difference that the metric can show. With `zoom`, a second panel looks closer where a few
-    differences dwarf the rest. label_lines: as in `panels_of_rows`.
+    largest difference that the metric can show. A second panel looks closer where a few differences dwarf the
+    rest.
     """
     rows, headings = placed(data)
-    limits = forest_limits(data, margin, span)
-    figure, panels = panels_of_rows(
-        rows, headings, limits if zoom else limits[:1], axis_label, label_lines=label_lines
-    )
+    figure, panels = panels_of_rows(rows, headings, forest_limits(data, margin, span), axis_label)
     placebo = data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel()
     for ax in panels:
         draw_zero(ax, margin)
         for edge in placebo:
             ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
+    draw_intervals(panels, rows)
+    return figure
+
+
+def draw_intervals(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
+    """Draws the interval of each row in each panel, and says the row in words at the right of the last.
+
+    `rows` has the columns that `forest` takes, and y.
+    """
+    for ax in panels:
         for row in rows.to_dict("records"):
             draw_interval(ax, row, MARKS[row["verdict"]], hollow=row["placebo"])
-
     words = rows["told"] if figure_width() >= NARROW else rows["verdict"]
     colours = rows["verdict"].map({verdict: mark.colour for verdict, mark in MARKS.items()})
     write_right(
@@ -58,7 +56,6 @@ def forest(
         dict(zip(rows["y"], words, strict=True)),
         dict(zip(rows["y"], colours, strict=True)),
     )
-    return figure
 
 
 def forest_limits(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:

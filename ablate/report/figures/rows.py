@@ -22,6 +22,8 @@ MAX_LINES = 2  # Lines of a label, where its figure asks for no more.
 PITCH = 0.24  # Inches from one row to the next.
 TALL_PITCH = 0.3  # The same where a label has two lines.
 LINE = 0.12  # Inches that each line after the second adds to it.
+TOP = -0.6  # The place of the upper end of a panel, in rows.
+AXIS_HEIGHT = 0.55  # Inches of an axis with its label.
 MARKER = 4.4  # Points: the size of the marker of a mean, with its edge.
 MARKER_EDGE = 0.9  # Points: its width.
 INTERVAL_WIDTH = 1.3  # Points: the line of an interval.
@@ -37,13 +39,31 @@ class Heading:
     words: str
 
 
-def placed(data: pd.DataFrame) -> tuple[pd.DataFrame, list[Heading]]:
+@dataclass(frozen=True)
+class RowLayout:
+    """The labels of the rows of a panel, and the room that the rows take."""
+
+    labels: Sequence[str]
+    """A label a row, in lines."""
+    pitch: float
+    """Inches from one row to the next."""
+    bottom: float
+    """The place of the lower end of the panel, in rows."""
+
+    @property
+    def height(self) -> float:
+        """The inches from the upper end of the panel to its lower end."""
+        return self.pitch * (self.bottom - TOP)
+
+
+def placed(data: pd.DataFrame, *, heads_one: bool = False) -> tuple[pd.DataFrame, list[Heading]]:
     """Returns rows with their places `y`, from 0 downwards, and the headings of their groups.
 
-    `data` may have a column `group`; rows of one group follow one another. A single group has no heading.
+    `data` may have a column `group`; rows of one group follow one another. heads_one: whether a single group has a
+    heading, too.
     """
     groups = data["group"] if "group" in data else pd.Series("", index=data.index)
-    if groups.nunique() < 2:
+    if groups.nunique() < 2 and not heads_one:
         return data.assign(y=np.arange(len(data), dtype=float)), []
     begins = groups != groups.shift()
     heights = np.arange(len(data)) + begins.cumsum()
@@ -67,32 +87,49 @@ def panels_of_rows(
     `data` has the columns label and y. below: the room under the last row, in steps of y. A step is `pitch` inches, and
     more where nothing is below and labels have several lines. label_lines: lines of a label at most; more are cut.
     """
+    layout = layout_of(data, pitch, below, label_lines)
+    figure = new_figure(AXIS_HEIGHT + layout.height + (0.2 if len(limits) > 1 else 0.0))
+    panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()
+    few = len(limits) > 1 or figure_width() < NARROW
+    for ax, view in zip(panels, limits, strict=True):
+        ax.set_xlim(view)
+        ax.locator_params(axis="x", nbins=3 if few else 5, steps=[1, 2, 2.5, 5, 10])
+        dress_rows(ax, layout)
+    if len(limits) > 1:
+        for ax, words in zip(panels, ("all", "zoom"), strict=True):
+            ax.set_title(words, size=SMALL, weight="normal", color=colour("soft"))
+    label_rows(panels[0], data, headings, layout)
+    figure.supxlabel(axis_label, size=SMALL)
+    return figure, panels
+
+
+def layout_of(
+    data: pd.DataFrame, pitch: float = PITCH, below: float = 0.0, label_lines: int = MAX_LINES
+) -> RowLayout:
+    """Returns how much room some rows take; the arguments are those of `panels_of_rows`."""
     width = round(LABEL * figure_width() / WIDTH)
     labels = [in_lines(label, width, label_lines) for label in data["label"]]
     num_lines = 1 + max(label.count("\n") for label in labels)
     if num_lines > 1 and not below:
         pitch = max(pitch, TALL_PITCH + (num_lines - 2) * LINE)
-    bottom = float(data["y"].max()) + below + 0.6
-    figure = new_figure(0.55 + pitch * (bottom + 0.6) + (0.2 if len(limits) > 1 else 0.0))
-    panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()
-    few = len(limits) > 1 or figure_width() < NARROW
-    for ax, view in zip(panels, limits, strict=True):
-        ax.set(xlim=view, ylim=(bottom, -0.6))
-        ax.locator_params(axis="x", nbins=3 if few else 5, steps=[1, 2, 2.5, 5, 10])
-        ax.spines["left"].set_visible(False)
-        ax.tick_params(axis="y", length=0)
-    if len(limits) > 1:
-        for ax, words in zip(panels, ("all", "zoom"), strict=True):
-            ax.set_title(words, size=SMALL, weight="normal", color=colour("soft"))
+    return RowLayout(labels, pitch, float(data["y"].max()) + below - TOP)
 
-    ticks = dict(zip(data["y"], labels, strict=True))
+
+def dress_rows(ax: Axes, layout: RowLayout) -> None:
+    """Gives a panel the limits of its rows, and takes away what an axis of rows does not need."""
+    ax.set_ylim(layout.bottom, TOP)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def label_rows(ax: Axes, data: pd.DataFrame, headings: Sequence[Heading], layout: RowLayout) -> None:
+    """Writes the labels of rows and their headings at the left of a panel; `data` has the column y."""
+    ticks = dict(zip(data["y"], layout.labels, strict=True))
     ticks |= {heading.y: heading.words for heading in headings}
-    panels[0].set_yticks(list(ticks), list(ticks.values()))
-    for tick, y in zip(panels[0].get_yticklabels(), ticks, strict=True):
+    ax.set_yticks(list(ticks), list(ticks.values()))
+    for tick, y in zip(ax.get_yticklabels(), ticks, strict=True):
         if y in {heading.y for heading in headings}:
             tick.set_fontweight("bold")
-    figure.supxlabel(axis_label, size=SMALL)
-    return figure, panels
 
 
 def draw_interval(

@@ -1,7 +1,9 @@
 """The figure of many studies' claims: which of them it shows, and what of each."""
 
+import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from made_conditions import GROWING, study_over
 from made_evidence import ACCURACY, claim
@@ -10,7 +12,7 @@ from matplotlib.collections import LineCollection
 from ablate.analysis.claims import judged_claims
 from ablate.analysis.runs import runs_of
 from ablate.core.metric import Metric
-from ablate.report.atlas.figure import condition_rows, figure_rows
+from ablate.report.atlas.figure import condition_rows, figure_panels
 from ablate.report.atlas.published import PublishedClaim, PublishedRun, PublishedStudy
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
@@ -36,24 +38,46 @@ def published(name, metric=ACCURACY, *, confirmed=True):
     return pairs
 
 
-def test_rows_are_grouped_by_verdict_with_how_many_are_shown():
-    rows = figure_rows([*published("01-share"), *published("02-loss", Metric("max"))])
-    assert [*rows["group"].value_counts(sort=False).items()] == [
-        ("refuted: 1 of 2", 1),
-        ("supported: 3 of 6", 3),
-    ]
-    assert rows["label"].str.startswith("01-share: ").all(), "the axis is one of shares"
+def rows_of(panels):
+    """The rows of all panels."""
+    return pd.concat([panel.rows for panel in panels], ignore_index=True)
+
+
+def test_claims_on_shares_have_a_panel_and_those_on_another_metric_have_one_below():
+    share, other = figure_panels([*published("02-loss", Metric("max")), *published("01-share")])
+    assert share.rows["label"].str.startswith("01-share: ").all()
+    assert other.rows["label"].str.startswith("02-loss: ").all()
+    assert (share.is_share, other.is_share) == (True, False)
+    assert "difference in score" in other.axis_label
+
+
+def test_claims_on_time_or_memory_stand_in_the_last_panel():
+    study, one = published("02-loss", Metric("max"))[0]
+    timed = replace(one, claim=replace(one.claim, metric="step_seconds"))
+    *_, last = figure_panels([(study, timed), (study, one), *published("01-share")])
+    assert [*last.rows["id"]] == [timed.id]
+    assert last.is_share, "a ratio less 1 spans a point and a multiple"
+
+
+def test_a_claim_without_a_number_is_in_no_panel():
+    study, one = published("01-share")[0]
+    assert figure_panels([(study, replace(one, row=replace(one.row, diff=math.nan)))]) == []
+
+
+def test_rows_of_a_panel_are_grouped_by_verdict_with_how_many_have_it():
+    (panel,) = figure_panels(published("01-share"))
+    assert [*panel.rows["group"].value_counts(sort=False).items()] == [("refuted: 1", 1), ("supported: 3", 3)]
 
 
 def test_a_row_says_its_study_and_its_claim_and_leaves_the_id_to_tables():
-    labels = {*figure_rows(published("01-share"))["label"]}
+    labels = {*rows_of(figure_panels(published("01-share")))["label"]}
     assert "01-share: a beats baseline on accuracy by 0.035" in labels
 
 
 def test_what_is_not_confirmed_has_no_mark_of_a_verdict():
-    rows = figure_rows(published("01-share", confirmed=False))
+    rows = rows_of(figure_panels(published("01-share", confirmed=False)))
     assert {*rows["verdict"]} == {EXPLORATORY}
-    assert {*rows["group"]} == {"not confirmed: 4 of 4"}
+    assert {*rows["group"]} == {"not confirmed: 4"}
 
 
 def test_a_condition_is_filled_where_the_claim_holds():
@@ -63,18 +87,22 @@ def test_a_condition_is_filled_where_the_claim_holds():
 
 @pytest.mark.slow
 def test_it_has_an_interval_a_tick_and_a_dot_a_condition_for_each_claim():
-    pairs = published("01-share")
-    rows = figure_rows(pairs)
+    pairs = [*published("01-share"), *published("02-loss", Metric("max"))]
+    panels = figure_panels(pairs)
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
-        figure = claims(rows, condition_rows(pairs), "difference in accuracy")
+        figure = claims(panels, condition_rows(pairs))
         assert_readable(figure)
-        (ax,) = figure.axes
-        assert len(intervals(ax)) == len(rows)
-        ticks = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
-        assert sum(len(drawn.get_segments()) for drawn in ticks) >= len(rows)
-        dots = [line for line in ax.lines if line.get_markersize() == 3.0 and line.get_marker() == "o"]
-        assert len(dots) == 3 * len(rows)
+        for ax, panel in zip(figure.axes, panels, strict=True):
+            assert len(intervals(ax)) == len(panel.rows)
+            ticks = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
+            assert sum(len(drawn.get_segments()) for drawn in ticks) >= len(panel.rows)
+            dots = [line for line in ax.lines if line.get_markersize() == 3.0 and line.get_marker() == "o"]
+            assert len(dots) == 3 * len(panel.rows)
 
 
-def test_claims_on_other_metrics_alone_have_no_figure():
-    assert figure_rows(published("02-loss", Metric("max"))).empty
+@pytest.mark.slow
+def test_a_panel_of_one_verdict_has_its_heading():
+    with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
+        pairs = published("01-share", confirmed=False)
+        (ax,) = claims(figure_panels(pairs), condition_rows(pairs)).axes
+        assert "not confirmed: 4" in [label.get_text() for label in ax.get_yticklabels()]
