@@ -62,13 +62,14 @@ def drive(
 ) -> dict[str, Record]:
     """Trains what the plan asks for until it asks no more, and returns the records of its cells by trial id.
 
-    Cells that are not `wanted` are looked up and never trained. A trial that several cells share is trained once, and
-    listeners hear of each cell. A record is in the store before any listener hears of it. An interrupted trial resumes
-    from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its earlier
-    reports need decisions too. `later`: the most trainings that follow this plan. A trial that began before the date
-    `not_before` gets that date: the clock of a node may be behind, or was set back. With `fail_fast` the first failed
-    trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend. While
-    no trial has another end, a failed trial of the variant that is trained first, which is the baseline, raises
+    Cells that are not `wanted` are looked up and never trained. A trial that several cells share is trained once, also
+    where the plan asks for them one after the other, and listeners hear of each cell. One that was pruned is trained
+    again when the plan asks again. A record is in the store before any listener hears of it. An interrupted trial
+    resumes from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its
+    earlier reports need decisions too. `later`: the most trainings that follow this plan. A trial that began before the
+    date `not_before` gets that date: the clock of a node may be behind, or was set back. With `fail_fast` the first
+    failed trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend. While no
+    trial has another end, a failed trial of the variant that is trained first, which is the baseline, raises
     `AblateError` where a pattern of its study has read nothing, and without `keep_going` `BaselineFailed`.
     """
     superseded_in(store.root)  # A damaged file is named before anything is trained.
@@ -150,9 +151,10 @@ class _Driver:
         self.not_before = not_before
         self.fail_fast = fail_fast
         self.keep_going = keep_going
-        # The variant of the trial that is trained first, and the trials that have been started.
+        # The variant of the trial that is trained first, the trials that were started, and those that have ended.
         self.first_variant: str | None = None
         self.started: set[str] = set()
+        self.trained: set[str] = set()
         self.records: dict[str, Record] = {}
         # Records of trials that are trained again: each counts until its trial has a new one.
         self.replaced: dict[str, Record] = {}
@@ -174,11 +176,14 @@ class _Driver:
         cells = batch.cells[trial_id]
         wanted = [cell.trial for cell in cells if self.wanted(cell)]
         trial = wanted[-1] if wanted else cells[0].trial
-        # A trial that the plan asks for again is trained again.
-        record = None if trial_id in self.records else self.store.load(trial)
+        is_trained = trial_id in self.trained
+        record = self.records.get(trial_id) or self.store.load(trial)
+        if trial_id in self.records and record is not None and record.status == "pruned":
+            record = None  # Who asks again has seen how far the trial came, and needs it to go on.
         is_finished = self.store.is_finished(record, pruned=trial.prunable)
         is_whole = is_finished and self.store.is_finished(record, trial.checkpoint, pruned=trial.prunable)
-        if record is not None and (not wanted or (is_whole and not self.fresh)):
+        counts = (is_whole and (is_trained or not self.fresh)) or (is_trained and not is_finished)
+        if record is not None and (not wanted or counts):
             self.records[trial_id] = record
             for cell in cells:
                 self.listen(CacheHit(cell, record))
@@ -216,6 +221,7 @@ class _Driver:
         self.store.save(record)
         record.weights = None  # in the store now, and large
         self.records[record.id] = record
+        self.trained.add(record.id)
         for cell in cells:
             self.listen(TrialStored(cell, record))
         if STOPS in record.environment:

@@ -73,6 +73,22 @@ def test_every_variant_is_trained_over_the_grid(run, folder, write):
     assert message("plan.cached") in plan_here(write(MADE))
 
 
+def test_a_runner_up_at_a_rate_of_the_grid_takes_the_training_of_the_grid(run, folder):
+    # As far from the best rate on either side, so that tuning cannot tell them apart.
+    rates = "[8e-3, 1.25e-2]"
+    tuned = (
+        f"{STUDY}stress: {{training.lr: [8e-3, 1.25e-2, 2e-2]}}\n"
+        f"tune: {{over: {{training.lr: {{choice: {rates}}}}}, sampler: grid}}\n"
+    )
+    run(tuned)
+    evidence = folder.evidence()
+    runner_ups = evidence.frames["rivals"]
+    assert len(runner_ups)
+    assert {*runner_ups["id"]} <= {*evidence.frames["stress"]["id"]}
+    # New notes make a new report.
+    assert run(tuned + "notes: A word more.\n")[0].trained == 0
+
+
 @pytest.mark.slow
 def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(
     run, ran, folder, tmp_path

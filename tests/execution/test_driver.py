@@ -10,7 +10,7 @@ from engines import ENGINES, SLOW_ON_RAY, TOY_REF, children, run, toy_cells
 from harness import content
 
 from ablate.core.events import BatchPlanned, CacheHit, FixedPlan, Plan, Progress, Saved, TrialStored
-from ablate.core.trial import Cell, Trial
+from ablate.core.trial import RUNNER_UP, Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
@@ -115,15 +115,44 @@ def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(
     assert records.keys() == {cell.id for cell in cells}
 
 
-def test_a_plan_sees_every_record_before_it_is_asked_again_and_may_ask_for_one_anew(tmp_path):
+def in_turn(cells, store, **options):
+    """Drives a plan that asks for one cell after the other; returns it, and what was heard."""
     heard = []
-    first, *_ = cells = toy_cells(tmp_path)[:3]
-    plan = InTurn([*cells, first])
-    drive(plan, Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append, later=4)
-    assert plan.seen == [0, 1, 2, 3, 3]
+    plan = InTurn(cells)
+    drive(plan, Supervised(InProcess(TOY_REF)), store, heard.append, **options)
+    return plan, heard
+
+
+def test_a_plan_sees_every_record_before_it_is_asked_again(tmp_path):
+    cells = toy_cells(tmp_path)[:3]
+    plan, heard = in_turn(cells, Store(tmp_path), later=4)
+    assert plan.seen == [0, 1, 2, 3]
     asked = [event for event in heard if isinstance(event, BatchPlanned)]
-    assert [(event.to_train, event.left) for event in asked] == [(1, 7), (1, 6), (1, 5), (1, 4)]
-    assert cells_of(TrialStored, heard) == [*cells, first]
+    assert [(event.to_train, event.left) for event in asked] == [(1, 6), (1, 5), (1, 4)]
+    assert cells_of(TrialStored, heard) == cells
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_trial_that_a_plan_asks_for_twice_is_trained_once(tmp_path, fresh):
+    first, second, *_ = toy_cells(tmp_path)
+    twin = replace(first, role=RUNNER_UP, name="twin")
+    _, heard = in_turn([first, second, twin], Store(tmp_path), fresh=fresh)
+    assert cells_of(TrialStored, heard) == [first, second]
+    assert cells_of(CacheHit, heard) == [twin]
+
+
+def test_a_trial_that_failed_is_not_trained_again_by_the_same_run(tmp_path):
+    first, *_ = [cell for cell in toy_cells(tmp_path, "training.fault=raise") if cell.seed == 0]
+    _, heard = in_turn([first, replace(first, name="twin")], Store(tmp_path))
+    assert cells_of(TrialStored, heard) == [first]
+    assert cells_of(CacheHit, heard) == [replace(first, name="twin")]
+
+
+def test_a_trial_of_which_a_later_cell_keeps_weights_is_trained_for_them(tmp_path):
+    first, *_ = toy_cells(tmp_path)
+    keeping = replace(first, trial=replace(first.trial, checkpoint="final"), name="keeping")
+    _, heard = in_turn([first, keeping], Store(tmp_path))
+    assert cells_of(TrialStored, heard) == [first, keeping]
 
 
 CONFIG = {
