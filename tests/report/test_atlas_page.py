@@ -325,7 +325,7 @@ def test_the_page_is_written_again_over_its_own(tmp_path):
     first = write_atlas(tmp_path, "# Atlas").read_bytes()
     assert write_atlas(tmp_path, "# Atlas").read_bytes() == first
     names = {path.name for path in tmp_path.glob("*.*")}
-    assert names == {PAGE_FILE, REGISTRY}, "no claim is about a share of 1"
+    assert names == {PAGE_FILE, PICTURE, REGISTRY}
 
 
 @pytest.mark.parametrize(

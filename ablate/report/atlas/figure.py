@@ -3,77 +3,92 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Literal, assert_never, get_args
 
 import pandas as pd
 
 from ablate.core.derived import DERIVED
-from ablate.core.facts import Claim, StudyFacts
-from ablate.core.metric import Metric, plain
+from ablate.core.facts import StudyFacts
+from ablate.core.metric import Direction, Metric, plain
 from ablate.core.short_names import short_claim
-from ablate.report.atlas.published import DECIDED_ONCE, PublishedClaim, PublishedStudy
+from ablate.core.spelling import spelled
+from ablate.report.atlas.published import DECIDED_ONCE, ClaimsOfStudies, PublishedClaim, PublishedStudy
 from ablate.report.figures.atlas import Panel
 from ablate.report.figures.theme import EXPLORATORY
-from ablate.report.tables.directions import is_share
+from ablate.report.tables.directions import direction_of, is_share, own_direction
 from ablate.report.words import difference, message, text
 
 ORDER = ("refuted", "supported", *DECIDED_ONCE, "inconclusive")
 """Verdicts in the order of the page: what contradicts the field comes first."""
-ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
+
+Kind = Literal["share", "metric", "measured"]
+"""A share of 1, such as accuracy; another metric; time or memory. In the order of the panels."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of the differences of a panel."""
+
+    kind: Kind
+    metric: str
+    """Of the kind `metric` the metric without its slice, else empty."""
+    direction: Direction
+    """Whether a difference above 0 is better (`max`) or worse (`min`)."""
 
 
 def figure_panels(claims: ClaimsOfStudies) -> list[Panel]:
-    """Returns what `figures.atlas` draws: a panel for each unit, shares first, time and memory last.
+    """Returns what `figures.atlas` draws: a panel for each unit, in the order of `Kind`, those with most claims first.
 
-    Within a panel claims are grouped by their verdicts. One without a number is in none.
+    Within a panel claims are grouped by their verdicts. A claim without a number is in no panel.
     """
     by_unit: dict[Unit, list[tuple[PublishedStudy, PublishedClaim]]] = {}
     for study, claim in claims:
         if not math.isnan(claim.row.diff):
             by_unit.setdefault(_unit(study.facts, claim), []).append((study, claim))
-    units = sorted(by_unit, key=lambda unit: (unit.place, -len(by_unit[unit])))
-    return [Panel(_rows(by_unit[unit]), unit.axis_label, unit.is_share) for unit in units]
+    kinds = get_args(Kind)
+    units = sorted(by_unit, key=lambda unit: (kinds.index(unit.kind), -len(by_unit[unit])))
+    return [_panel(unit, by_unit[unit]) for unit in units]
 
 
-def _rows(claims: ClaimsOfStudies) -> pd.DataFrame:
-    """Returns a row for each claim, grouped by their verdicts, with how many have each."""
+def _panel(unit: Unit, claims: ClaimsOfStudies) -> Panel:
+    """Returns the panel of the claims of a unit, with how many have each verdict."""
     rows = []
     for verdict in ORDER:
         of_verdict = [pair for pair in claims if pair[1].verdict == verdict]
         group = f"{verdict}: {len(of_verdict)}"
-        rows += [_figure_row(study, claim) | {"group": group} for study, claim in of_verdict]
-    return pd.DataFrame(rows)
+        rows += [_figure_row(study, claim, unit) | {"group": group} for study, claim in of_verdict]
+    return Panel(pd.DataFrame(rows), _axis_label(unit, claims), is_log=unit.kind != "metric")
 
 
-@dataclass(frozen=True)
-class Unit:
-    """What the differences of a panel are in."""
-
-    place: int
-    """0 of shares of 1, 1 of a metric of its own, 2 of times and memory."""
-    axis_label: str
-
-    @property
-    def is_share(self) -> bool:
-        """True of shares: of 1, or of the time or memory of the first side."""
-        return self.place != 1
+def _axis_label(unit: Unit, claims: ClaimsOfStudies) -> str:
+    """Returns the label of the axis of a panel: what is compared, and on which side it is better."""
+    match unit.kind:
+        case "measured":
+            return message("atlas.axis_measured")
+        case "share":
+            names = dict.fromkeys(spelled(plain(claim.claim.metric)) for _, claim in claims)
+            return message("atlas.axis", [*names], unit.direction)
+        case "metric":
+            return message("atlas.axis", [spelled(unit.metric)], unit.direction)
+        case _:
+            assert_never(unit.kind)
 
 
 def _unit(facts: StudyFacts, claim: PublishedClaim) -> Unit:
-    """Returns the unit of the metric of a claim."""
-    if claim.is_measured:
-        return Unit(2, message("atlas.axis_measured"))
-    metric = _metric(facts, claim)
-    if metric is not None and is_share(metric):
-        return Unit(0, message("atlas.axis_share"))
-    return Unit(1, message("atlas.axis_metric", claim.claim.metric))
-
-
-def _metric(facts: StudyFacts, claim: PublishedClaim) -> Metric | None:
-    """Returns the metric of a claim; None of one that nobody declares."""
+    """Returns the unit of the difference that a claim is about."""
     name = claim.claim.metric
+    direction = direction_of(facts, claim.row.task, name)
+    if claim.is_measured:
+        return Unit("measured", "", direction)
+    metric = _metric(facts, name)
+    if metric is not None and is_share(metric):
+        return Unit("share", "", direction)
+    return Unit("metric", plain(name), direction)
+
+
+def _metric(facts: StudyFacts, name: str) -> Metric | None:
+    """Returns a metric that the study derives or its tasks evaluate; None of any other."""
     if name in DERIVED:
         return DERIVED[name].metric
     for task in facts.tasks:
@@ -82,40 +97,49 @@ def _metric(facts: StudyFacts, claim: PublishedClaim) -> Metric | None:
     return None
 
 
-def _figure_row(study: PublishedStudy, claim: PublishedClaim) -> dict[str, object]:
+def _figure_row(study: PublishedStudy, claim: PublishedClaim, unit: Unit) -> dict[str, object]:
     """Returns the row of a claim: in words, its verdict, its difference with its interval, and what it must exceed."""
-    row = claim.row
-    words = text(short_claim(row.claim, study.facts))
+    row = own_direction(vars(claim.row), unit.direction)
+    words = text(short_claim(claim.row.claim, study.facts))
     return {
         "id": claim.id,
         "label": message("atlas.label", study.facts.study, words),
         "placebo": False,
         "verdict": EXPLORATORY if claim.verdict in DECIDED_ONCE else claim.verdict,
-        "value": row.diff,
-        "low": row.ci_low,
-        "high": row.ci_high,
-        "told": difference(row.diff, row.ci_low, row.ci_high).partition(" ")[0],
-        "margins": _margins(claim.claim),
+        "value": row["diff"],
+        "low": row["ci_low"],
+        "high": row["ci_high"],
+        "told": difference(row["diff"], row["ci_low"], row["ci_high"]).partition(" ")[0],
+        "margins": _margins(claim, unit),
     }
 
 
 def condition_rows(claims: ClaimsOfStudies) -> pd.DataFrame:
     """Returns a row for each condition of each claim: its id, its difference, and whether it is supported there."""
     rows = []
-    for _, claim in claims:
+    for study, claim in claims:
+        direction = _unit(study.facts, claim).direction
         for row in claim.in_conditions:
-            rows.append({"id": claim.id, "value": row.diff, "holds": row.verdict == "supported"})
+            value = own_direction(vars(row), direction)["diff"]
+            rows.append({"id": claim.id, "value": value, "holds": row.verdict == "supported"})
     return pd.DataFrame(rows, columns=["id", "value", "holds"])
 
 
-def _margins(claim: Claim) -> list[float]:
-    """Returns what the interval of a claim must lie above, or between."""
-    match claim.kind:
+def _margins(claim: PublishedClaim, unit: Unit) -> list[float]:
+    """Returns what the interval of a claim must exceed, or lie within.
+
+    Times and memory are judged by the logarithm of their ratio: half as much is as far as twice as much.
+    """
+    by = claim.claim.by
+    within = by / (1 + by) if unit.kind == "measured" else by
+    margins: list[float]
+    match claim.claim.kind:
         case "beats" | "interaction" | "gains":
-            return [claim.by]
+            margins = [by]
         case "matches":
-            return [-claim.by, claim.by]
+            margins = [-within, by]
         case "does_not_lose":
-            return [-claim.by]
+            margins = [-within]
         case _:
-            assert_never(claim.kind)
+            assert_never(claim.claim.kind)
+    return margins if unit.direction == "max" else [-margin for margin in margins]

@@ -13,9 +13,10 @@ from ablate.analysis.replication import RepeatedVerdict, replication_statistics
 from ablate.base.errors import AblateError
 from ablate.base.files import destination, write_whole
 from ablate.report.atlas.by_construction import Constructed, read_constructed
-from ablate.report.atlas.figure import ORDER, ClaimsOfStudies, condition_rows, figure_panels
+from ablate.report.atlas.figure import ORDER, condition_rows, figure_panels
 from ablate.report.atlas.published import (
     DECIDED_ONCE,
+    ClaimsOfStudies,
     PublishedClaim,
     PublishedRun,
     PublishedStudy,
@@ -245,6 +246,7 @@ def _page(
         picture=PICTURE if panels else "",
         num_shown=sum(len(panel.rows) for panel in panels),
         num_claims=len(claims.on_cards),
+        has_log=any(panel.is_log for panel in panels),
         linear=LINEAR,
         cards=cards_of(claims.on_cards),
         constructed=constructed_table(constructed) if constructed else None,

@@ -120,6 +120,10 @@ class PublishedStudy:
         return any(one.repeats and (one.is_difference or one.is_equivalence) for one in self.repeated)
 
 
+ClaimsOfStudies = Sequence[tuple[PublishedStudy, PublishedClaim]]
+"""Claims, each with the study that makes it."""
+
+
 def published_studies(results: Path) -> list[PublishedStudy]:
     """Returns the studies in a folder of reports that make claims, by name."""
     studies = []

@@ -11,7 +11,7 @@ from ablate.core.facts import StudyFacts
 from ablate.core.reason import Reason
 from ablate.core.short_names import short_claim, short_names
 from ablate.report.atlas.by_construction import Constructed
-from ablate.report.atlas.published import NOT_CONFIRMED, PublishedClaim, PublishedStudy
+from ablate.report.atlas.published import NOT_CONFIRMED, ClaimsOfStudies, PublishedClaim, PublishedStudy
 from ablate.report.sentences.improving_words import improving_column
 from ablate.report.sentences.levels import level_of, levels_in_words
 from ablate.report.sentences.reason_words import because
@@ -169,7 +169,7 @@ def is_out_of_reach(claim: PublishedClaim) -> bool:
     return reason.code == "open" and needed > BEYOND * claim.row.n
 
 
-def out_of_reach_table(claims: Sequence[tuple[PublishedStudy, PublishedClaim]]) -> Table:
+def out_of_reach_table(claims: ClaimsOfStudies) -> Table:
     """Returns the claims that are out of reach, with the seeds that they have and what they would take."""
     columns = [
         Column("id", "Id"),

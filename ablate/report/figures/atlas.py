@@ -19,12 +19,15 @@ from ablate.report.figures.rows import (
     layout_of,
     placed,
 )
-from ablate.report.figures.scales import Limits, padded
+from ablate.report.figures.scales import padded
 from ablate.report.figures.theme import SMALL, colour, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
 
 TICK = 0.28
 """Half the height of the tick of what is claimed, in rows."""
@@ -33,9 +36,11 @@ BELOW = 0.32
 CLAIM_LINES = 4
 """Lines at most of a claim with the name of its study."""
 LINEAR = 0.02
-"""Up to this difference, the most common margin, an axis of shares is linear."""
-TICKS = (0.02, 0.1, 0.5, 2.0, 10.0)
-"""The values at an axis of shares, on either side of 0."""
+"""Up to this difference, the most common margin, a logarithmic axis is linear."""
+TICKS = (0.02, 0.1, 0.5, 2.0, 10.0, 50.0, 200.0, 1000.0)
+"""The values at a logarithmic axis, on either side of 0."""
+FEW = 5 * LINEAR
+"""The reach of an axis from which on it is logarithmic; a shorter one has ticks of its own."""
 DOT = 3.0
 """Points: the diameter of a condition."""
 
@@ -45,10 +50,10 @@ class Panel:
     """The claims on metrics of one unit."""
 
     rows: pd.DataFrame
-    """What `forest` takes, with the columns id and margins: a list of what the interval must lie above, or between."""
+    """The columns of `forest`, id, and margins: a list of what the interval of the claim must exceed or lie within."""
     axis_label: str
-    is_share: bool
-    """True of differences in a share, which span a point and a multiple: their axis is logarithmic beyond `LINEAR`."""
+    is_log: bool
+    """True of differences that span a point and a multiple: their axis is logarithmic beyond `LINEAR`."""
 
 
 def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
@@ -64,9 +69,7 @@ def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
         len(panels), 1, squeeze=False, height_ratios=[layout.height for layout in layouts]
     )[:, 0].tolist()
     for ax, panel, (rows, headings), layout in zip(axes, panels, all_rows, layouts, strict=True):
-        ax.set_xlim(_limits(rows, conditions))
-        if panel.is_share:
-            _spread_small_differences(ax)
+        _scale(ax, _values(rows, conditions), is_log=panel.is_log)
         dress_rows(ax, layout)
         label_rows(ax, rows, headings, layout)
         ax.set_xlabel(panel.axis_label, size=SMALL)
@@ -74,22 +77,31 @@ def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
     return figure
 
 
-def _limits(rows: pd.DataFrame, conditions: pd.DataFrame) -> Limits:
-    """Returns limits that show 0, every interval, what it must exceed or lie within, and every condition."""
+def _values(rows: pd.DataFrame, conditions: pd.DataFrame) -> FloatArray:
+    """Returns all that the axis of a panel must show: 0, every interval, what it must exceed, and every condition.
+
+    What is infinite is left out: the interval ends in an arrow.
+    """
     ends = [rows[["value", "low", "high"]], rows["margins"].explode()]
     of_rows = conditions.loc[conditions["id"].isin(rows["id"]), "value"]
-    values = np.concatenate([np.ravel(numbers).astype(float) for numbers in (*ends, of_rows)])
-    return padded(min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values))))
+    values = np.concatenate([[0.0], *(np.ravel(numbers).astype(float) for numbers in (*ends, of_rows))])
+    return values[np.isfinite(values)]
 
 
-def _spread_small_differences(ax: Axes) -> None:
-    """Gives an axis a scale that is linear up to `LINEAR` and logarithmic beyond, with ticks at `TICKS` alone."""
-    left, right = ax.get_xlim()
-    ticks = [*(-tick for tick in reversed(TICKS)), 0.0, *TICKS]
-    within = [tick for tick in ticks if left <= tick <= right]
-    ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.0)
-    ax.set_xticks(within, [exact(tick) for tick in within])
-    ax.minorticks_off()
+def _scale(ax: Axes, values: FloatArray, *, is_log: bool) -> None:
+    """Gives an axis its scale and limits around some values, with ticks at `TICKS` alone where it is logarithmic."""
+    is_log = is_log and np.abs(values).max() >= FEW
+    if is_log:
+        ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.0)
+    scale = ax.xaxis.get_transform()
+    low, high = padded(*scale.transform([values.min(), values.max()]))
+    left, right = scale.inverted().transform([low, high])
+    ax.set_xlim(left, right)
+    if is_log:
+        ticks = [*(-tick for tick in reversed(TICKS)), 0.0, *TICKS]
+        within = [tick for tick in ticks if values.min() <= tick <= values.max()]
+        ax.set_xticks(within, [exact(tick) for tick in within])
+        ax.minorticks_off()
 
 
 def _draw_claims(ax: Axes, rows: pd.DataFrame, conditions: pd.DataFrame) -> None:

@@ -80,14 +80,12 @@ def panels_of_rows(
     axis_label: str,
     pitch: float = PITCH,
     below: float = 0.0,
-    label_lines: int = MAX_LINES,
 ) -> tuple[Figure, list[Axes]]:
     """Returns a figure with a panel for each of the `limits` of the same rows: of all and, if two, of a closer look.
 
-    `data` has the columns label and y. below: the room under the last row, in steps of y. A step is `pitch` inches, and
-    more where nothing is below and labels have several lines. label_lines: lines of a label at most; more are cut.
+    `data` has the columns label and y. pitch, below: as in `layout_of`.
     """
-    layout = layout_of(data, pitch, below, label_lines)
+    layout = layout_of(data, pitch, below)
     figure = new_figure(AXIS_HEIGHT + layout.height + (0.2 if len(limits) > 1 else 0.0))
     panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()
     few = len(limits) > 1 or figure_width() < NARROW
@@ -104,9 +102,13 @@ def panels_of_rows(
 
 
 def layout_of(
-    data: pd.DataFrame, pitch: float = PITCH, below: float = 0.0, label_lines: int = MAX_LINES
+    data: pd.DataFrame, pitch: float = PITCH, below: float = 0.0, *, label_lines: int = MAX_LINES
 ) -> RowLayout:
-    """Returns how much room some rows take; the arguments are those of `panels_of_rows`."""
+    """Returns how much room some rows take, with their labels in lines; `data` has the columns label and y.
+
+    below: the room under the last row, in steps of y. A step is `pitch` inches, and more where nothing is below and
+    labels have several lines. label_lines: lines of a label at most; more are cut.
+    """
     width = round(LABEL * figure_width() / WIDTH)
     labels = [in_lines(label, width, label_lines) for label in data["label"]]
     num_lines = 1 + max(label.count("\n") for label in labels)

@@ -17,7 +17,7 @@ from ablate.report.atlas.published import PublishedClaim, PublishedRun, Publishe
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
 from ablate.report.summary import Spent
-from figures.looks import assert_readable, intervals
+from figures.looks import arrows, assert_readable, intervals
 
 KINDS = [claim("beats"), claim("beats", by=0.035), claim("matches", by=0.2), claim("does_not_lose", by=0.01)]
 
@@ -47,7 +47,7 @@ def test_claims_on_shares_have_a_panel_and_those_on_another_metric_have_one_belo
     share, other = figure_panels([*published("02-loss", Metric("max")), *published("01-share")])
     assert share.rows["label"].str.startswith("01-share: ").all()
     assert other.rows["label"].str.startswith("02-loss: ").all()
-    assert (share.is_share, other.is_share) == (True, False)
+    assert (share.is_log, other.is_log) == (True, False)
     assert "difference in score" in other.axis_label
 
 
@@ -56,7 +56,55 @@ def test_claims_on_time_or_memory_stand_in_the_last_panel():
     timed = replace(one, claim=replace(one.claim, metric="step_seconds"))
     *_, last = figure_panels([(study, timed), (study, one), *published("01-share")])
     assert [*last.rows["id"]] == [timed.id]
-    assert last.is_share, "a ratio less 1 spans a point and a multiple"
+    assert last.is_log, "a ratio less 1 spans a point and a multiple"
+
+
+def test_where_less_is_better_a_figure_has_the_signs_of_the_cards():
+    oriented = published("02-loss", Metric("max"))
+    turned = published("02-loss", Metric("min"))
+    for pairs, side in ((oriented, "right"), (turned, "left")):
+        (panel,) = figure_panels(pairs)
+        assert f"{side} is better" in panel.axis_label
+        for (_, one), (_, row) in zip(
+            sorted(pairs, key=lambda pair: pair[1].id), panel.rows.sort_values("id").iterrows(), strict=True
+        ):
+            sign = 1 if side == "right" else -1
+            assert row["value"] == sign * one.row.diff
+            assert row["low"] == (one.row.ci_low if sign == 1 else -one.row.ci_high)
+            by = one.claim.by
+            ticks = {"beats": [by], "matches": [-by, by], "does_not_lose": [-by]}[one.claim.kind]
+            assert sorted(row["margins"]) == sorted(sign * tick for tick in ticks)
+        dots = condition_rows(pairs).groupby("id")["value"].first()
+        assert dots["02-loss.1"] == sign * pairs[0][1].in_conditions[0].diff
+
+
+def test_the_ticks_of_a_likeness_in_time_are_as_far_from_0_as_ratios_are_judged():
+    study, one = published("02-loss", Metric("max"))[2]
+    assert one.claim.kind == "matches"
+    timed = replace(one, claim=replace(one.claim, metric="step_seconds", by=1.0))
+    (panel,) = figure_panels([(study, timed)])
+    assert panel.rows["margins"].item() == [-0.5, 1.0]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.02, 1.0, 300.0])
+def test_an_axis_has_ticks_at_any_scale_and_shows_every_value(scale):
+    study, one = published("02-loss", Metric("max"))[0]
+    row = replace(one.row, diff=0.8 * scale, ci_low=-0.5 * scale, ci_high=scale)
+    timed = replace(one, claim=replace(one.claim, metric="step_seconds"), row=row, in_conditions=[])
+    with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
+        (ax,) = claims(figure_panels([(study, timed)]), condition_rows([])).axes
+        left, right = ax.get_xlim()
+        assert left < -0.5 * scale
+        assert right > scale
+        assert len([tick for tick in ax.get_xticks() if left <= tick <= right]) >= 3
+
+
+def test_an_infinite_interval_ends_in_an_arrow():
+    study, one = published("01-share")[0]
+    endless = replace(one, row=replace(one.row, ci_high=math.inf))
+    with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
+        (ax,) = claims(figure_panels([(study, endless)]), condition_rows([])).axes
+        assert {side for side, _ in arrows(ax)} == {"right"}
 
 
 def test_a_claim_without_a_number_is_in_no_panel():
