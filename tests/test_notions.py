@@ -97,13 +97,14 @@ def keys() -> Iterator[str]:
 
 
 def figures() -> Iterator[str]:
-    """Yields the modules with a function from a frame, `data`, to a figure."""
+    """Yields the modules with a function from frames, `data` or in `panels`, to a figure."""
     (folder,) = ablate.report.figures.__path__
     for path in sorted(Path(folder).glob("[a-z]*.py")):
         module = importlib.import_module(f"ablate.report.figures.{path.stem}")
         for _, function in inspect.getmembers(module, inspect.isfunction):
             arguments = inspect.signature(function)
-            draws = arguments.return_annotation == "Figure" and "data" in arguments.parameters
+            takes_frames = {"data", "panels"} & {*arguments.parameters}
+            draws = arguments.return_annotation == "Figure" and takes_frames
             if draws and function.__module__ == module.__name__:
                 yield path.stem
 

@@ -100,7 +100,7 @@ def summary_picture(report_data: ReportData) -> Picture | None:
     ends = ["value", "low", "high"]
     rows[ends] *= scale
     dots["difference"] *= scale
-    label = message("figures.summary_axis", facts.metric, unit, better_side(metric))
+    label = message("figures.summary_axis", facts.metric, unit, better_side(metric.direction))
     margin = None if facts.margin is None else facts.margin * scale
     options = (dots, title(report_data), label, footer(report_data, task), margin)
     alt = message("figures.summary_alt", facts.metric, len(rows))

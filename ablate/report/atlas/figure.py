@@ -16,7 +16,7 @@ from ablate.core.spelling import spelled
 from ablate.report.atlas.published import DECIDED_ONCE, ClaimsOfStudies, PublishedClaim, PublishedStudy
 from ablate.report.figures.atlas import Panel
 from ablate.report.figures.theme import EXPLORATORY
-from ablate.report.tables.directions import direction_of, is_share, own_direction
+from ablate.report.tables.directions import better_side, direction_of, is_share, own_direction
 from ablate.report.words import difference, message, text
 
 ORDER = ("refuted", "supported", *DECIDED_ONCE, "inconclusive")
@@ -68,9 +68,9 @@ def _axis_label(unit: Unit, claims: ClaimsOfStudies) -> str:
             return message("atlas.axis_measured")
         case "share":
             names = dict.fromkeys(spelled(plain(claim.claim.metric)) for _, claim in claims)
-            return message("atlas.axis", [*names], unit.direction)
+            return message("atlas.axis", [*names], better_side(unit.direction))
         case "metric":
-            return message("atlas.axis", [spelled(unit.metric)], unit.direction)
+            return message("atlas.axis", [spelled(unit.metric)], better_side(unit.direction))
         case _:
             assert_never(unit.kind)
 

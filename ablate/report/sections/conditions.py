@@ -160,7 +160,13 @@ def _caption(
     """Returns the caption: what the marks of the figure mean, and what it leaves out."""
     code = "conditions.figure_every" if facts.over.form == "every" else "conditions.figure_mean"
     sentences = [
-        message(code, facts.metric, compared_with(facts), level_of(rows), better_side(primary_metric(facts)))
+        message(
+            code,
+            facts.metric,
+            compared_with(facts),
+            level_of(rows),
+            better_side(primary_metric(facts).direction),
+        )
     ]
     if has_lines(shown, conditions):
         sentences.append(message("conditions.figure_intervals"))

@@ -74,11 +74,11 @@ def _forest_caption(rows: pd.DataFrame, facts: StudyFacts, metric: Metric) -> st
     """Returns what the points, bands and panels of a forest plot are."""
     if (rows["group"] == MAIN_EFFECTS).any():
         groups = [_group_in_words(group, found) for group, found in rows.groupby("group", sort=False)]
-        sentences = [message("figures.crossed_forest", facts.metric, groups, better_side(metric))]
+        sentences = [message("figures.crossed_forest", facts.metric, groups, better_side(metric.direction))]
     else:
         code = replication_words(facts.replication).forest
         level = _level_of_shown(rows)
-        sentences = [message(code, facts.metric, compared_with(facts), level, better_side(metric))]
+        sentences = [message(code, facts.metric, compared_with(facts), level, better_side(metric.direction))]
     if facts.margin:
         sentences.append(message("figures.margin", facts.margin))
     if rows["placebo"].any():

@@ -42,14 +42,14 @@ def better_word(direction: str) -> str:
     return "less" if direction == "min" else "more"
 
 
-def better_side(metric: Metric) -> str:
-    """Returns the side of an axis on which a difference is better, in the metric's own direction."""
-    return "right" if metric.direction == "max" else "left"
+def better_side(direction: Direction) -> str:
+    """Returns the side of an axis on which a difference in a metric of this direction is better."""
+    return "right" if direction == "max" else "left"
 
 
 def difference_label(name: str, metric: Metric) -> str:
     """Returns the label of an axis of differences in a metric, in its own direction."""
-    return f"difference in {spelled(name)}, {better_side(metric)} is better"
+    return f"difference in {spelled(name)}, {better_side(metric.direction)} is better"
 
 
 def less_is_better(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
