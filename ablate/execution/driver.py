@@ -160,7 +160,7 @@ class _Driver:
         self.replaced: dict[str, Record] = {}
 
     def look_up(self, cells: Sequence[Cell]) -> _Batch:
-        """Takes the records that the store has, and returns what is left to train."""
+        """Keeps the records that the store has of some cells, and returns the cells with the trials to train."""
         by_trial: dict[str, list[Cell]] = {}
         for cell in cells:
             by_trial.setdefault(cell.id, []).append(cell)
@@ -172,7 +172,11 @@ class _Driver:
         return batch
 
     def _look_up_trial(self, trial_id: str, batch: _Batch) -> None:
-        """Takes the record of a trial, or adds the trial to those that the batch trains."""
+        """Keeps the record of a trial, and tells listeners of its cells; or adds the trial to those of the batch.
+
+        A trial is trained where a cell of it is wanted, and its record is missing, is not finished or lacks weights
+        that are to be kept, or with `fresh`; once in a run, but for weights and for what was pruned.
+        """
         cells = batch.cells[trial_id]
         wanted = [cell.trial for cell in cells if self.wanted(cell)]
         trial = wanted[-1] if wanted else cells[0].trial

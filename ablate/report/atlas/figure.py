@@ -38,9 +38,9 @@ class Unit:
 
 
 def figure_panels(claims: ClaimsOfStudies) -> list[Panel]:
-    """Returns what `figures.atlas` draws: a panel for each unit, in the order of `Kind`, those with most claims first.
+    """Returns the panels that `figures.atlas` draws, one a unit.
 
-    Within a panel claims are grouped by their verdicts. A claim without a number is in no panel.
+    They are in the order of `Kind`; of a kind, those with most claims come first. Within a panel claims are grouped by their verdicts. A claim without a number is in no panel.
     """
     by_unit: dict[Unit, list[tuple[PublishedStudy, PublishedClaim]]] = {}
     for study, claim in claims:
@@ -98,7 +98,11 @@ def _metric(facts: StudyFacts, name: str) -> Metric | None:
 
 
 def _figure_row(study: PublishedStudy, claim: PublishedClaim, unit: Unit) -> dict[str, object]:
-    """Returns the row of a claim: in words, its verdict, its difference with its interval, and what it must exceed."""
+    """Returns the row of a claim for `Panel.rows`, without its group; numbers are in the metric's own direction.
+
+    `verdict` picks the mark: what fresh seeds did not confirm, or did not repeat, is drawn as exploratory. `told` is
+    the difference alone, in words.
+    """
     row = own_direction(vars(claim.row), unit.direction)
     words = text(short_claim(claim.row.claim, study.facts))
     return {
@@ -115,7 +119,10 @@ def _figure_row(study: PublishedStudy, claim: PublishedClaim, unit: Unit) -> dic
 
 
 def condition_rows(claims: ClaimsOfStudies) -> pd.DataFrame:
-    """Returns a row for each condition of each claim: its id, its difference, and whether it is supported there."""
+    """Returns a row for each condition that a claim is judged in, and one for a claim that is judged in one place.
+
+    It has the id of the claim, the difference there, in the metric's own direction, and whether the claim holds there.
+    """
     rows = []
     for study, claim in claims:
         direction = _unit(study.facts, claim).direction
@@ -126,9 +133,10 @@ def condition_rows(claims: ClaimsOfStudies) -> pd.DataFrame:
 
 
 def _margins(claim: PublishedClaim, unit: Unit) -> list[float]:
-    """Returns what the interval of a claim must exceed, or lie within.
+    """Returns where the margins of a claim lie: one that its interval must lie beyond, or two that it must lie between.
 
-    Times and memory are judged by the logarithm of their ratio: half as much is as far as twice as much.
+    They are in the metric's own direction: where less is better, signs are turned. Those of time and memory are ratios
+    less 1, so that the opposite of `by` is −by / (1 + by): half as much is as far as twice as much.
     """
     by = claim.claim.by
     within = by / (1 + by) if unit.kind == "measured" else by

@@ -50,17 +50,17 @@ class Panel:
     """The claims on metrics of one unit."""
 
     rows: pd.DataFrame
-    """The columns of `forest`, id, and margins: a list of what the interval of the claim must exceed or lie within."""
+    """The columns of `forest`, id, and margins: a list of what the interval of the claim must lie beyond or between."""
     axis_label: str
     is_log: bool
     """True of differences that span a point and a multiple: their axis is logarithmic beyond `LINEAR`."""
 
 
 def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
-    """Draws the difference that each claim is about with its interval, and a dot for each of several conditions.
+    """Draws a panel for each unit, one below another: a row a claim, with its difference, its interval and its margins.
 
-    One panel stands below another. `conditions` has a row a claim and condition: id, value and holds, whether the claim
-    is supported there.
+    Below the interval a claim with two conditions or more has a dot for each, filled where it holds. `conditions` has a
+    row a claim and condition: id (that of the claim), value, and holds: whether the claim is supported there.
     """
     all_rows = [placed(panel.rows, heads_one=True) for panel in panels]
     layouts = [layout_of(rows, label_lines=CLAIM_LINES) for rows, _ in all_rows]
@@ -78,9 +78,9 @@ def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
 
 
 def _values(rows: pd.DataFrame, conditions: pd.DataFrame) -> FloatArray:
-    """Returns all that the axis of a panel must show: 0, every interval, what it must exceed, and every condition.
+    """Returns the finite numbers that the axis of a panel must show: 0, and those of its claims and their conditions.
 
-    What is infinite is left out: the interval ends in an arrow.
+    These are differences, the ends of their intervals, and margins. An interval with an infinite end ends in an arrow.
     """
     ends = [rows[["value", "low", "high"]], rows["margins"].explode()]
     of_rows = conditions.loc[conditions["id"].isin(rows["id"]), "value"]
@@ -89,7 +89,11 @@ def _values(rows: pd.DataFrame, conditions: pd.DataFrame) -> FloatArray:
 
 
 def _scale(ax: Axes, values: FloatArray, *, is_log: bool) -> None:
-    """Gives an axis its scale and limits around some values, with ticks at `TICKS` alone where it is logarithmic."""
+    """Gives the x axis limits around all values.
+
+    With is_log, and where a value is `FEW` or more from 0, it is logarithmic on both sides of 0, and linear up to
+    `LINEAR`; its ticks are 0 and ± `TICKS`.
+    """
     is_log = is_log and np.abs(values).max() >= FEW
     if is_log:
         ax.set_xscale("symlog", linthresh=LINEAR, linscale=1.0)
@@ -105,7 +109,7 @@ def _scale(ax: Axes, values: FloatArray, *, is_log: bool) -> None:
 
 
 def _draw_claims(ax: Axes, rows: pd.DataFrame, conditions: pd.DataFrame) -> None:
-    """Draws the intervals of some claims, the ticks of what they claim, and the dots of their conditions."""
+    """Draws the intervals of some claims, their margins as short upright lines, and the dots of their conditions."""
     draw_zero(ax, margin=None)
     draw_intervals([ax], rows)
     for row in rows.to_dict("records"):

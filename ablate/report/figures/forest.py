@@ -42,9 +42,9 @@ def forest(
 
 
 def draw_intervals(panels: Sequence[Axes], rows: pd.DataFrame) -> None:
-    """Draws the interval of each row in each panel, and says the row in words at the right of the last.
+    """Draws the interval of each row in each panel, and writes at the right of the last what `told` says.
 
-    `rows` has the columns that `forest` takes, and y.
+    A figure narrower than `NARROW` has the verdict there. `rows` has the columns that `forest` takes, and y.
     """
     for ax in panels:
         for row in rows.to_dict("records"):

@@ -57,10 +57,10 @@ class RowLayout:
 
 
 def placed(data: pd.DataFrame, *, heads_one: bool = False) -> tuple[pd.DataFrame, list[Heading]]:
-    """Returns rows with their places `y`, from 0 downwards, and the headings of their groups.
+    """Returns rows with their places `y`, which grow downwards in steps of 1, and the headings of their groups.
 
-    `data` may have a column `group`; rows of one group follow one another. heads_one: whether a single group has a
-    heading, too.
+    A heading takes a place of its own; what stands first is at 0. `data` may have a column `group`, whose equal values
+    must follow one another. heads_one: whether a single group has a heading, too.
     """
     groups = data["group"] if "group" in data else pd.Series("", index=data.index)
     if groups.nunique() < 2 and not heads_one:
@@ -104,10 +104,11 @@ def panels_of_rows(
 def layout_of(
     data: pd.DataFrame, pitch: float = PITCH, below: float = 0.0, *, label_lines: int = MAX_LINES
 ) -> RowLayout:
-    """Returns how much room some rows take, with their labels in lines; `data` has the columns label and y.
+    """Breaks the labels of some rows into lines, and returns them with the room that the rows take.
 
-    below: the room under the last row, in steps of y. A step is `pitch` inches, and more where nothing is below and
-    labels have several lines. label_lines: lines of a label at most; more are cut.
+    `data` has the columns label and y, and at least one row. below: the room under the last row, in steps of y. A step
+    is `pitch` inches, and more where nothing is below and labels have several lines. label_lines: the lines of a label
+    at most; a longer label is cut.
     """
     width = round(LABEL * figure_width() / WIDTH)
     labels = [in_lines(label, width, label_lines) for label in data["label"]]
@@ -118,14 +119,14 @@ def layout_of(
 
 
 def dress_rows(ax: Axes, layout: RowLayout) -> None:
-    """Gives a panel the limits of its rows, and takes away what an axis of rows does not need."""
+    """Makes y grow downwards in a panel, from `TOP` to the end of its rows; hides its left edge and the marks of y."""
     ax.set_ylim(layout.bottom, TOP)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
 
 
 def label_rows(ax: Axes, data: pd.DataFrame, headings: Sequence[Heading], layout: RowLayout) -> None:
-    """Writes the labels of rows and their headings at the left of a panel; `data` has the column y."""
+    """Writes the labels of rows, and their headings in bold, at the left of a panel; `data` has the column y."""
     ticks = dict(zip(data["y"], layout.labels, strict=True))
     ticks |= {heading.y: heading.words for heading in headings}
     ax.set_yticks(list(ticks), list(ticks.values()))
