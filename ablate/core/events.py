@@ -134,8 +134,8 @@ class Plan(Protocol):
     def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """Returns the cells to look up or train now, by the records so far; none when the plan is done.
 
-        records: trial id → record. Every cell gets one, from the store or by training; a trial that was pruned is
-        trained again when it is asked for again.
+        records: trial id → record. Every cell gets one, from the store or by training; a trial is trained
+        again when it is asked for again where it was pruned, or lacks weights that are to be kept.
         """
 
     def should_prune(self, report: Progress) -> bool:

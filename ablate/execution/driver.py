@@ -63,14 +63,15 @@ def drive(
     """Trains what the plan asks for until it asks no more, and returns the records of its cells by trial id.
 
     Cells that are not `wanted` are looked up and never trained. A trial that several cells share is trained once, also
-    where the plan asks for them one after the other, and listeners hear of each cell. One that was pruned is trained
-    again when the plan asks again. A record is in the store before any listener hears of it. An interrupted trial
-    resumes from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its
-    earlier reports need decisions too. `later`: the most trainings that follow this plan. A trial that began before the
-    date `not_before` gets that date: the clock of a node may be behind, or was set back. With `fail_fast` the first
-    failed trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend. While no
-    trial has another end, a failed trial of the variant that is trained first, which is the baseline, raises
-    `AblateError` where a pattern of its study has read nothing, and without `keep_going` `BaselineFailed`.
+    where the plan asks for them one after the other, and listeners hear of each cell. It is trained again when the plan
+    asks again where it was pruned, or lacks weights that the later cell keeps. A record is in the store before any
+    listener hears of it. An interrupted trial resumes from its saved state, unless everything wanted is trained
+    `fresh`, or the trial is prunable: then its earlier reports need decisions too. `later`: the most trainings that
+    follow this plan. A trial that began before the date `not_before` gets that date: the clock of a node may be behind,
+    or was set back. With `fail_fast` the first failed trial ends the run. Raises `AblateError` for one that failed for
+    what no further trial would mend. While no trial has another end, a failed trial of the variant that is trained
+    first, which is the baseline, raises `AblateError` where a pattern of its study has read nothing, and without
+    `keep_going` `BaselineFailed`.
     """
     superseded_in(store.root)  # A damaged file is named before anything is trained.
     driver = _Driver(

@@ -148,6 +148,34 @@ def test_a_trial_that_failed_is_not_trained_again_by_the_same_run(tmp_path):
     assert cells_of(CacheHit, heard) == [replace(first, name="twin")]
 
 
+class InTurnPruned(InTurn):
+    """Asks for one cell after the other, and ends each trial that may be pruned at its first report."""
+
+    def should_prune(self, report):
+        return True
+
+
+def test_a_pruned_trial_that_a_plan_asks_for_whole_is_trained_to_its_end(tmp_path):
+    first, *_ = toy_cells(tmp_path)
+    pruned = replace(first, trial=replace(first.trial, prunable=True))
+    plan = InTurnPruned([pruned, replace(first, name="whole")])
+    records = drive(plan, Supervised(InProcess(TOY_REF)), Store(tmp_path), lambda event: None)
+    assert records[first.id].status == "completed"
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_trial_that_was_looked_up_unwanted_is_trained_where_a_later_cell_wants_it(tmp_path, fresh):
+    store = Store(tmp_path)
+    # Without `fresh` one that has failed, with it one that is finished.
+    sets = [] if fresh else ["training.fault=raise"]
+    first, *_ = [cell for cell in toy_cells(tmp_path, *sets) if cell.seed == 0]
+    driven([first], store)
+    twin = replace(first, name="twin")
+    _, heard = in_turn([first, twin], store, wanted=lambda cell: cell is twin, fresh=fresh)
+    assert cells_of(CacheHit, heard) == [first]
+    assert cells_of(TrialStored, heard) == [twin]
+
+
 def test_a_trial_of_which_a_later_cell_keeps_weights_is_trained_for_them(tmp_path):
     first, *_ = toy_cells(tmp_path)
     keeping = replace(first, trial=replace(first.trial, checkpoint="final"), name="keeping")

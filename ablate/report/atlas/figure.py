@@ -40,7 +40,8 @@ class Unit:
 def figure_panels(claims: ClaimsOfStudies) -> list[Panel]:
     """Returns the panels that `figures.atlas` draws, one a unit.
 
-    They are in the order of `Kind`; of a kind, those with most claims come first. Within a panel claims are grouped by their verdicts. A claim without a number is in no panel.
+    They are in the order of `Kind`; of a kind, those with most claims come first. Within a panel claims are grouped by
+    their verdicts. A claim without a number is in no panel.
     """
     by_unit: dict[Unit, list[tuple[PublishedStudy, PublishedClaim]]] = {}
     for study, claim in claims:

@@ -32,7 +32,7 @@ from ablate.report.atlas.tables import (
     replication_table,
     trend_lines,
 )
-from ablate.report.figures.atlas import LINEAR, Panel
+from ablate.report.figures.atlas import FEW, LINEAR, Panel
 from ablate.report.figures.atlas import claims as draw_claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAGE, theme
@@ -248,6 +248,7 @@ def _page(
         num_claims=len(claims.on_cards),
         has_log=any(panel.is_log for panel in panels),
         linear=LINEAR,
+        few=FEW,
         cards=cards_of(claims.on_cards),
         constructed=constructed_table(constructed) if constructed else None,
         out_of_reach=out_of_reach_table(out_of_reach) if out_of_reach else None,

@@ -152,12 +152,15 @@ def draw_interval(
     is_known = not np.isnan(row["low"])
     low = row["low"] if is_known else value
     high = row["high"] if is_known else value
+    # An endless interval is drawn as far as the panel goes.
+    drawn_low = left if np.isneginf(low) else low
+    drawn_high = right if np.isposinf(high) else high
     is_seen = left <= value <= right
     ax.errorbar(
         value,
         y,
         # An interval that several settings share need not hold the mean of one.
-        xerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
+        xerr=[[max(0.0, value - drawn_low)], [max(0.0, drawn_high - value)]],
         fmt=mark.marker if is_seen else "none",
         color=shade,
         markerfacecolor=colour("paper") if hollow else shade,

@@ -105,6 +105,8 @@ def test_an_infinite_interval_ends_in_an_arrow():
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
         (ax,) = claims(figure_panels([(study, endless)]), condition_rows([])).axes
         assert {side for side, _ in arrows(ax)} == {"right"}
+        (drawn,) = intervals(ax)
+        assert drawn.high == ax.get_xlim()[1]
 
 
 def test_a_claim_without_a_number_is_in_no_panel():
