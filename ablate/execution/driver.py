@@ -42,7 +42,7 @@ class NextBatch(Exception):
 
 
 class BaselineFailed(AblateError):
-    """The end of a run whose first trial failed, so that all others would probably fail, too."""
+    """The end of a run of which a trial of the baseline failed and none had another end: all would probably fail."""
 
     exit_code = 1
 

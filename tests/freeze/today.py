@@ -151,7 +151,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
         task = row["task"]
         patches = spec.space.patches(table.point(place))
         setting = experiment.patched(variant.configs[task], patches, task)
-        for seed in spec.facts.seeds:
+        for seed in spec.seeds[task]:
             trial = experiment.trial(setting, seed, "placebo" if variant.placebo else "")
             name = f"{row['variant']} {row['number']} on {row['task']} seed {seed}"
             named["tried"].append((name, trial.id))
