@@ -181,14 +181,8 @@ class _Driver:
         cells = batch.cells[trial_id]
         wanted = [cell.trial for cell in cells if self.wanted(cell)]
         trial = wanted[-1] if wanted else cells[0].trial
-        is_trained = trial_id in self.trained
-        record = self.records.get(trial_id) or self.store.load(trial)
-        if trial_id in self.records and record is not None and record.status == "pruned":
-            record = None  # Who asks again has seen how far the trial came, and needs it to go on.
-        is_finished = self.store.is_finished(record, pruned=trial.prunable)
-        is_whole = is_finished and self.store.is_finished(record, trial.checkpoint, pruned=trial.prunable)
-        counts = (is_whole and (is_trained or not self.fresh)) or (is_trained and not is_finished)
-        if record is not None and (not wanted or counts):
+        record = self._known(trial)
+        if record is not None and (not wanted or self._counts(record, trial)):
             self.records[trial_id] = record
             for cell in cells:
                 self.listen(CacheHit(cell, record))
@@ -199,10 +193,30 @@ class _Driver:
         if not self.fresh and not trial.prunable:
             trial = replace(trial, state=self.store.load_state(trial_id))
         batch.trials[trial_id] = trial
-        if is_finished and not self.fresh:
+        if not self.fresh and self.store.is_finished(record, pruned=trial.prunable):
             batch.without_weights += 1
         if record is not None:
             self.replaced[trial_id] = record
+
+    def _known(self, trial: Trial) -> Record | None:
+        """Returns the record of a trial from this run or from the store; None of one that this run has seen pruned.
+
+        Who asks for that again has seen how far the trial came, and needs it to go on.
+        """
+        seen = self.records.get(trial.id)
+        if seen is None:
+            return self.store.load(trial)
+        return None if seen.status == "pruned" else seen
+
+    def _counts(self, record: Record, trial: Trial) -> bool:
+        """Returns whether nothing is left to train of a trial that is wanted and has this record."""
+        is_trained = trial.id in self.trained
+        if self.fresh and not is_trained:
+            return False
+        if self.store.is_finished(record, trial.checkpoint, pruned=trial.prunable):
+            return True
+        # One that failed in this run would fail again; one that lacks nothing but weights is trained for them.
+        return is_trained and not self.store.is_finished(record, pruned=trial.prunable)
 
     def on_event(self, batch: _Batch, event: EngineEvent) -> bool:
         """Stores what an engine sends, and passes events on; returns whether to prune the trial that reports."""

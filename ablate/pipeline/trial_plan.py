@@ -174,10 +174,12 @@ class TrialPlan(Plan):
         """Why there are fewer trainings than announced, in words."""
         if self._stopped:
             return f"{joined(self.stopped)} changed none of the baseline's numbers under the first {FIRST_PAIRS} seeds"
-        if self._has_runner_ups and self.study.config.seeds.looks:
-            return "seeds and runner-up settings are added only where a verdict depends on them, and trials are shared"
         if self._has_runner_ups:
-            return "runner-up settings are trained only where a verdict depends on them and no other trial is the same"
+            has_looks = bool(self.study.config.seeds.looks)
+            added = (
+                "seeds and runner-up settings are added" if has_looks else "runner-up settings are trained"
+            )
+            return f"{added} only where a verdict depends on them and no other trial is the same"
         if self.study.config.seeds.looks:
             return "seeds are added only where a comparison is open"
         return SHARED_OR_STORED

@@ -32,9 +32,9 @@ class Unit:
 
     kind: Kind
     metric: str
-    """Of the kind `metric` the metric without its slice, else empty."""
+    """The metric without its slice; empty for the other kinds."""
     direction: Direction
-    """Whether a difference above 0 is better (`max`) or worse (`min`)."""
+    """`max` where a difference above 0 is better, `min` where one below is."""
 
 
 def figure_panels(claims: ClaimsOfStudies) -> list[Panel]:
@@ -59,7 +59,8 @@ def _panel(unit: Unit, claims: ClaimsOfStudies) -> Panel:
         of_verdict = [pair for pair in claims if pair[1].verdict == verdict]
         group = f"{verdict}: {len(of_verdict)}"
         rows += [_figure_row(study, claim, unit) | {"group": group} for study, claim in of_verdict]
-    return Panel(pd.DataFrame(rows), _axis_label(unit, claims), is_log=unit.kind != "metric")
+    conditions = _condition_rows(claims, unit)
+    return Panel(pd.DataFrame(rows), conditions, _axis_label(unit, claims), is_log=unit.kind != "metric")
 
 
 def _axis_label(unit: Unit, claims: ClaimsOfStudies) -> str:
@@ -119,16 +120,12 @@ def _figure_row(study: PublishedStudy, claim: PublishedClaim, unit: Unit) -> dic
     }
 
 
-def condition_rows(claims: ClaimsOfStudies) -> pd.DataFrame:
-    """Returns a row for each condition that a claim is judged in, and one for a claim that is judged in one place.
-
-    It has the id of the claim, the difference there, in the metric's own direction, and whether the claim holds there.
-    """
+def _condition_rows(claims: ClaimsOfStudies, unit: Unit) -> pd.DataFrame:
+    """Returns the rows of `Panel.conditions`; a claim that is judged in one place has one."""
     rows = []
-    for study, claim in claims:
-        direction = _unit(study.facts, claim).direction
+    for _, claim in claims:
         for row in claim.in_conditions:
-            value = own_direction(vars(row), direction)["diff"]
+            value = own_direction(vars(row), unit.direction)["diff"]
             rows.append({"id": claim.id, "value": value, "holds": row.verdict == "supported"})
     return pd.DataFrame(rows, columns=["id", "value", "holds"])
 

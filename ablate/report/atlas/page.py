@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import pandas as pd
-
 from ablate.analysis.replication import RepeatedVerdict, replication_statistics
 from ablate.base.errors import AblateError
 from ablate.base.files import destination, write_whole
 from ablate.report.atlas.by_construction import Constructed, read_constructed
-from ablate.report.atlas.figure import ORDER, condition_rows, figure_panels
+from ablate.report.atlas.figure import ORDER, figure_panels
 from ablate.report.atlas.published import (
     DECIDED_ONCE,
     ClaimsOfStudies,
@@ -156,7 +154,7 @@ def write_atlas(results: Path, intro: str, by_construction: Path | None = None) 
     page = _page(studies, intro, constructed, claims, panels)
     files = {REGISTRY: registry(studies).to_csv(index=False).encode(), PAGE_FILE: page.encode()}
     if panels:
-        files[PICTURE] = _figure(panels, condition_rows(claims.on_cards))
+        files[PICTURE] = _figure(panels)
     for name, content in files.items():
         write_whole(targets[name], content)
     return results / PAGE_FILE
@@ -205,10 +203,10 @@ def cards_of(claims: ClaimsOfStudies) -> list[Card]:
     return sorted(cards, key=lambda card: card.place)
 
 
-def _figure(panels: Sequence[Panel], conditions: pd.DataFrame) -> bytes:
+def _figure(panels: Sequence[Panel]) -> bytes:
     """Returns the figure of some claims and of their conditions, as SVG."""
     with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
-        figure = draw_claims(panels, conditions)
+        figure = draw_claims(panels)
         return saved(figure, "atlas")["svg"]
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
-
 TICK = 0.28
 """Half the height of the tick of what is claimed, in rows."""
 BELOW = 0.32
@@ -51,16 +49,17 @@ class Panel:
 
     rows: pd.DataFrame
     """The columns of `forest`, id, and margins: a list of what the interval of the claim must lie beyond or between."""
+    conditions: pd.DataFrame
+    """A row a condition of a claim: id (that of the claim), value, and holds: whether the claim is supported there."""
     axis_label: str
     is_log: bool
     """True of differences that span a point and a multiple: their axis is logarithmic beyond `LINEAR`."""
 
 
-def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
+def claims(panels: Sequence[Panel]) -> Figure:
     """Draws a panel for each unit, one below another: a row a claim, with its difference, its interval and its margins.
 
-    Below the interval a claim with two conditions or more has a dot for each, filled where it holds. `conditions` has a
-    row a claim and condition: id (that of the claim), value, and holds: whether the claim is supported there.
+    Below the interval a claim with two conditions or more has a dot for each, filled where it holds.
     """
     all_rows = [placed(panel.rows, heads_one=True) for panel in panels]
     layouts = [layout_of(rows, label_lines=CLAIM_LINES) for rows, _ in all_rows]
@@ -69,26 +68,26 @@ def claims(panels: Sequence[Panel], conditions: pd.DataFrame) -> Figure:
         len(panels), 1, squeeze=False, height_ratios=[layout.height for layout in layouts]
     )[:, 0].tolist()
     for ax, panel, (rows, headings), layout in zip(axes, panels, all_rows, layouts, strict=True):
-        _scale(ax, _values(rows, conditions), is_log=panel.is_log)
+        _scale(ax, _values(panel), is_log=panel.is_log)
         dress_rows(ax, layout)
         label_rows(ax, rows, headings, layout)
         ax.set_xlabel(panel.axis_label, size=SMALL)
-        _draw_claims(ax, rows, conditions)
+        _draw_claims(ax, rows, panel.conditions)
     return figure
 
 
-def _values(rows: pd.DataFrame, conditions: pd.DataFrame) -> FloatArray:
+def _values(panel: Panel) -> NDArray[np.float64]:
     """Returns the finite numbers that the axis of a panel must show: 0, and those of its claims and their conditions.
 
     These are differences, the ends of their intervals, and margins. An interval with an infinite end ends in an arrow.
     """
-    ends = [rows[["value", "low", "high"]], rows["margins"].explode()]
-    of_rows = conditions.loc[conditions["id"].isin(rows["id"]), "value"]
-    values = np.concatenate([[0.0], *(np.ravel(numbers).astype(float) for numbers in (*ends, of_rows))])
+    rows = panel.rows
+    numbers = [rows["value"], rows["low"], rows["high"], rows["margins"].explode(), panel.conditions["value"]]
+    values = np.append(pd.concat(numbers).to_numpy(float), 0.0)
     return values[np.isfinite(values)]
 
 
-def _scale(ax: Axes, values: FloatArray, *, is_log: bool) -> None:
+def _scale(ax: Axes, values: NDArray[np.float64], *, is_log: bool) -> None:
     """Gives the x axis limits around all values.
 
     With is_log, and where a value is `FEW` or more from 0, it is logarithmic on both sides of 0, and linear up to

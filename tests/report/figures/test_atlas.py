@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from ablate.analysis.claims import judged_claims
 from ablate.analysis.runs import runs_of
 from ablate.core.metric import Metric
-from ablate.report.atlas.figure import condition_rows, figure_panels
+from ablate.report.atlas.figure import figure_panels
 from ablate.report.atlas.published import PublishedClaim, PublishedRun, PublishedStudy
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
@@ -74,7 +74,7 @@ def test_where_less_is_better_a_figure_has_the_signs_of_the_cards():
             by = one.claim.by
             ticks = {"beats": [by], "matches": [-by, by], "does_not_lose": [-by]}[one.claim.kind]
             assert sorted(row["margins"]) == sorted(sign * tick for tick in ticks)
-        dots = condition_rows(pairs).groupby("id")["value"].first()
+        dots = panel.conditions.groupby("id")["value"].first()
         assert dots["02-loss.1"] == sign * pairs[0][1].in_conditions[0].diff
 
 
@@ -92,7 +92,7 @@ def test_an_axis_has_ticks_at_any_scale_and_shows_every_value(scale):
     row = replace(one.row, diff=0.8 * scale, ci_low=-0.5 * scale, ci_high=scale)
     timed = replace(one, claim=replace(one.claim, metric="step_seconds"), row=row, in_conditions=[])
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
-        (ax,) = claims(figure_panels([(study, timed)]), condition_rows([])).axes
+        (ax,) = claims(figure_panels([(study, timed)])).axes
         left, right = ax.get_xlim()
         assert left < -0.5 * scale
         assert right > scale
@@ -103,7 +103,7 @@ def test_an_infinite_interval_ends_in_an_arrow():
     study, one = published("01-share")[0]
     endless = replace(one, row=replace(one.row, ci_high=math.inf))
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
-        (ax,) = claims(figure_panels([(study, endless)]), condition_rows([])).axes
+        (ax,) = claims(figure_panels([(study, endless)])).axes
         assert {side for side, _ in arrows(ax)} == {"right"}
         (drawn,) = intervals(ax)
         assert drawn.high == ax.get_xlim()[1]
@@ -131,7 +131,8 @@ def test_what_is_not_confirmed_has_no_mark_of_a_verdict():
 
 
 def test_a_condition_is_filled_where_the_claim_holds():
-    rows = condition_rows(published("01-share"))
+    (panel,) = figure_panels(published("01-share"))
+    rows = panel.conditions
     assert [*rows.loc[rows["id"] == "01-share.2", "holds"]] == [False, False, True]
 
 
@@ -140,7 +141,7 @@ def test_it_has_an_interval_a_tick_and_a_dot_a_condition_for_each_claim():
     pairs = [*published("01-share"), *published("02-loss", Metric("max"))]
     panels = figure_panels(pairs)
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
-        figure = claims(panels, condition_rows(pairs))
+        figure = claims(panels)
         assert_readable(figure)
         for ax, panel in zip(figure.axes, panels, strict=True):
             assert len(intervals(ax)) == len(panel.rows)
@@ -154,5 +155,5 @@ def test_it_has_an_interval_a_tick_and_a_dot_a_condition_for_each_claim():
 def test_a_panel_of_one_verdict_has_its_heading():
     with theme({**PAGE, "figure.figsize": (7.2, 7.2)}):
         pairs = published("01-share", confirmed=False)
-        (ax,) = claims(figure_panels(pairs), condition_rows(pairs)).axes
+        (ax,) = claims(figure_panels(pairs)).axes
         assert "not confirmed: 4" in [label.get_text() for label in ax.get_yticklabels()]
